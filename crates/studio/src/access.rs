@@ -4,6 +4,7 @@ use http::HeaderMap;
 use http::header::{HOST, ORIGIN};
 use ring::rand::{SecureRandom, SystemRandom};
 use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
 
 /// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +23,12 @@ pub enum Refusal {
 pub struct Access {
     secret: String,
     hosts: [String; 2],
+    /// What a browser shows once instead of the secret. `None` after that.
+    once: Mutex<Option<String>>,
 }
+
+/// First part of the path that leads a browser to the address with the secret.
+const OPEN: &str = "/open/";
 
 impl Access {
     /// Draws a secret of 128 bits for the socket `address`.
@@ -30,12 +36,28 @@ impl Access {
     /// # Errors
     /// The system has no random numbers.
     pub fn new(address: SocketAddr) -> std::io::Result<Self> {
-        let mut bytes = [0; 16];
-        SystemRandom::new()
-            .fill(&mut bytes)
-            .map_err(|_| std::io::Error::other("the system has no random numbers"))?;
-        let secret = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { secret, hosts: [address.to_string(), format!("localhost:{}", address.port())] })
+        let hosts = [address.to_string(), format!("localhost:{}", address.port())];
+        Ok(Self { secret: draw()?, hosts, once: Mutex::new(Some(draw()?)) })
+    }
+
+    /// Returns an address for the arguments of the program that opens a browser, which every user of
+    /// the machine can read. It leads to that with the secret once, and only a program of this user.
+    pub fn opening_url(&self) -> String {
+        let once = self.once.lock().unwrap_or_else(PoisonError::into_inner);
+        format!("http://{}{OPEN}{}", self.hosts[0], once.as_deref().unwrap_or_default())
+    }
+
+    /// Returns true if a request comes from [`Access::opening_url`], which no other is then.
+    /// `is_own` tells whether its sender is a program of this user.
+    pub fn open(&self, headers: &HeaderMap, path: &str, is_own: impl FnOnce() -> bool) -> bool {
+        let Some(given) = path.strip_prefix(OPEN) else { return false };
+        let mut once = self.once.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = once.as_ref().is_some_and(|known| same(given, known));
+        if !known || self.check_sender(headers).is_err() || !is_own() {
+            return false;
+        }
+        *once = None;
+        true
     }
 
     /// Returns the address to open in a browser.
@@ -45,6 +67,17 @@ impl Access {
 
     /// Returns what follows the secret in `path`, without its slash.
     pub fn admit<'a>(&self, headers: &HeaderMap, path: &'a str) -> Result<&'a str, Refusal> {
+        self.check_sender(headers)?;
+        let path = path.strip_prefix('/').unwrap_or(path);
+        let (secret, rest) = path.split_once('/').unwrap_or((path, ""));
+        if !same(secret, &self.secret) {
+            return Err(Refusal::Secret);
+        }
+        Ok(rest)
+    }
+
+    /// Checks the host that a request names, and the page that it comes from.
+    fn check_sender(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let host = headers.get(HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
         if !self.hosts.iter().any(|known| known == host) || headers.get_all(HOST).iter().count() > 1
         {
@@ -60,18 +93,22 @@ impl Access {
         if matches!(site, Some("cross-site" | "same-site")) {
             return Err(Refusal::Origin);
         }
-        let path = path.strip_prefix('/').unwrap_or(path);
-        let (secret, rest) = path.split_once('/').unwrap_or((path, ""));
-        if secret.len() != self.secret.len() || !equal(secret.as_bytes(), self.secret.as_bytes()) {
-            return Err(Refusal::Secret);
-        }
-        Ok(rest)
+        Ok(())
     }
 }
 
+/// Draws 128 bits, as hexadecimal digits.
+fn draw() -> std::io::Result<String> {
+    let mut bytes = [0; 16];
+    let drawn = SystemRandom::new().fill(&mut bytes);
+    drawn.map_err(|_| std::io::Error::other("the system has no random numbers"))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 /// Compares in a time that does not depend on where the texts differ.
-fn equal(a: &[u8], b: &[u8]) -> bool {
-    a.iter().zip(b).fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
+fn same(a: &str, b: &str) -> bool {
+    let differing = a.bytes().zip(b.bytes()).fold(0, |differing, (a, b)| differing | (a ^ b));
+    a.len() == b.len() && differing == 0
 }
 
 #[cfg(test)]
@@ -120,6 +157,24 @@ mod tests {
             assert_eq!(admitted(&fields, None), Err(Refusal::Origin), "{origin}");
         }
         assert_eq!(admitted(&[host, ("sec-fetch-site", "cross-site")], None), Err(Refusal::Origin));
+    }
+
+    #[test]
+    fn a_browser_is_led_to_the_secret_once() {
+        let access = access();
+        let url = access.opening_url();
+        assert!(!url.contains(&access.secret));
+        let path = url.strip_prefix("http://127.0.0.1:8000").unwrap().to_owned();
+        let headers = HeaderMap::from_iter([(HOST, "127.0.0.1:8000".parse().unwrap())]);
+        let elsewhere = HeaderMap::from_iter([(HOST, "evil.example".parse().unwrap())]);
+        assert!(!access.open(&elsewhere, &path, || true));
+        assert!(!access.open(&headers, "/open/", || true));
+        assert!(!access.open(&headers, &format!("/open/{}", access.secret), || true));
+        assert!(!access.open(&headers, &path, || false), "another user has read the arguments");
+        assert!(access.open(&headers, &path, || true));
+        assert!(!access.open(&headers, &path, || true), "twice");
+        assert!(!access.open(&headers, "/open/", || true));
+        assert_eq!(access.admit(&headers, &path), Err(Refusal::Secret));
     }
 
     #[test]

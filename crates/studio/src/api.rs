@@ -2,7 +2,7 @@
 
 use crate::check::{Checked, MAX_CASES, profile_names};
 use crate::edit::{Edit, edit};
-use crate::files::{Directory, FileError};
+use crate::files::{Directory, FileError, Replaced, Written, digest};
 use crate::outlook::Outlook;
 use crate::responses::{self, FullResponse};
 use crate::runs::Runs;
@@ -10,6 +10,7 @@ use bentpipe_lab::{Changes, LabError, Plan};
 use http::{Method, StatusCode};
 use percent_encoding::percent_decode_str;
 use std::fs;
+use std::path::Path;
 
 /// The page that the build has embedded; empty if it was not built.
 const PAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/studio.html"));
@@ -36,6 +37,10 @@ pub struct Request {
     pub path: String,
     /// Its query.
     pub query: String,
+    /// Its field `If-Match`.
+    pub if_match: Option<String>,
+    /// Its field `If-None-Match`.
+    pub if_none_match: Option<String>,
     /// Its content.
     pub content: Vec<u8>,
 }
@@ -66,9 +71,10 @@ impl Api {
             ["api", "profiles"] if get => Ok(responses::json(&profile_names())),
             ["api", "check"] if post => {
                 let (name, text) = (request.parameter("file")?, request.text()?);
-                let plan = self.plan(&name, text)?;
+                let base = self.directory.base(&name).map_err(refused)?;
                 let in_store = |plan: &Plan| self.runs.in_store(plan);
-                Ok(responses::json(&Checked::new(text, plan, in_store)))
+                let checked = Checked::new(text, |text| plan(&name, text, &base), in_store);
+                Ok(responses::json(&checked))
             }
             ["api", "outlook"] if post => {
                 let (name, text) = (request.parameter("file")?, request.text()?);
@@ -128,11 +134,17 @@ impl Api {
             .decode_utf8()
             .map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
         if request.method == Method::GET {
-            return Ok(responses::text(self.directory.read(&name).map_err(refused)?));
+            let text = self.directory.read(&name).map_err(refused)?;
+            return Ok(responses::tagged(digest(&text), responses::text(text)));
         }
         if request.method == Method::PUT {
-            self.directory.write(&name, request.text()?).map_err(refused)?;
-            return Ok(responses::done());
+            self.directory.base(&name).map_err(refused)?;
+            let (text, replaced) = (request.text()?, request.replaced()?);
+            return match self.directory.write(&name, text, &replaced).map_err(refused)? {
+                Written::Done => Ok(responses::tagged(digest(text), responses::done())),
+                // The page shows both texts.
+                Written::Conflict(other) => Ok(responses::conflict(other)),
+            };
         }
         Err(missing(request))
     }
@@ -140,8 +152,7 @@ impl Api {
     /// Plans `text` as the file `name`, unless it is too large to be planned while someone types.
     fn plan(&self, name: &str, text: &str) -> Result<Result<Plan, LabError>, Failure> {
         let base = self.directory.base(name).map_err(refused)?;
-        let plan = Plan::parse_up_to(name, text, &base, &Changes::default(), MAX_CASES);
-        Ok(plan.map_err(LabError::from))
+        Ok(plan(name, text, &base))
     }
 
     fn start(&self, request: &Request) -> Result<FullResponse, Failure> {
@@ -159,10 +170,30 @@ impl Api {
     }
 }
 
+/// Plans `text` as the file `name` in the directory `base`.
+fn plan(name: &str, text: &str, base: &Path) -> Result<Plan, LabError> {
+    let plan = Plan::parse_up_to(name, text, base, &Changes::default(), MAX_CASES);
+    plan.map_err(LabError::from)
+}
+
 impl Request {
     fn text(&self) -> Result<&str, Failure> {
         str::from_utf8(&self.content)
             .map_err(|_| (StatusCode::BAD_REQUEST, "the text is not UTF-8".to_owned()))
+    }
+
+    /// Returns what the sender wants to replace, as HTTP says it (RFC 9110 section 13.1).
+    fn replaced(&self) -> Result<Replaced, Failure> {
+        match (&self.if_match, &self.if_none_match) {
+            (Some(digest), None) => Ok(Replaced::Text(digest.trim_matches('"').to_owned())),
+            (None, Some(any)) if any == "*" => Ok(Replaced::Nothing),
+            _ => Err((
+                StatusCode::PRECONDITION_REQUIRED,
+                "which text to replace is not said; allowed: If-Match with the ETag of a text \
+                    that was read, or If-None-Match: * for a new file"
+                    .to_owned(),
+            )),
+        }
     }
 
     fn parameter(&self, key: &str) -> Result<String, Failure> {

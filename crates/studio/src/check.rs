@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 /// Largest number of sweep points times variants: planning takes a fraction of a millisecond each.
 pub const MAX_CASES: u64 = 10_000;
 
+/// Largest number of cases of a scenario for which keys that it lacks are tried: each is a plan.
+const MAX_TRIED_CASES: usize = 200;
+
 /// Answer to a check.
 #[derive(Debug, Serialize)]
 pub struct Checked {
@@ -19,8 +22,8 @@ pub struct Checked {
     pub error: Option<Fault>,
     /// Values of the form's keys, as text.
     pub form: BTreeMap<&'static str, String>,
-    /// True if keys of `[path]` describe its only hop, so that the form may change them.
-    pub one_hop: bool,
+    /// Keys of the form that the text lacks and may have.
+    pub possible: Vec<&'static str>,
 }
 
 /// What a valid scenario plans.
@@ -67,19 +70,25 @@ pub struct Fault {
 }
 
 impl Checked {
-    /// Answers for `text`, of which `planned` was made. `in_store` counts runs that need not run.
+    /// Answers for `text`. `plan` plans it and variations of it, and `in_store` counts runs that need
+    /// not run.
     pub fn new(
         text: &str,
-        planned: Result<Plan, LabError>,
+        plan: impl Fn(&str) -> Result<Plan, LabError>,
         in_store: impl FnOnce(&Plan) -> usize,
     ) -> Self {
-        let (form, one_hop) = (edit::form(text), edit::has_one_hop(text));
+        let (form, planned) = (edit::form(text), plan(text));
+        let is_small = |plan: &Plan| plan.cases.len() <= MAX_TRIED_CASES;
+        let possible = match planned.as_ref().is_ok_and(is_small) {
+            true => edit::possible(text, |text| plan(text).is_ok()),
+            false => Vec::new(),
+        };
         match planned.and_then(Plan::on_virtual_clock) {
             Ok(plan) => {
                 let in_store = in_store(&plan);
-                Self { plan: Some(PlanFacts::new(&plan, in_store)), error: None, form, one_hop }
+                Self { plan: Some(PlanFacts::new(&plan, in_store)), error: None, form, possible }
             }
-            Err(error) => Self { plan: None, error: Some(fault(text, &error)), form, one_hop },
+            Err(error) => Self { plan: None, error: Some(fault(text, &error)), form, possible },
         }
     }
 }
@@ -128,8 +137,11 @@ mod tests {
 
     fn checked(text: &str) -> Checked {
         let base = Path::new("");
-        let plan = Plan::parse_up_to("x.toml", text, base, &Changes::default(), MAX_CASES);
-        Checked::new(text, plan.map_err(LabError::from), |_| 0)
+        let plan = |text: &str| {
+            let plan = Plan::parse_up_to("x.toml", text, base, &Changes::default(), MAX_CASES);
+            plan.map_err(LabError::from)
+        };
+        Checked::new(text, plan, |_| 0)
     }
 
     #[test]
@@ -141,7 +153,8 @@ mod tests {
         assert_eq!((plan.name.as_str(), plan.runs, plan.in_store), ("x", 1, 0));
         assert!(plan.path.unwrap().rtt_ms > 500.0);
         assert_eq!(checked.form["workload.download"], "2 MB");
-        assert!(checked.one_hop);
+        assert!(checked.possible.contains(&"path.rtt"));
+        assert!(!checked.possible.contains(&"workload.upload"), "a download is the workload");
     }
 
     #[test]
@@ -152,5 +165,49 @@ mod tests {
         let units: Vec<u16> = text.encode_utf16().collect();
         let place = String::from_utf16(&units[error.from..error.to]).unwrap();
         assert_eq!((place.as_str(), error.line), ("\"geo\"", 4), "{error:?}");
+    }
+
+    /// A key that the form shows must leave every example a scenario.
+    #[test]
+    fn the_form_breaks_no_example() {
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/examples");
+        let plan = |text: &str| {
+            let plan = Plan::parse_up_to("x.toml", text, &examples, &Changes::default(), MAX_CASES);
+            plan.map_err(LabError::from)
+        };
+        let (mut files, mut keys) = (0, 0);
+        for entry in std::fs::read_dir(&examples).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "toml") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let checked = Checked::new(&text, plan, |_| 0);
+            if checked.plan.is_none() {
+                // For the real clock only.
+                continue;
+            }
+            let shown = checked.form.iter().map(|(key, value)| (*key, value.clone()));
+            let more = checked.possible.iter().map(|&key| (key, edit::tried(key).to_owned()));
+            for (key, value) in shown.chain(more) {
+                let change =
+                    edit::Edit { text: text.clone(), key: key.to_owned(), value: Some(value) };
+                let edited = edit::edit(&change).unwrap_or_else(|error| panic!("{name}: {error}"));
+                if let Err(error) = plan(&edited.text) {
+                    panic!("{name}, {key}: {error}");
+                }
+                keys += 1;
+            }
+            if ["two-flows.toml", "users.toml", "video.toml", "upload.toml", "leo.toml"]
+                .contains(&name.as_str())
+            {
+                let download = "workload.download";
+                assert!(!checked.possible.contains(&download), "{name}");
+                assert!(!checked.form.contains_key(download), "{name}");
+            }
+            files += 1;
+        }
+        assert!(files > 10 && keys > 50, "{files} {keys}");
     }
 }

@@ -4,16 +4,18 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use toml_edit::{DocumentMut, Item, TableLike, Value, value};
 
-/// Keys with a field in the page's form.
-pub const FORM: [&str; 8] = [
-    "path.profile",
-    "path.rtt",
-    "path.forward.rate",
-    "path.forward.queue",
-    "path.forward.loss",
-    "path.return.rate",
-    "workload.download",
-    "repeat",
+/// Keys with a field in the page's form, and a value of each, with which is tried whether a scenario
+/// may have it.
+const FORM: [(&str, &str); 9] = [
+    ("path.profile", "geo-50-10"),
+    ("path.rtt", "600 ms"),
+    ("path.forward.rate", "50 Mbps"),
+    ("path.forward.queue", "1 BDP"),
+    ("path.forward.loss", "0.001"),
+    ("path.return.rate", "10 Mbps"),
+    ("workload.download", "2 MB"),
+    ("workload.upload", "2 MB"),
+    ("repeat", "5"),
 ];
 
 /// A change of one key.
@@ -97,14 +99,42 @@ pub fn form(text: &str) -> BTreeMap<&'static str, String> {
             other => Some(other.to_string().trim().to_owned()),
         }
     };
-    FORM.iter().filter_map(|&key| Some((key, value(key)?))).collect()
+    FORM.iter().filter_map(|&(key, _)| Some((key, value(key)?))).collect()
 }
 
-/// Returns true unless the path of a text is made of several hops or of satellites.
-pub fn has_one_hop(text: &str) -> bool {
+/// Returns the form's keys that the scenario `text` may have besides those that it has: with which
+/// `is_valid` says that it still is a scenario.
+pub fn possible(text: &str, is_valid: impl Fn(&str) -> bool) -> Vec<&'static str> {
+    let possible = |&&(key, value): &&(&str, &str)| {
+        let change =
+            Edit { text: text.to_owned(), key: key.to_owned(), value: Some(value.to_owned()) };
+        !is_present(text, key) && edit(&change).is_ok_and(|edited| is_valid(&edited.text))
+    };
+    FORM.iter().filter(possible).map(|&(key, _)| key).collect()
+}
+
+/// Returns the value with which [`possible`] tries a key of the form.
+#[cfg(test)]
+pub fn tried(key: &str) -> &'static str {
+    FORM.iter().find(|(known, _)| *known == key).map_or("", |(_, value)| value)
+}
+
+/// Returns true if a text has a key, whatever it holds: a schedule of rates, for example.
+fn is_present(text: &str, key: &str) -> bool {
     let Ok(document) = text.parse::<DocumentMut>() else { return true };
-    let path = document.get("path").and_then(Item::as_table_like);
-    path.is_none_or(|path| !path.contains_key("hop") && !path.contains_key("orbit"))
+    let (tables, last) = key.rsplit_once('.').unwrap_or(("", key));
+    let mut table: &dyn TableLike = document.as_table();
+    for part in tables.split('.').filter(|part| !part.is_empty()) {
+        match table.get(part) {
+            None => return false,
+            // Below something that is no table, nothing can be added.
+            Some(item) => match item.as_table_like() {
+                Some(inner) => table = inner,
+                None => return true,
+            },
+        }
+    }
+    table.contains_key(last)
 }
 
 #[cfg(test)]
@@ -166,10 +196,18 @@ download = \"2 MB\"
     }
 
     #[test]
-    fn paths_of_hops_or_satellites_have_no_hop_of_their_own() {
-        assert!(has_one_hop(TEXT) && has_one_hop("") && has_one_hop("["));
-        assert!(!has_one_hop("path.orbit.constellation = \"iridium\""));
-        assert!(!has_one_hop("[[path.hop]]\nname = \"x\""));
+    fn only_keys_that_a_text_lacks_are_tried() {
+        let tried = std::cell::RefCell::new(Vec::new());
+        let keys = possible(TEXT, |text| {
+            tried.borrow_mut().push(text.to_owned());
+            !text.contains("upload")
+        });
+        assert_eq!(keys, ["path.rtt", "path.forward.rate", "path.return.rate", "repeat"]);
+        assert_eq!(tried.borrow().len(), 5);
+        let scheduled = "path.forward.rate.schedule = []\nworkload = 1\npath.return = 1";
+        let keys = possible(scheduled, |_| true);
+        assert!(!keys.iter().any(|key| key.ends_with("rate") || key.starts_with("workload")));
+        assert_eq!(possible("[", |_| true), [""; 0]);
     }
 
     #[test]

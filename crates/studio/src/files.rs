@@ -48,6 +48,31 @@ impl FileError {
     }
 }
 
+/// What a text is to replace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Replaced {
+    /// Nothing: the file is new.
+    Nothing,
+    /// The text with this [`digest`].
+    Text(String),
+}
+
+/// Whether a text was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Written {
+    /// It was.
+    Done,
+    /// It was not: the file has this text, which is not the one to be replaced. `None` if it does not
+    /// exist any more.
+    Conflict(Option<String>),
+}
+
+/// Returns the SHA-256 of a text in hexadecimal digits.
+pub fn digest(text: &str) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A directory with scenarios. Names are relative to it; links that lead out of it are errors.
 #[derive(Debug)]
 pub struct Directory {
@@ -103,16 +128,34 @@ impl Directory {
         String::from_utf8(bytes).map_err(|_| FileError::content(name, "is not UTF-8"))
     }
 
-    /// Writes the scenario `name`, which keeps its old text until the new one is complete.
+    /// Writes the scenario `name` if it still has the text to be replaced. It keeps that until the
+    /// new one is complete.
     ///
     /// # Errors
     /// It is not one, or cannot be written.
-    pub fn write(&self, name: &str, text: &str) -> Result<(), FileError> {
+    pub fn write(&self, name: &str, text: &str, replaced: &Replaced) -> Result<Written, FileError> {
         let path = scenario(name)?;
-        if self.dir.symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-            return Err(FileError::content(name, "is not a regular file"));
+        if text.len() > MAX_TEXT {
+            return Err(FileError::content(name, "is larger than 1 MB, the most allowed"));
         }
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let present = match self.dir.symlink_metadata(path) {
+            Ok(metadata) if !metadata.is_file() => {
+                return Err(FileError::content(name, "is not a regular file"));
+            }
+            Ok(_) => Some(self.read(name)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(FileError::io(name)(error)),
+        };
+        // The text that is there already may be saved again.
+        let same = present.as_deref() == Some(text);
+        let expected = match replaced {
+            Replaced::Nothing => present.is_none(),
+            Replaced::Text(known) => present.as_deref().is_some_and(|now| digest(now) == *known),
+        };
+        if !expected && !same {
+            return Ok(Written::Conflict(present));
+        }
         let file_name = path.file_name().unwrap_or_default().to_string_lossy();
         let partial = path.with_file_name(format!(".{file_name}.partial-{}", std::process::id()));
         let written = self
@@ -124,7 +167,7 @@ impl Directory {
             // It may not exist.
             let _ = self.dir.remove_file(&partial);
         }
-        written.map_err(FileError::io(name))
+        written.map(|()| Written::Done).map_err(FileError::io(name))
     }
 
     /// Returns the directory of the files that the scenario `name` mentions.
@@ -145,7 +188,7 @@ fn scenario(name: &str) -> Result<&Path, FileError> {
     };
     let fine = path.components().all(normal)
         && path.extension().is_some_and(|extension| extension == "toml")
-        && !name.contains('\0');
+        && !name.contains(char::is_control);
     fine.then_some(path).ok_or_else(|| FileError::Name(name.to_owned()))
 }
 
@@ -214,11 +257,22 @@ mod tests {
     #[test]
     fn names_outside_the_directory_are_refused() {
         let (_outer, directory) = directory();
-        let names =
-            ["../secret.toml", "/etc/x.toml", "a", "a.txt", "", ".a.toml", "deep/../a.toml", "\0"];
+        let names = [
+            "../secret.toml",
+            "/etc/x.toml",
+            "a",
+            "a.txt",
+            "",
+            ".a.toml",
+            "deep/../a.toml",
+            "\0",
+            "a\n.toml",
+            "out\u{9b}.toml",
+        ];
         for name in names {
             assert!(matches!(directory.read(name), Err(FileError::Name(_))), "{name}");
-            assert!(matches!(directory.write(name, ""), Err(FileError::Name(_))), "{name}");
+            let written = directory.write(name, "", &Replaced::Nothing);
+            assert!(matches!(written, Err(FileError::Name(_))), "{name}");
         }
     }
 
@@ -230,7 +284,7 @@ mod tests {
         std::os::unix::fs::symlink("..", inner.join("up")).unwrap();
         for name in ["link.toml", "up/secret.toml"] {
             assert!(directory.read(name).is_err(), "{name}");
-            assert!(directory.write(name, "x").is_err(), "{name}");
+            assert!(directory.write(name, "x", &Replaced::Nothing).is_err(), "{name}");
         }
         assert_eq!(fs::read_to_string(outer.path().join("secret.toml")).unwrap(), "[path]\n");
     }
@@ -238,10 +292,31 @@ mod tests {
     #[test]
     fn a_text_is_replaced_as_a_whole() {
         let (outer, directory) = directory();
-        directory.write("a.toml", "new").unwrap();
+        let old = Replaced::Text(digest(&directory.read("a.toml").unwrap()));
+        assert_eq!(directory.write("a.toml", "new", &old).unwrap(), Written::Done);
         assert_eq!(directory.read("a.toml").unwrap(), "new");
         let names = fs::read_dir(outer.path().join("inner")).unwrap().count();
         assert_eq!(names, 3, "a partial file is left");
+    }
+
+    #[test]
+    fn a_text_that_somebody_else_has_changed_is_kept() {
+        let (outer, directory) = directory();
+        let opened = Replaced::Text(digest(&directory.read("a.toml").unwrap()));
+        let file = outer.path().join("inner/a.toml");
+        fs::write(&file, "theirs").unwrap();
+        let conflict = Written::Conflict(Some("theirs".to_owned()));
+        assert_eq!(directory.write("a.toml", "ours", &opened).unwrap(), conflict);
+        assert_eq!(directory.write("a.toml", "ours", &Replaced::Nothing).unwrap(), conflict);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
+        // Who has seen their text may replace it.
+        let seen = Replaced::Text(digest("theirs"));
+        assert_eq!(directory.write("a.toml", "ours", &seen).unwrap(), Written::Done);
+        fs::remove_file(&file).unwrap();
+        let removed = directory.write("a.toml", "ours", &seen).unwrap();
+        assert_eq!((removed, file.exists()), (Written::Conflict(None), false));
+        assert_eq!(directory.write("b.toml", "new", &Replaced::Nothing).unwrap(), Written::Done);
+        assert_eq!(directory.read("b.toml").unwrap(), "new");
     }
 
     #[test]
@@ -249,11 +324,15 @@ mod tests {
         let (_outer, directory) = directory();
         let directory = &directory;
         std::thread::scope(|scope| {
+            // The first one may be the last to begin.
+            let old = Replaced::Text(digest(&directory.read("a.toml").unwrap()));
+            directory.write("a.toml", "a", &old).unwrap();
             for (length, letter) in [(1, "a"), (100_000, "b"), (50_000, "c"), (200_000, "d")] {
                 let text = letter.repeat(length);
                 scope.spawn(move || {
                     for _ in 0..50 {
-                        directory.write("a.toml", &text).unwrap();
+                        let old = Replaced::Text(digest(&directory.read("a.toml").unwrap()));
+                        directory.write("a.toml", &text, &old).unwrap();
                         let read = directory.read("a.toml").unwrap();
                         let whole = [1, 100_000, 50_000, 200_000].contains(&read.len());
                         assert!(whole && read.bytes().all(|byte| byte == read.as_bytes()[0]));

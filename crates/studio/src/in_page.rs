@@ -17,6 +17,8 @@ use std::sync::atomic::AtomicBool;
 
 /// Largest number of packets that a page runs. More take minutes, which a command does better.
 pub const MAX_PACKETS: u64 = 2_000_000;
+/// The texts of the files that a scenario may name.
+type Files = BTreeMap<PathBuf, String>;
 /// Size of a packet, to estimate their number.
 const PACKET_BYTES: u64 = 1200;
 
@@ -26,8 +28,8 @@ const PACKET_BYTES: u64 = 1200;
 /// # Errors
 /// `files` is not such an object.
 pub fn check(name: &str, text: &str, files: &str) -> Result<String, String> {
-    let planned = plan(name, text, files)?;
-    json(&Checked::new(text, planned, |_| 0))
+    let files = read_files(files)?;
+    json(&Checked::new(text, |text| planned(name, text, &files), |_| 0))
 }
 
 /// Returns how long the text `text` takes in this page, and what its path offers over time. For the
@@ -116,11 +118,17 @@ pub fn run(
 
 /// Plans a text. The outer error is that of `files`.
 fn plan(name: &str, text: &str, files: &str) -> Result<Result<Plan, LabError>, String> {
-    let files: BTreeMap<PathBuf, String> =
-        serde_json::from_str(files).map_err(|error| format!("the files: {error}"))?;
-    let changes = Changes::default();
-    let input = PlanInput { name: name.to_owned(), text: text.to_owned(), changes, files };
-    Ok(Plan::from_input_up_to(&input, MAX_CASES).map_err(LabError::from))
+    Ok(planned(name, text, &read_files(files)?))
+}
+
+fn read_files(files: &str) -> Result<Files, String> {
+    serde_json::from_str(files).map_err(|error| format!("the files: {error}"))
+}
+
+fn planned(name: &str, text: &str, files: &Files) -> Result<Plan, LabError> {
+    let (name, text, files) = (name.to_owned(), text.to_owned(), files.clone());
+    let input = PlanInput { name, text, changes: Changes::default(), files };
+    Plan::from_input_up_to(&input, MAX_CASES).map_err(LabError::from)
 }
 
 fn json(value: &impl Serialize) -> Result<String, String> {

@@ -25,6 +25,7 @@
 //!
 //! Without the feature `server`, what is left is [`in_page`]: the same answers for a page that
 //! brings the virtual clock along.
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files as they need"))]
 
 #[cfg(feature = "server")]
 mod access;
@@ -38,6 +39,8 @@ pub mod in_page;
 mod main_metrics;
 mod outlook;
 #[cfg(feature = "server")]
+mod peer;
+#[cfg(feature = "server")]
 mod responses;
 #[cfg(feature = "server")]
 mod runs;
@@ -45,7 +48,7 @@ mod runs;
 mod server;
 
 pub use check::{Checked, Fault, MAX_CASES, PlanFacts, profile_names};
-pub use edit::{Edit, Edited, FORM, edit};
+pub use edit::{Edit, Edited, edit};
 #[cfg(feature = "server")]
 pub use files::FileError;
 pub use main_metrics::main_metrics;

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderValue, LOCATION,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{Response, StatusCode};
 use http_body_util::Full;
@@ -40,6 +40,30 @@ pub fn json(value: &impl Serialize) -> FullResponse {
 /// Returns a text.
 pub fn text(text: String) -> FullResponse {
     content(StatusCode::OK, "text/plain; charset=utf-8", text)
+}
+
+/// Returns an answer with the digest of the text that a file has now.
+pub fn tagged(digest: String, mut response: FullResponse) -> FullResponse {
+    // Of hexadecimal digits, so that the value is one.
+    if let Ok(value) = HeaderValue::from_str(&format!("\"{digest}\"")) {
+        response.headers_mut().insert(ETAG, value);
+    }
+    response
+}
+
+/// Returns the text that a file has instead of the one to be replaced; `None` if it was removed.
+pub fn conflict(text: Option<String>) -> FullResponse {
+    let body = serde_json::json!({ "error": "the file has changed", "text": text }).to_string();
+    content(StatusCode::PRECONDITION_FAILED, "application/json", body)
+}
+
+/// Returns an answer that leads a browser to `url`.
+pub fn redirect(url: &str) -> FullResponse {
+    let mut response = content(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", "");
+    if let Ok(value) = HeaderValue::from_str(url) {
+        response.headers_mut().insert(LOCATION, value);
+    }
+    response
 }
 
 /// Returns an error as `{"error": reason}`.

@@ -3,9 +3,11 @@
 use crate::access::{Access, Refusal};
 use crate::api::{self, Api};
 use crate::files::{Directory, FileError, MAX_TEXT};
+use crate::peer;
 use crate::responses::{self, FullResponse};
 use crate::runs::Runs;
 use bentpipe_lab::{LabError, RunStore};
+use http::header::{HeaderValue, IF_MATCH, IF_NONE_MATCH};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
@@ -71,6 +73,12 @@ impl Studio {
         self.access.url()
     }
 
+    /// Returns an address that leads one browser of this user to that with the secret, once. For the
+    /// arguments of a program, which others can read.
+    pub fn opening_url(&self) -> String {
+        self.access.opening_url()
+    }
+
     /// Returns the directory of the scenarios.
     pub fn directory(&self) -> &Path {
         self.api.directory.path()
@@ -86,15 +94,17 @@ impl Studio {
             loop {
                 // Never closed.
                 let Ok(permit) = permits.clone().acquire_owned().await else { return };
-                let Ok((stream, _)) = listener.accept().await else {
+                let Ok((stream, client)) = listener.accept().await else {
                     // Out of descriptors, for example.
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
                 };
                 let (api, access) = (api.clone(), access.clone());
                 tokio::spawn(async move {
+                    let address = stream.local_addr();
+                    let is_own = || address.as_ref().is_ok_and(|&own| peer::is_own(client, own));
                     let service = service_fn(|request| async {
-                        Ok::<_, Infallible>(respond(&api, &access, request).await)
+                        Ok::<_, Infallible>(respond(&api, &access, &is_own, request).await)
                     });
                     // An error is a client that is gone.
                     let _ = http1::Builder::new()
@@ -116,8 +126,17 @@ impl Studio {
     }
 }
 
-async fn respond(api: &Arc<Api>, access: &Access, request: Request<Incoming>) -> FullResponse {
+/// Answers a request. `is_own` tells whether its sender is a program of this user.
+async fn respond(
+    api: &Arc<Api>,
+    access: &Access,
+    is_own: &impl Fn() -> bool,
+    request: Request<Incoming>,
+) -> FullResponse {
     let (head, content) = request.into_parts();
+    if access.open(&head.headers, head.uri.path(), is_own) {
+        return responses::redirect(&access.url());
+    }
     let path = match access.admit(&head.headers, head.uri.path()) {
         Ok(path) => path.to_owned(),
         Err(refusal) => return refuse(refusal),
@@ -132,7 +151,13 @@ async fn respond(api: &Arc<Api>, access: &Access, request: Request<Incoming>) ->
         Err(_) => return responses::failure(StatusCode::REQUEST_TIMEOUT, "the content is late"),
     };
     let query = head.uri.query().unwrap_or_default().to_owned();
-    let request = api::Request { method: head.method, path, query, content };
+    let field = |name| {
+        let value = head.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        value.map(str::to_owned)
+    };
+    let (if_match, if_none_match) = (field(IF_MATCH), field(IF_NONE_MATCH));
+    let method = head.method.clone();
+    let request = api::Request { method, path, query, if_match, if_none_match, content };
     let api = api.clone();
     let answered = spawn_blocking(move || api.answer(&request)).await;
     answered.unwrap_or_else(|error| {

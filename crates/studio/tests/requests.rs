@@ -1,5 +1,5 @@
 //! A studio on a socket, asked as a browser and as others would.
-
+#![allow(clippy::disallowed_methods, reason = "tests make files as they need")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use bentpipe_studio::{Studio, StudioConfig};
@@ -122,11 +122,62 @@ async fn a_scenario_is_listed_read_checked_changed_and_saved() {
     let (_, edited) = studio.api("POST", "api/edit", &change.to_string()).await;
     let edited = edited["text"].as_str().unwrap();
     assert_eq!(edited, SCENARIO.replace("200 kB", "1 MB"));
-    let (status, _) = studio.api("PUT", "api/scenarios/small.toml", edited).await;
-    assert_eq!(status, StatusCode::NO_CONTENT);
+    let file = format!("{}api/scenarios/small.toml", studio.base);
+    let (status, _) = studio.ask("PUT", &file, &[], edited).await;
+    assert_eq!(status, StatusCode::PRECONDITION_REQUIRED, "which text it replaces is not said");
+    let (status, _) = studio.ask("PUT", &file, &[("if-none-match", "*")], edited).await;
+    assert_eq!(status, StatusCode::PRECONDITION_FAILED, "it is not new");
+    let fields = [("if-match", &*etag(SCENARIO))];
+    assert_eq!(studio.ask("PUT", &file, &fields, edited).await.0, StatusCode::NO_CONTENT);
     let saved = std::fs::read_to_string(studio.directory.path().join("small.toml")).unwrap();
     assert_eq!(saved, edited);
     studio.close().await;
+}
+
+/// The `ETag` of a text.
+fn etag(text: &str) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    let digits: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("\"{digits}\"")
+}
+
+#[tokio::test]
+async fn two_pages_do_not_overwrite_each_other() {
+    let studio = TestStudio::new().await;
+    let file = format!("{}api/scenarios/small.toml", studio.base);
+    let opened = [("if-match", &*etag(SCENARIO))];
+    let (first, second) = (SCENARIO.replace("200", "300"), SCENARIO.replace("200", "400"));
+    assert_eq!(studio.ask("PUT", &file, &opened, &first).await.0, StatusCode::NO_CONTENT);
+    let (status, answer) = studio.ask("PUT", &file, &opened, &second).await;
+    assert_eq!(status, StatusCode::PRECONDITION_FAILED);
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["text"], first.as_str(), "the page shows both texts");
+    let seen = [("if-match", &*etag(&first))];
+    assert_eq!(studio.ask("PUT", &file, &seen, &second).await.0, StatusCode::NO_CONTENT);
+    let new = format!("{}api/scenarios/new.toml", studio.base);
+    let nothing = [("if-none-match", "*")];
+    assert_eq!(studio.ask("PUT", &new, &nothing, &first).await.0, StatusCode::NO_CONTENT);
+    assert_eq!(studio.ask("PUT", &new, &nothing, &second).await.0, 412);
+    let kept = std::fs::read_to_string(studio.directory.path().join("new.toml")).unwrap();
+    assert_eq!(kept, first);
+    studio.close().await;
+}
+
+#[tokio::test]
+async fn results_are_not_written_through_a_link() {
+    for linked in ["out", "out/studio"] {
+        let studio = TestStudio::new().await;
+        let outside = tempfile::tempdir().unwrap();
+        let place = studio.directory.path().join(linked);
+        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(outside.path(), &place).unwrap();
+        let (_, started) = studio.api("POST", "api/runs?file=small.toml", SCENARIO).await;
+        let state = studio.ended(started["id"].as_u64().unwrap()).await;
+        assert_eq!(state["phase"], "failed", "{state}");
+        assert!(state["error"].as_str().unwrap().contains("symbolic link"), "{state}");
+        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0, "{linked}");
+        studio.close().await;
+    }
 }
 
 #[tokio::test]

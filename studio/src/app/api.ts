@@ -26,8 +26,8 @@ export interface Checked {
   plan: PlanFacts | null;
   error: Fault | null;
   form: Record<string, string>;
-  /** Whether keys of `[path]` describe its only hop. */
-  one_hop: boolean;
+  /** Keys of the form that the text lacks and may have. */
+  possible: string[];
 }
 
 /** How long the runs of a valid scenario take, and what its path offers over time. */
@@ -69,6 +69,33 @@ export interface ProfileName {
   title: string;
 }
 
+/** A text as it is kept. */
+export interface SavedText {
+  text: string;
+  /** Names this text of the file among all that it has had. */
+  tag: string;
+}
+
+/** What came of a text that was kept. */
+export interface Saved {
+  /** What was done. */
+  words: string;
+  tag: string;
+}
+
+/** A file has another text than the one that was to be replaced; null: it does not exist. */
+export class Conflict extends Error {
+  readonly theirs: string | null;
+
+  constructor(theirs: string | null) {
+    super("the file has changed");
+    this.theirs = theirs;
+  }
+}
+
+/** Whoever answers requests does not. */
+export class NoAnswer extends Error {}
+
 /** All requests. Each throws an error that says what was wrong. */
 export interface Api {
   /** Names of the scenarios, and where they are. */
@@ -77,9 +104,12 @@ export interface Api {
   /** The JSON Schema of scenarios. */
   schema(): Promise<unknown>;
   /** The text of a scenario. */
-  read(file: string): Promise<string>;
-  /** Keeps a text. Returns what was done. */
-  save(file: string, text: string): Promise<string>;
+  read(file: string): Promise<SavedText>;
+  /**
+   * Keeps a text in place of the one with the tag `replaced`; null: of none, as a new file. Throws
+   * `Conflict` if the file has another text.
+   */
+  save(file: string, text: string, replaced: string | null): Promise<Saved>;
   check(file: string, text: string): Promise<Checked>;
   outlook(file: string, text: string): Promise<Outlook>;
   /** A text with one key changed; `null` removes the key. */

@@ -56,6 +56,7 @@ const FIELDS: Field[] = [
     absent: "none",
   },
   { key: "workload.download", label: "Download", usual: "2 MB" },
+  { key: "workload.upload", label: "Upload", usual: "2 MB" },
   { key: "repeat", label: "Runs of each variant", usual: "5", whole: true, absent: "1" },
 ];
 
@@ -99,14 +100,19 @@ export class Form {
   }
 
   /** Shows the values of a text, and those of its path where the text has none. */
-  show({ form: values, one_hop, plan }: Checked): void {
+  show({ form: values, possible, plan }: Checked): void {
     const path = plan?.path ?? null;
     const profile = values["path.profile"];
     this.#choice.hidden = profile === undefined;
     if (this.#profile && profile !== undefined) this.#profile.value = profile;
     for (const row of this.#rows) {
       const text = values[row.field.key];
-      row.element.hidden = !one_hop && row.field.key.startsWith("path.");
+      const { key } = row.field;
+      // A sweep would override it.
+      const swept = plan?.sweep.some(([one]) => one === key) ?? false;
+      // While the text is wrong, nothing is known of keys that it lacks.
+      const may = text !== undefined || possible.includes(key) || (!plan && !row.element.hidden);
+      row.element.hidden = swept || !may;
       const usual = (path && row.field.ofPath?.(path)) ?? row.field.usual;
       // A slider in use keeps its middle and its place, which are ahead of the text.
       if (document.activeElement !== row.slider) {

@@ -10,6 +10,7 @@ import { PathsView } from "../outlook/paths-view.ts";
 import { button, h, replace } from "../page/dom.ts";
 import { saveBlob } from "../page/files.ts";
 import { themeToggle } from "../page/theme.ts";
+import { placeHash, readPlace } from "./place.ts";
 import { exported, reportUrl, server } from "./server.ts";
 import { Studio } from "./studio.ts";
 
@@ -73,7 +74,10 @@ const studio = new Studio(server, {
     await paths.show(data);
   },
   opened: (file) => {
-    location.hash = encodeURIComponent(file);
+    location.hash = placeHash({ file, text: null });
+  },
+  move: (address, place) => {
+    location.href = `${address.replace(/\/?$/, "/")}${placeHash(place)}`;
   },
 });
 replace(
@@ -83,7 +87,9 @@ replace(
     { class: "topbar studio-bar" },
     h("span", { class: "brand" }, "Bentpipe studio"),
     studio.files,
+    button("New", () => studio.askNew(), { title: "A new scenario, in a new file" }),
     studio.saveButton,
+    button("Save as…", () => studio.askSaveAs()),
     studio.runButton,
     studio.liveBox,
     themeToggle(() => paths?.recolour()),
@@ -92,6 +98,6 @@ replace(
   report,
 );
 addEventListener("beforeunload", (event) => {
-  if (studio.isChanged) event.preventDefault();
+  if (studio.isChanged && !studio.isMoving) event.preventDefault();
 });
-void studio.start(decodeURIComponent(location.hash.slice(1)));
+void studio.start(readPlace(location.hash));

@@ -1,18 +1,39 @@
 /**
  * Requests to the command that serves this page. Paths are relative to the address with the secret.
  */
-import type { Api, Checked, Outlook, ProfileName, RunDetails, RunState } from "./api.ts";
+import {
+  type Api,
+  type Checked,
+  Conflict,
+  NoAnswer,
+  type Outlook,
+  type ProfileName,
+  type RunDetails,
+  type RunState,
+} from "./api.ts";
 
-async function ask(method: string, path: string, body?: string): Promise<Response> {
-  const response = await fetch(path, { method, ...(body === undefined ? {} : { body }) });
+async function ask(
+  method: string,
+  path: string,
+  body?: string,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(path, { method, headers, ...(body === undefined ? {} : { body }) });
+  } catch {
+    throw new NoAnswer("the studio does not answer");
+  }
   if (response.ok) return response;
   const text = await response.text();
   let reason = text;
+  let theirs: string | null | undefined;
   try {
-    reason = (JSON.parse(text) as { error: string }).error;
+    ({ error: reason, text: theirs } = JSON.parse(text) as { error: string; text?: string | null });
   } catch {
     // Not from the studio itself.
   }
+  if (response.status === 412) throw new Conflict(theirs ?? null);
   throw new Error(reason || `${response.status} ${response.statusText}`);
 }
 
@@ -28,10 +49,14 @@ export const server: Api = {
   list: () => json<{ directory: string; scenarios: string[] }>("GET", "api/scenarios"),
   profiles: () => json<ProfileName[]>("GET", "api/profiles"),
   schema: () => json<unknown>("GET", "api/schema"),
-  read: async (file) => (await ask("GET", fileUrl(file))).text(),
-  save: async (file, text) => {
-    await ask("PUT", fileUrl(file), text);
-    return `saved ${file}`;
+  read: async (file) => {
+    const response = await ask("GET", fileUrl(file));
+    return { text: await response.text(), tag: response.headers.get("ETag") ?? "" };
+  },
+  save: async (file, text, replaced) => {
+    const condition = replaced === null ? { "If-None-Match": "*" } : { "If-Match": replaced };
+    const response = await ask("PUT", fileUrl(file), text, condition);
+    return { words: `saved ${file}`, tag: response.headers.get("ETag") ?? "" };
   },
   check: (file, text) => json<Checked>("POST", `api/check?${named(file)}`, text),
   outlook: (file, text) => json<Outlook>("POST", `api/outlook?${named(file)}`, text),

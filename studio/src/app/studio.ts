@@ -4,13 +4,17 @@ import { embeddedIn } from "../data/read.ts";
 import { plural } from "../format/numbers.ts";
 import { button, type Child, h, replace } from "../page/dom.ts";
 import type { PathPlaces, ShownData } from "../page/editable.ts";
+import { download } from "../page/files.ts";
 import { reasonOf } from "../sections/parts.ts";
-import { type Api, type Checked, isActive, type RunState } from "./api.ts";
+import { type Api, type Checked, isActive, NoAnswer, type RunState } from "./api.ts";
 import { type ComparedRun, comparison } from "./comparison.ts";
 import { Editor } from "./editor.ts";
 import { timeWords } from "./estimate.ts";
 import { Form } from "./form.ts";
 import { History, phaseText } from "./history.ts";
+import { offlinePanel } from "./panels.ts";
+import type { Place } from "./place.ts";
+import { ScenarioFile } from "./scenario-file.ts";
 import { ScenarioSchema } from "./schema.ts";
 
 /** Time without typing after which a text is checked. */
@@ -23,6 +27,8 @@ const FOLLOW_MS = 40;
 const PATIENCE_MS = 300;
 /** Plans of at most this many runs answer while a slider moves. */
 const QUICK_RUNS = 60;
+/** Time between two looks for a command that has not answered. */
+const RETURN_MS = 2000;
 
 /** The page around a studio. */
 export interface StudioPage {
@@ -32,6 +38,8 @@ export interface StudioPage {
   showPaths(places: PathPlaces, data: ShownData | null): Promise<void>;
   /** A scenario was opened. */
   opened?(file: string): void;
+  /** Opens the page at another address. */
+  move?(address: string, place: Place): void;
 }
 
 /** The controls for scenarios and their runs. */
@@ -70,8 +78,13 @@ export class Studio {
   readonly #history: History;
   readonly #form: Form;
 
-  #file = "";
-  #saved = "";
+  /** The file of the text. */
+  readonly #file: ScenarioFile;
+  /** What to do while the command does not answer. */
+  readonly #offline = h("div", { class: "panels" });
+  /** Whether the text goes to another page, so that nothing is lost with this one. */
+  isMoving = false;
+  #waiting = false;
   #checked: Checked | null = null;
   #runs: RunState[] = [];
   #shown: number | null = null;
@@ -92,10 +105,21 @@ export class Studio {
       changed: () => {
         this.#mark();
         clearTimeout(this.#timer);
-        this.#timer = setTimeout(() => void this.#check(), PAUSE_MS);
+        this.#timer = setTimeout(() => {
+          this.#file.changed();
+          void this.#check();
+        }, PAUSE_MS);
       },
       run: () => void this.#run(false),
       save: () => void this.#save(),
+    });
+    this.#file = new ScenarioFile(api, {
+      text: () => this.#editor.text,
+      set: (text) => this.#editor.set(text),
+      load: (text) => this.#editor.load(text),
+      kept: (name, words) => this.#kept(name, words),
+      guard: (work) => this.guard(work),
+      notify: (words, bad) => this.notify(words, bad),
     });
     this.#history = new History({
       show: (id) => {
@@ -117,6 +141,8 @@ export class Studio {
   body(): Child[] {
     return [
       h("div", { class: "messages" }, this.#status, this.#notice),
+      this.#offline,
+      this.#file.panel,
       h(
         "div",
         { class: "desk" },
@@ -142,11 +168,11 @@ export class Studio {
 
   /** Whether the text has changes that are not saved. */
   get isChanged(): boolean {
-    return this.#editor.text !== this.#saved;
+    return this.#file.isChanged;
   }
 
-  /** Loads what there is, and opens the scenario `wanted` or the first one. */
-  async start(wanted: string): Promise<void> {
+  /** Loads what there is, and opens the scenario of a place or the first one. */
+  async start(place: Place): Promise<void> {
     await this.guard(async () => {
       await this.#draw();
       const [{ directory, scenarios }, profiles, schema] = await Promise.all([
@@ -163,13 +189,43 @@ export class Studio {
       this.#runs = await this.#api.runs();
       this.#shown = this.#runs.find(({ has_report }) => has_report)?.id ?? null;
       await this.#draw();
-      const first = scenarios.includes(wanted) ? wanted : scenarios[0];
-      if (first) await this.open(first);
+      this.#file.drafts.directory = directory;
+      const first = scenarios.includes(place.file) ? place.file : scenarios[0];
+      if (first && (place.text === null || first === place.file)) await this.open(first);
       else {
-        const remedy = "to make one there: bentpipe init mine.toml";
-        this.notify(`no scenarios in ${directory}; ${remedy}`, true);
+        this.#file.unnamed();
+        if (place.text === null) this.notify(`no scenarios in ${directory}; New makes one`);
+      }
+      if (place.text !== null) {
+        this.#editor.set(place.text);
+        this.notify("the text of the page before; it is not saved");
       }
     });
+  }
+
+  /** Asks for a name, and opens a new scenario. */
+  askNew(): void {
+    if (this.#mayDiscard()) this.#file.askNew();
+  }
+
+  /** Asks for a name, and saves the text under it. */
+  askSaveAs(): void {
+    this.#file.askSaveAs();
+  }
+
+  /** Whether a text that is not saved may be lost. */
+  #mayDiscard(): boolean {
+    return !this.isChanged || confirm("The text has changes that are not saved. Discard them?");
+  }
+
+  /** Shows that the text is in a file, which may be new. */
+  #kept(name: string, words: string): void {
+    if (![...this.files.options].some(({ value }) => value === name))
+      this.files.append(h("option", { value: name }, name));
+    this.files.value = name;
+    this.#page.opened?.(name);
+    this.#mark();
+    this.notify(words);
   }
 
   /** Does something, and shows what went wrong with it. */
@@ -177,8 +233,44 @@ export class Studio {
     try {
       await work();
     } catch (error) {
-      this.notify(reasonOf(error), true);
+      if (error instanceof NoAnswer) this.#lost();
+      else this.notify(reasonOf(error), true);
     }
+  }
+
+  /** Says that the command does not answer, and waits until it does. */
+  #lost(): void {
+    if (this.#waiting) return;
+    this.#waiting = true;
+    const place = (): Place => ({ file: this.#file.name, text: this.#editor.text });
+    replace(
+      this.#offline,
+      offlinePanel(
+        () => download(this.#file.name, "application/toml", this.#editor.text),
+        (address) => {
+          this.isMoving = true;
+          this.#page.move?.(address, place());
+        },
+      ),
+    );
+    const look = async (): Promise<void> => {
+      try {
+        await this.#api.list();
+      } catch (error) {
+        if (error instanceof NoAnswer) {
+          setTimeout(() => void look(), RETURN_MS);
+          return;
+        }
+        // It is another studio at this address, which does not know the secret.
+        this.notify(reasonOf(error), true);
+        return;
+      }
+      this.#waiting = false;
+      replace(this.#offline);
+      this.notify("the studio answers again");
+      await this.#check();
+    };
+    setTimeout(() => void look(), RETURN_MS);
   }
 
   /** Says what happened. */
@@ -193,30 +285,21 @@ export class Studio {
 
   /** Opens a scenario. */
   async open(name: string): Promise<void> {
-    const lose = "The text has changes that are not saved. Discard them?";
-    if (this.isChanged && !confirm(lose)) {
-      this.files.value = this.#file;
+    if (!this.#mayDiscard()) {
+      this.files.value = this.#file.name;
       return;
     }
     await this.guard(async () => {
-      this.#saved = await this.#api.read(name);
-      this.#file = name;
+      await this.#file.open(name);
       this.files.value = name;
       this.#page.opened?.(name);
-      this.#editor.load(this.#saved);
       this.#mark();
       await this.#check();
     });
   }
 
   async #save(): Promise<void> {
-    await this.guard(async () => {
-      const text = this.#editor.text;
-      const done = await this.#api.save(this.#file, text);
-      this.#saved = text;
-      this.#mark();
-      this.notify(done);
-    });
+    await this.guard(() => this.#file.save());
   }
 
   async #check(): Promise<void> {
@@ -224,7 +307,7 @@ export class Studio {
     clearTimeout(this.#resting);
     const text = this.#editor.text;
     await this.guard(async () => {
-      const answer = await this.#api.check(this.#file, text);
+      const answer = await this.#api.check(this.#file.name, text);
       if (text !== this.#editor.text) return;
       this.#checked = answer;
       this.#editor.fault(answer.error);
@@ -239,7 +322,7 @@ export class Studio {
   /** Shows how long the runs of a valid text take, and its path over time. */
   async #look(text: string): Promise<void> {
     await this.guard(async () => {
-      const outlook = await this.#api.outlook(this.#file, text);
+      const outlook = await this.#api.outlook(this.#file.name, text);
       if (text !== this.#editor.text) return;
       replace(this.#time, timeWords(outlook));
       await this.#page.showPaths(this.#paths, outlook.paths === null ? null : shown(outlook.paths));
@@ -295,7 +378,7 @@ export class Studio {
 
   async #run(replacing: boolean): Promise<void> {
     await this.guard(async () => {
-      this.#shown = await this.#api.run(this.#file, this.#editor.text, replacing);
+      this.#shown = await this.#api.run(this.#file.name, this.#editor.text, replacing);
       if (replacing) await this.#settled(this.#shown);
       else void this.#follow();
     });
@@ -328,7 +411,8 @@ export class Studio {
         await pause(FOLLOW_MS);
       }
     } catch (error) {
-      this.notify(reasonOf(error), true);
+      if (error instanceof NoAnswer) this.#lost();
+      else this.notify(reasonOf(error), true);
     } finally {
       this.#following = false;
     }

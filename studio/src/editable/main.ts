@@ -57,5 +57,5 @@ export function open(slot: HTMLElement, code: EngineCode): void {
       studio.body(),
     ),
   );
-  void studio.start(scenario.name);
+  void studio.start({ file: scenario.name, text: null });
 }

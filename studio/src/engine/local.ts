@@ -1,5 +1,14 @@
 /** The answers of the command's server, from an engine in the page. */
-import type { Api, Checked, Outlook, ProfileName, RunDetails, RunState } from "../app/api.ts";
+import type {
+  Api,
+  Checked,
+  Outlook,
+  ProfileName,
+  RunDetails,
+  RunState,
+  Saved,
+  SavedText,
+} from "../app/api.ts";
 import type { Summary } from "../data/report.types.ts";
 import { saveBlob } from "../page/files.ts";
 import type { Completed } from "./engine.ts";
@@ -64,14 +73,14 @@ export class LocalApi implements Api {
 
   list = async () => ({ directory: "", scenarios: [this.#scenario.name] });
   schema = async () => JSON.parse(this.#schema) as unknown;
-  read = async () => this.#scenario.text;
+  read = async (): Promise<SavedText> => ({ text: this.#scenario.text, tag: "" });
   runs = async () => this.#entries.map(({ state }) => ({ ...state }));
   profiles = async () => JSON.parse(await this.#checker.ask("profiles", [])) as ProfileName[];
   textOf = async (id: number) => this.#entry(id).text;
 
-  save = async (file: string, text: string): Promise<string> => {
+  save = async (file: string, text: string): Promise<Saved> => {
     saveBlob(file, new Blob([text], { type: "application/toml" }));
-    return `saved ${file}, with your downloads`;
+    return { words: `saved ${file}, with your downloads`, tag: "" };
   };
 
   check = async (file: string, text: string): Promise<Checked> =>
