@@ -294,6 +294,12 @@ pub trait Controller: Debug + Send + Sync {
     /// Continues from the window, threshold and estimates that a layer or the sender sets.
     fn restart(&mut self, to: &Restart);
 
+    /// Restarts after losses that may have been chance: a slow start in front of the controller
+    /// that passes over such losses continues, whatever the threshold.
+    fn restart_after_chance(&mut self, to: &Restart) {
+        self.restart(to);
+    }
+
     /// Returns the current limits.
     fn send_control(&self) -> SendControl;
 
@@ -378,6 +384,11 @@ macro_rules! forward_to {
     (@ $field:ident restart) => {
         fn restart(&mut self, to: &$crate::controller::Restart) {
             self.$field.restart(to);
+        }
+    };
+    (@ $field:ident restart_after_chance) => {
+        fn restart_after_chance(&mut self, to: &$crate::controller::Restart) {
+            self.$field.restart_after_chance(to);
         }
     };
     (@ $field:ident send_control) => {

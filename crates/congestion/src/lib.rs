@@ -20,6 +20,7 @@
 
 pub mod algorithms;
 pub mod catalogue;
+mod chance;
 pub mod config;
 pub mod controller;
 pub mod delivery_rate;

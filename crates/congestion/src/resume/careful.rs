@@ -7,6 +7,7 @@ use super::observation::PathObserver;
 use super::packet_range::PacketRange;
 use super::parameters::Parameters;
 use super::phase::{Jump, PhaseState, Reconnaissance, Retreat};
+use super::queue_check::QueueCheck;
 use super::saved::SavedParameters;
 use super::transitions::{Phase, Transition, Trigger};
 use crate::controller::{Ack, Controller, ControllerConfig, Restart, minimum_window};
@@ -33,6 +34,8 @@ pub struct CarefulResume {
     /// Bytes in flight.
     pub(super) flight_size: Bytes,
     pub(super) next_number: u64,
+    /// Whether packets queue, by the saved RTT.
+    pub(super) queue: QueueCheck,
     pub(super) observer: PathObserver,
 }
 
@@ -71,6 +74,7 @@ impl CarefulResume {
             pipesize: Bytes::ZERO,
             flight_size: Bytes::ZERO,
             next_number: 0,
+            queue: QueueCheck::new(),
             observer: PathObserver::new(parameters, config.initial_window),
             handle,
         };
@@ -150,21 +154,21 @@ impl CarefulResume {
         self.flight_size < self.initial_window || self.flight_size <= self.pipesize
     }
 
-    pub(super) fn restart_controller(
-        &mut self,
+    pub(super) fn restart_to(
+        &self,
         now: Time,
         window: Bytes,
         ssthresh: Option<Bytes>,
         recovery_start: u64,
-    ) {
+    ) -> Restart {
         let window = window.max(self.minimum_window());
-        self.controller.restart(&Restart {
-            now,
-            window,
-            ssthresh,
-            rate: None,
-            min_rtt: None,
-            recovery_start,
-        });
+        Restart { now, window, ssthresh, rate: None, min_rtt: None, recovery_start }
+    }
+
+    /// Raises the controller's window to `window`, if its own is smaller.
+    pub(super) fn raise_controller(&mut self, now: Time, window: Bytes) {
+        if window > self.controller.send_control().cwnd {
+            self.controller.restart(&self.restart_to(now, window, None, 0));
+        }
     }
 }

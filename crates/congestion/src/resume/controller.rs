@@ -2,7 +2,7 @@
 
 use super::careful::CarefulResume;
 use super::observation::PathObserver;
-use super::phase::{Jump, PhaseState, Retreat};
+use super::phase::{Jump, PhaseState, Retreat, WindowJump};
 use super::reconnaissance::JumpOpportunity;
 use super::transitions::Trigger;
 use crate::controller::{
@@ -28,6 +28,19 @@ impl CarefulResume {
         }
     }
 
+    /// Returns the pacing rate of a jump. Within the window of the controller itself, the jump does
+    /// not slow it down.
+    fn jump_pacing_rate(&self, jump: &WindowJump, inner: &SendControl) -> Rate {
+        let rate = jump.pacing_rate();
+        let saved = self.saved.map(|saved| saved.rate());
+        match (inner.pacing_rate, saved) {
+            (Some(own), Some(saved)) if self.flight_size + self.mtu <= inner.cwnd => {
+                rate.max(own.min(saved))
+            }
+            _ => rate,
+        }
+    }
+
     /// Retreats from the jump, by window or rate.
     fn on_jump_congestion(&mut self, now: Time, trigger: Trigger) {
         if self.phase.is_by_rate() {
@@ -39,7 +52,9 @@ impl CarefulResume {
 
     /// Returns true if the controller tolerates the losses of the jump up to now.
     fn is_tolerated(&self) -> bool {
-        let tolerance = self.controller.send_control().loss_tolerance;
+        let own = self.controller.send_control().loss_tolerance;
+        let chance = self.saved.map_or(0.0, |saved| self.queue.loss_tolerance(&saved));
+        let tolerance = if own > 0.0 { own } else { chance };
         tolerance > 0.0 && !self.unvalidated.is_congested(tolerance)
     }
 
@@ -55,6 +70,7 @@ impl CarefulResume {
                 let by_rate = self.phase.is_by_rate();
                 self.on_jump_congestion(loss.now, Trigger::PacketLoss);
                 if loss.persistent && !by_rate {
+                    self.clear_doubt();
                     self.end_retreat(loss.now);
                 }
                 by_rate || loss.persistent
@@ -67,6 +83,7 @@ impl CarefulResume {
                 self.on_retreat_congestion(loss.newest().number);
                 self.end_retreat_if_settled(loss.now);
                 if loss.persistent {
+                    self.clear_doubt();
                     self.end_retreat(loss.now);
                 }
                 loss.persistent
@@ -100,6 +117,7 @@ impl Controller for CarefulResume {
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
         (self.flight_size, self.next_number) = (ack.bytes_in_flight, ack.next_number);
+        self.queue.on_ack(ack.now, ack.rtt);
         match &mut self.phase {
             PhaseState::Reconnaissance(reconnaissance) => {
                 reconnaissance.on_ack(ack);
@@ -160,6 +178,7 @@ impl Controller for CarefulResume {
             }
             PhaseState::SafeRetreat(Retreat::Rate) => self.controller.on_ecn_ce(ecn_ce),
             PhaseState::SafeRetreat(Retreat::Window { .. }) => {
+                self.clear_doubt();
                 self.on_retreat_congestion(ecn_ce.newest)
             }
         }
@@ -226,14 +245,14 @@ impl Controller for CarefulResume {
                 ..inner
             },
             PhaseState::Reconnaissance(_) | PhaseState::Normal => inner,
-            PhaseState::Unvalidated(Jump::Window(jump)) => {
+            PhaseState::Unvalidated(Jump::Window(ref jump)) => {
                 // No burst larger than the initial window (RFC 9959 §4.3.2).
                 let send_quantum = inner
                     .send_quantum
                     .map_or(self.initial_window, |own| own.min(self.initial_window));
                 SendControl {
-                    cwnd: jump.window,
-                    pacing_rate: Some(jump.pacing_rate()),
+                    cwnd: jump.window.max(inner.cwnd),
+                    pacing_rate: Some(self.jump_pacing_rate(jump, &inner)),
                     send_quantum: Some(send_quantum),
                     in_slow_start: true,
                     phase: "unvalidated",
@@ -265,6 +284,7 @@ impl Controller for CarefulResume {
             phase: self.phase.clone(),
             unvalidated: self.unvalidated.clone(),
             observer: self.observer.clone(),
+            queue: self.queue.clone(),
             ..*self
         })
     }

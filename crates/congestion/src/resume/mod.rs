@@ -9,6 +9,7 @@
 //! - `probe`: the phases of rate-based controllers;
 //! - `jump`: the unsafe alternative, for comparison;
 //! - `observation`: measurements worth saving;
+//! - `queue_check`: whether a loss of the jump may be chance;
 //! - `packet_range`: counts of packets that are accounted for or outstanding.
 //!
 //! Decision 4 in `docs/decisions` lists the choices that the RFC leaves open. Section numbers are
@@ -24,6 +25,7 @@ mod packet_range;
 mod parameters;
 mod phase;
 mod probe;
+mod queue_check;
 mod reconnaissance;
 mod safe_retreat;
 pub mod saved;

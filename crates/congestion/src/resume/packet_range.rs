@@ -1,5 +1,6 @@
 //! Packet ranges with counts of acknowledged and lost packets.
 
+use crate::chance::most_by_chance;
 use crate::controller::SentPacket;
 use bentpipe_units::Bytes;
 
@@ -84,7 +85,7 @@ impl PacketRange {
     /// the start of the count. Without tolerance, every loss is congestion.
     pub(super) fn is_congested(&self, tolerance: f64) -> bool {
         let mean = tolerance * self.accounted as f64;
-        let by_chance = if tolerance > 0.0 { mean + 3.0 * libm::sqrt(mean) + 1.0 } else { 0.0 };
+        let by_chance = if tolerance > 0.0 { most_by_chance(mean) } else { 0.0 };
         self.losses as f64 > by_chance
     }
 

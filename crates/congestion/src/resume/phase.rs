@@ -71,6 +71,8 @@ pub(super) enum Retreat {
         window: Bytes,
         /// Start of the recovery period: the retreat covers losses of packets with smaller numbers.
         recovery_start: u64,
+        /// True if nothing but losses led to it, which may have been chance.
+        doubtful: bool,
     },
     /// Of a rate-based controller, in its Drain.
     Rate,

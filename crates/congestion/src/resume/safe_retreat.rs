@@ -2,6 +2,7 @@
 
 use super::careful::CarefulResume;
 use super::phase::{PhaseState, Retreat};
+use super::queue_check::CHANCE;
 use super::transitions::Trigger;
 use crate::controller::Ack;
 use bentpipe_units::Time;
@@ -13,7 +14,8 @@ impl CarefulResume {
         self.unvalidated.close(self.next_number);
         self.handle.set_retreated();
         let window = self.pipesize.mul_f64(0.5).min(before).max(self.minimum_window());
-        let retreat = Retreat::Window { window, recovery_start: self.next_number };
+        let doubtful = trigger == Trigger::PacketLoss;
+        let retreat = Retreat::Window { window, recovery_start: self.next_number, doubtful };
         self.go(now, PhaseState::SafeRetreat(retreat), Some(trigger));
         // The loss may have accounted for the last unvalidated packet.
         self.end_retreat_if_settled(now);
@@ -30,11 +32,20 @@ impl CarefulResume {
     /// flight before it; congestion among later packets halves its window (RFC 9002 §7.3.2).
     pub(super) fn on_retreat_congestion(&mut self, newest: u64) {
         let minimum = self.minimum_window();
-        if let PhaseState::SafeRetreat(Retreat::Window { window, recovery_start }) = &mut self.phase
+        if let PhaseState::SafeRetreat(Retreat::Window { window, recovery_start, doubtful }) =
+            &mut self.phase
             && newest >= *recovery_start
         {
             *recovery_start = self.next_number;
             *window = window.mul_f64(0.5).max(minimum);
+            *doubtful = false;
+        }
+    }
+
+    /// Notes that something other than losses shows congestion.
+    pub(super) fn clear_doubt(&mut self) {
+        if let PhaseState::SafeRetreat(Retreat::Window { doubtful, .. }) = &mut self.phase {
+            *doubtful = false;
         }
     }
 
@@ -47,12 +58,22 @@ impl CarefulResume {
     }
 
     pub(super) fn end_retreat(&mut self, now: Time) {
-        let PhaseState::SafeRetreat(Retreat::Window { window, .. }) = self.phase else { return };
+        let PhaseState::SafeRetreat(Retreat::Window { window, doubtful, .. }) = self.phase else {
+            return;
+        };
+        // The whole jump is accounted for: with no more losses than chance explains, a slow start
+        // that would have passed over them without memory continues.
+        let by_chance = doubtful && !self.unvalidated.is_congested(CHANCE);
         // The controller may have reduced its own window: the path has changed.
         let window = window.min(self.controller.send_control().cwnd);
         // At least two packets, as in equation 4 of RFC 5681.
         let ssthresh = self.pipesize.mul_f64(self.parameters.beta).max(self.minimum_window());
-        self.restart_controller(now, window, Some(ssthresh), self.next_number);
+        let to = self.restart_to(now, window, Some(ssthresh), self.next_number);
+        if by_chance {
+            self.controller.restart_after_chance(&to);
+        } else {
+            self.controller.restart(&to);
+        }
         self.go(now, PhaseState::Normal, Some(Trigger::ExitRecovery));
     }
 }

@@ -22,12 +22,17 @@ impl CarefulResume {
     /// Handles an ACK in the Unvalidated Phase.
     pub(super) fn on_unvalidated_ack(&mut self, ack: &Ack<'_>) {
         self.count(ack);
-        // The window is that of the jump; the controller's own must not grow meanwhile.
+        // The window is that of the jump; the controller's own must not grow meanwhile. A slow start
+        // that measures the path may measure more than the jump admits.
         self.controller.on_ack(&Ack { app_limited: true, ..*ack });
+        let own = self.controller.send_control().cwnd;
         let PhaseState::Unvalidated(Jump::Window(jump)) = &mut self.phase else { return };
         jump.rtt = ack.rtt;
-        let overdue = jump.is_overdue(ack.now);
-        if self.saved.is_some_and(|saved| self.parameters.is_too_short(ack.rtt, &saved)) {
+        let (overdue, exceeded) = (jump.is_overdue(ack.now), own >= jump.window);
+        if exceeded {
+            self.unvalidated.close(self.next_number);
+            self.go(ack.now, PhaseState::Normal, None);
+        } else if self.saved.is_some_and(|saved| self.parameters.is_too_short(ack.rtt, &saved)) {
             self.retreat(ack.now, Trigger::PathChanged);
         } else if self.unvalidated.first().is_some_and(|first| ack.newest().number >= first) {
             self.evaluate(ack.now, Trigger::FirstUnvalidatedPacketAcknowledged);
@@ -41,11 +46,10 @@ impl CarefulResume {
     pub(super) fn evaluate(&mut self, now: Time, trigger: Trigger) {
         self.unvalidated.close(self.next_number);
         if self.is_rate_limited() {
-            let window = self.pipesize.max(self.initial_window);
-            self.restart_controller(now, window, None, 0);
+            self.raise_controller(now, self.pipesize.max(self.initial_window));
             self.go(now, PhaseState::Normal, Some(Trigger::RateLimited));
         } else {
-            self.restart_controller(now, self.flight_size, None, 0);
+            self.raise_controller(now, self.flight_size);
             self.go(now, PhaseState::Validating(Validation::Window), Some(trigger));
         }
     }

@@ -202,6 +202,13 @@ impl Controller for WithSlowStart {
         }
     }
 
+    fn restart_after_chance(&mut self, to: &Restart) {
+        self.controller.restart(to);
+        if self.slow_start.as_mut().is_some_and(|slow_start| !slow_start.on_restart(to)) {
+            self.finish();
+        }
+    }
+
     fn send_control(&self) -> SendControl {
         let control = self.controller.send_control();
         let Some(slow_start) = &self.slow_start else { return control };

@@ -41,7 +41,7 @@ impl Case {
             "geo" => log("back", 0.5e6, 10e6),
             _ => rate * log("back", 0.1, 0.5),
         };
-        let loss = if unit("lossy") < 0.3 { log("loss", 1e-5, 1e-3) } else { 0.0 };
+        let loss = if unit("lossy") < 0.3 { log("loss", 1e-5, 3e-2) } else { 0.0 };
         let path = if population == "leo" {
             "profile = \"leo\"".to_owned()
         } else {
@@ -64,7 +64,7 @@ impl Case {
             r#"name = "no-regret-{number}"
 title = "Case {number}, {population}"
 seed = {number}
-time_limit = "10 min"
+time_limit = "60 min"
 
 [path]
 {path}

@@ -16,7 +16,7 @@
 //!
 //! Rates and queues are log-uniform, and so is the download, from 50 kB to 50 MB. Return rates are
 //! 0.5 to 10 Mbps (`geo`) or a tenth to a half of the forward rate. Three paths of ten lose 0.001
-//! to 0.1 % of packets at random.
+//! to 3 % of packets at random, log-uniform too.
 //!
 //! `--case` prints one case as a scenario for `bentpipe run`.
 

@@ -125,11 +125,11 @@ fn reconnaissance_becomes_normal_on_ecn_ce() {
 fn reconnaissance_becomes_normal_when_the_rtt_is_half_of_the_saved_one() {
     let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
-    rig.at(50).ack(0, 0);
+    rig.at(37).ack(0, 0);
     assert_eq!(rig.last_step(), ("normal", "rtt_not_validated"));
     let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
-    rig.at(51).ack(0, 9);
+    rig.at(38).ack(0, 9);
     assert_eq!(rig.resume.resume_phase(), Phase::Unvalidated);
 }
 
@@ -137,11 +137,11 @@ fn reconnaissance_becomes_normal_when_the_rtt_is_half_of_the_saved_one() {
 fn reconnaissance_becomes_normal_when_the_rtt_is_over_ten_times_the_saved_one() {
     let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
-    rig.at(1001).ack(0, 9);
+    rig.at(751).ack(0, 9);
     assert_eq!(rig.last_step(), ("normal", "rtt_not_validated"));
     let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
-    rig.at(1000).ack(0, 9);
+    rig.at(750).ack(0, 9);
     assert_eq!(rig.resume.resume_phase(), Phase::Unvalidated);
 }
 
@@ -341,7 +341,7 @@ fn unvalidated_becomes_safe_retreat_when_the_path_changes() {
 fn unvalidated_becomes_safe_retreat_when_the_rtt_becomes_too_short() {
     let mut rig = Rig::jumped(300);
     rig.send(30);
-    rig.at(150).ack(10, 10);
+    rig.at(137).ack(10, 10);
     assert_eq!(rig.last_step(), ("safe_retreat", "path_changed"));
 }
 

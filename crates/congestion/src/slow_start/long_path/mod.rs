@@ -134,14 +134,15 @@ impl SlowStart for LongPath {
             return Progress::Congested;
         }
         let path = &mut self.path;
-        path.losses.note(loss);
+        // What was lost before the bursts says nothing about them. A handshake packet alone takes
+        // several with it, whose keys then come late.
+        let first = if let Step::Growing(first) = self.step { first } else { 0 };
+        path.losses.note_from(loss, first);
         path.lossless = false;
         path.sharing.on_loss();
         let next = match &mut self.step {
             Step::Waiting => Next::Over(Progress::Congested),
-            Step::Growing(_)
-                if path.losses.exceed(path.tuning.max_loss, path.judged(loss.delivered)) =>
-            {
+            Step::Growing(_) if path.losses_show_congestion(loss.delivered) => {
                 Next::Step(Step::Settling(Settling::new(
                     path,
                     loss.now,

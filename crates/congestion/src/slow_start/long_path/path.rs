@@ -7,6 +7,7 @@ use super::delay::Delay;
 use super::frames::Frames;
 use super::parameters::Tuning;
 use super::sharing::Sharing;
+use crate::chance::most_by_chance;
 use crate::controller::minimum_window;
 use crate::controller::{Ack, ControllerConfig, Loss};
 use bentpipe_units::{Bytes, Rate, Span, Time};
@@ -27,8 +28,21 @@ pub(super) struct Losses {
 
 impl Losses {
     pub(super) fn note(&mut self, loss: &Loss<'_>) {
-        self.bytes += loss.bytes;
-        self.packets = self.packets.saturating_add(loss.packets.len() as u64);
+        self.note_from(loss, 0);
+    }
+
+    /// Counts losses of packet `first` and later ones.
+    pub(super) fn note_from(&mut self, loss: &Loss<'_>, first: u64) {
+        for packet in loss.packets.iter().filter(|packet| packet.number >= first) {
+            self.bytes += packet.bytes;
+            self.packets = self.packets.saturating_add(1);
+        }
+    }
+
+    /// Returns true if random losses of the fraction `share` of `of` may be as many.
+    fn may_be_chance(&self, share: f64, of: Bytes) -> bool {
+        let size = self.bytes.get() as f64 / self.packets.max(1) as f64;
+        self.packets as f64 <= most_by_chance(share * of.get() as f64 / size.max(1.0))
     }
 
     /// Returns true if they exceed the fraction `share` of `of`. Fewer than four packets do not
@@ -299,6 +313,15 @@ impl Path {
     /// Returns the bytes delivered or lost in this round.
     pub(super) fn judged(&self, delivered: Bytes) -> Bytes {
         delivered.saturating_sub(self.round_delivered) + self.losses.bytes
+    }
+
+    /// Returns true if the losses of this round show that the path is full. Where no packet queues,
+    /// they must exceed `max_loss` by more than chance explains: of the first hundred packets, five
+    /// may be lost where the mean is two.
+    pub(super) fn losses_show_congestion(&self, delivered: Bytes) -> bool {
+        let judged = self.judged(delivered);
+        self.losses.exceed(self.tuning.max_loss, judged)
+            && !(self.is_empty() && self.losses.may_be_chance(self.tuning.max_loss, judged))
     }
 
     /// Returns true if the RTT has grown by more than the variation of the path itself.
