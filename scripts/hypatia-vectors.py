@@ -4,13 +4,14 @@
 hypatia-vectors.py DIRECTORY, a checkout of https://github.com/snkas/hypatia (0ac531c was used).
 Needs ephem, networkx, astropy, geopy and numpy.
 
-RTTs of city pairs over 200 s, every 5 s: satellites, inter-satellite links, positions, distances and
-the limit of ground links are computed by the study's own code (`satgenpy`, and the constants of
-`paper/satellite_networks_state/main_*.py`); the shortest paths by networkx, which it uses as well.
+RTTs of city pairs over 200 s, every 5 s: satellites, inter-satellite links, positions, distances
+and the limit of ground links are computed by the study's own code (`satgenpy`, and the constants
+of `paper/satellite_networks_state/main_*.py`); the shortest paths by networkx, as in the study.
 """
 
 import importlib
 import pathlib
+import re
 import sys
 import tempfile
 import types
@@ -65,7 +66,7 @@ def stations(checkout, satgen):
     for city in sorted({city for pair in PAIRS for city in pair}):
         # The study writes `Sankt-Peterburg-(Saint-Petersburg)` and `Moskva-(Moscow)`.
         written = city.replace(" ", "-")
-        matching = [one for one in listed if one["name"] == written or f"({written})" in one["name"]]
+        matching = [one for one in listed if written in re.split("[()]", one["name"])]
         by_name[city] = matching[0] if matching else sys.exit(f"{city} is not in {name}")
     return by_name
 

@@ -1,5 +1,5 @@
-//! The presets that bear the Hypatia study's names are its networks: RTTs of city pairs beside those
-//! of its own generator (`scripts/hypatia-vectors.py`), which share no code with ours.
+//! The presets of the Hypatia study are its networks: RTTs of city pairs beside those of its own
+//! generator (`scripts/hypatia-vectors.py`), which shares no code with ours.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
