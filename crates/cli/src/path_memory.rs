@@ -128,8 +128,8 @@ fn list_text(file: &Path, entries: &[Entry], now: Epoch) -> String {
             path.window.to_string(),
             path.rtt.to_string(),
             format!("{:.0} s", now.since(path.saved_at).as_secs_f64()),
-            path.expires.to_string(),
-            lease.map_or_else(String::new, |lease| format!("until {}", lease.until)),
+            format!("{:.0}", path.expires),
+            lease.map_or_else(String::new, |lease| format!("until {:.0}", lease.until)),
         ]);
     }
     table.render(output::coloured(&std::io::stdout()))

@@ -91,6 +91,48 @@ fn globe_and_czml_files_are_written() {
     assert!(page.contains("kuiper-630") && page.ends_with('\n') | page.ends_with('>'));
 }
 
+/// Satellites are at their positions of the whole epoch, 0.079 s and 0.6 km after the second in
+/// which it lies.
+#[test]
+fn a_start_at_a_fraction_of_a_second_is_printed_with_it() {
+    let dir = tempfile::tempdir().expect("creates a directory");
+    let tle = "1 28057U 03049A   06177.78615833  .00000060  00000-0  35940-4 0  1836\n\
+               2 28057  98.4283 247.6961 0000884  88.1964 271.9322 14.35478080140550\n";
+    std::fs::write(dir.path().join("cbers.tle"), tle).expect("writes elements");
+    let scenario = r#"
+        name = "cbers"
+        [path.orbit]
+        constellation = { tle = "cbers.tle" }
+        isl = "none"
+        links.all = { rate = "10 Mbps" }
+        [workload]
+        from = "Paris"
+        to = "Berlin"
+        bulk.duration = "10 s"
+        [[variant]]
+        name = "x"
+    "#;
+    std::fs::write(dir.path().join("cbers.toml"), scenario).expect("writes a scenario");
+    let args = [
+        "orbit",
+        "cbers.toml",
+        "--duration",
+        "20 s",
+        "--step",
+        "10 s",
+        "--json",
+        "--czml",
+        "a.czml",
+    ];
+    let epoch = "2006-06-26T18:52:04.079Z";
+    assert_eq!(json(dir.path(), &args)["begins"], epoch);
+    let czml = std::fs::read(dir.path().join("a.czml")).expect("CZML");
+    let packets: Vec<serde_json::Value> = serde_json::from_slice(&czml).expect("JSON");
+    assert_eq!(packets[0]["clock"]["currentTime"], epoch);
+    assert_eq!(packets[0]["clock"]["interval"], format!("{epoch}/2006-06-26T18:52:24.079Z"));
+    assert_eq!(packets[1]["position"]["epoch"], epoch);
+}
+
 #[test]
 fn pairs_of_cities_that_share_a_link_are_found() {
     let dir = tempfile::tempdir().expect("creates a directory");

@@ -207,9 +207,8 @@ impl TraceWriter {
 /// Returns a name such as `20260101T000000.042Z-000001-server`. Names sort by time, then by the
 /// order of a program's connections.
 fn name(unix: Epoch, number: u64, side: &str) -> String {
-    let seconds: String =
-        unix.to_string().chars().filter(|c| !matches!(c, '-' | ':' | 'Z')).collect();
-    format!("{seconds}.{:03}Z-{number:06}-{side}", unix.as_unix_millis() % 1000)
+    let time = format!("{unix:.3}").replace(['-', ':'], "");
+    format!("{time}-{number:06}-{side}")
 }
 
 impl Shared {

@@ -63,7 +63,7 @@ fn interpolation_keeps_to_the_propagator_in_every_orbit() {
     for set in ELEMENTS.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().chunks(3)
     {
         let constellation = Constellation::from_elements(&set.join("\n")).unwrap();
-        let begins = constellation.epoch();
+        let begins = constellation.epoch().unwrap();
         let mut ephemeris = Ephemeris::new(begins);
         let (mut exact, mut between) = (Vec::new(), Vec::new());
         for seconds in (5..86_400).step_by(1_230) {

@@ -95,7 +95,7 @@ impl Head<'_> {
                     reference.name("clock_type", "monotonic");
                     reference.name("epoch", "unknown");
                     if let Some(wall) = self.wall {
-                        reference.name("wall_clock_time", &to_the_millisecond(wall));
+                        reference.name("wall_clock_time", &format!("{wall:.3}"));
                     }
                 });
             }
@@ -116,10 +116,4 @@ impl Head<'_> {
         let warning = self.wall.map(|_| LOGLEVEL_SCHEMA);
         [QUIC_SCHEMA, CAREFUL_RESUME_SCHEMA, own].into_iter().chain(warning)
     }
-}
-
-/// Formats a time of day by RFC 3339, with milliseconds.
-fn to_the_millisecond(wall: Epoch) -> String {
-    let seconds = wall.to_string();
-    format!("{}.{:03}Z", seconds.trim_end_matches('Z'), wall.as_unix_millis() % 1000)
 }

@@ -80,14 +80,8 @@ fn id(constellation: &ConstellationView, node: usize) -> String {
     }
 }
 
-/// Formats a time, with milliseconds if there are any: routes change at milliseconds.
 fn moment(begins: Epoch, seconds: f64) -> String {
-    let at = begins + Span::from_secs_f64(seconds.max(0.0));
-    let whole = at.to_string();
-    match at.as_unix_millis() % 1000 {
-        0 => whole,
-        millis => whole.replace('Z', &format!(".{millis:03}Z")),
-    }
+    (begins + Span::from_secs_f64(seconds.max(0.0))).to_string()
 }
 
 fn interval(begins: Epoch, from: f64, to: f64) -> String {

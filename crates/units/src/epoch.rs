@@ -73,17 +73,32 @@ fn date(day: u64) -> (u64, u64, u64) {
 }
 
 impl std::fmt::Display for Epoch {
-    /// Formats as RFC 3339, to the second: `2026-05-01T12:00:00Z`.
+    /// Formats as RFC 3339: `2026-05-01T12:00:00Z`, or `2026-05-01T12:00:00.042Z` if there are
+    /// milliseconds. A precision sets the number of digits after the second, up to three: `{:.0}`
+    /// drops them.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let secs = self.0 / 1000;
+        let (secs, millis) = (self.0 / 1000, self.0 % 1000);
         let (year, month, day) = date(secs / 86_400);
         let (hour, minute, second) = (secs / 3600 % 24, secs / 60 % 60, secs % 60);
-        f.pad(&format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"))
+        let mut text = format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}");
+        match f.precision().unwrap_or(if millis == 0 { 0 } else { 3 }) {
+            0 => {}
+            digits => {
+                let fraction = format!(".{millis:03}");
+                text.push_str(&fraction[..=digits.min(3)]);
+            }
+        }
+        text.push('Z');
+        match f.precision() {
+            // `pad` would take the precision for the longest text.
+            Some(_) => f.write_str(&text),
+            None => f.pad(&text),
+        }
     }
 }
 impl std::fmt::Debug for Epoch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{self} + {} ms", self.0 % 1000)
+        write!(f, "{self}")
     }
 }
 
@@ -199,6 +214,19 @@ mod tests {
             assert_eq!(text.parse(), Ok(Epoch::from_unix_secs(secs)));
         }
         assert_eq!("1970-01-01T00:00:01.25Z".parse(), Ok(Epoch::from_unix_millis(1250)));
+    }
+
+    #[test]
+    fn a_printed_time_keeps_its_milliseconds_unless_a_precision_drops_them() {
+        let at = Epoch::from_unix_millis(1_735_689_600_007);
+        assert_eq!(at.to_string(), "2025-01-01T00:00:00.007Z");
+        assert_eq!(at.to_string().parse(), Ok(at));
+        assert_eq!(
+            format!("{at:.0} {at:.2} {at:.9}"),
+            "2025-01-01T00:00:00Z 2025-01-01T00:00:00.00Z 2025-01-01T00:00:00.007Z"
+        );
+        assert_eq!(format!("{:.3}", Epoch::default()), "1970-01-01T00:00:00.000Z");
+        assert_eq!(format!("{:>22}", Epoch::default()), "  1970-01-01T00:00:00Z");
     }
 
     #[test]

@@ -19,9 +19,7 @@ pub(crate) trait LogLine: Send + 'static {
     fn format(&self, format: LogFormat) -> String;
 }
 
-/// Formats `time` by RFC 3339, in UTC.
+/// Formats `time` by RFC 3339, in UTC, to the second.
 pub(crate) fn rfc3339(time: SystemTime) -> String {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    bentpipe_units::Epoch::from_unix_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-        .to_string()
+    format!("{:.0}", bentpipe_units::Epoch::from(time))
 }
