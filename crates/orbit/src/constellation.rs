@@ -185,9 +185,29 @@ impl Constellation {
     }
 
     /// Returns the latest epoch of all elements, a good start time.
-    pub fn epoch(&self) -> Epoch {
-        let latest = self.orbits.iter().map(|orbit| orbit.epoch_ns).max().unwrap_or(0);
-        Epoch::from_unix_millis(u64::try_from(latest / 1_000_000).unwrap_or(0))
+    ///
+    /// # Errors
+    ///
+    /// If it is before 1970, where [`Epoch`] begins. Elements are propagated from their own epochs
+    /// in any case, so that another start time can be given.
+    pub fn epoch(&self) -> Result<Epoch, OrbitError> {
+        let (latest, name) = self.latest();
+        let millis =
+            u64::try_from(latest.div_euclid(1_000_000)).map_err(|_| OrbitError::Value {
+                what: "latest epoch of the elements".into(),
+                value: format!("{} (`{name}`)", utc(latest)),
+                allowed:
+                    "from 1970 on; set `epoch` to a time since then, to which these elements are \
+                      propagated"
+                        .into(),
+            })?;
+        Ok(Epoch::from_unix_millis(millis))
+    }
+
+    /// Returns the latest epoch in nanoseconds since 1970, and the satellite that has it.
+    fn latest(&self) -> (i128, &str) {
+        let epochs = self.orbits.iter().map(|orbit| orbit.epoch_ns);
+        epochs.zip(self.names.iter().map(String::as_str)).max().unwrap_or((0, ""))
     }
 
     /// Removes and returns satellites that cannot be propagated from `begins` for `length`.
@@ -316,7 +336,7 @@ impl Constellation {
     ///
     /// If a satellite cannot be propagated to that time.
     pub(crate) fn plane_positions(&self) -> Result<Vec<PlanePosition>, OrbitError> {
-        let at = nanos(self.epoch());
+        let (at, _) = self.latest();
         let mut plane_positions = Vec::with_capacity(self.len());
         for (index, orbit) in self.orbits.iter().enumerate() {
             if let Origin::Elements { inclination_deg, mean_motion_rev_per_day } = orbit.origin {
@@ -355,6 +375,14 @@ impl Orbit {
         };
         Err((minutes, reason))
     }
+}
+
+/// Formats nanoseconds since 1970, which may be negative, to the second.
+fn utc(nanos: i128) -> String {
+    let secs = i64::try_from(nanos.div_euclid(1_000_000_000)).unwrap_or(i64::MIN);
+    let time = sgp4::chrono::DateTime::from_timestamp(secs, 0);
+    // Its `Debug` is RFC 3339.
+    time.map_or_else(String::new, |time| format!("{time:?}"))
 }
 
 fn nanos(epoch: Epoch) -> i128 {

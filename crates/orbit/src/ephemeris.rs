@@ -127,7 +127,7 @@ mod tests {
         let shells = presets::shells("starlink-550").unwrap();
         let constellation =
             Constellation::from_shells(&shells, Epoch::from_unix_secs(946_684_800)).unwrap();
-        let begins = constellation.epoch();
+        let begins = constellation.epoch().unwrap();
         let mut ephemeris = Ephemeris::new(begins);
         let (mut exact, mut interpolated) = (Vec::new(), Vec::new());
         for millis in [0, 1, 4_700, 9_999, 10_000, 15_000, 95_300, 5_003, 7_200_500] {
@@ -150,8 +150,10 @@ mod tests {
         .unwrap();
         let at = Time::from_nanos(123_456_789_012);
         let (mut fresh, mut used) = (Vec::new(), Vec::new());
-        Ephemeris::new(constellation.epoch()).positions(&constellation, at, &mut fresh).unwrap();
-        let mut ephemeris = Ephemeris::new(constellation.epoch());
+        Ephemeris::new(constellation.epoch().unwrap())
+            .positions(&constellation, at, &mut fresh)
+            .unwrap();
+        let mut ephemeris = Ephemeris::new(constellation.epoch().unwrap());
         for millis in [0, 119_999, 120_000, 130_100, 9_000] {
             ephemeris
                 .positions(&constellation, Time::from_nanos(millis * 1_000_000), &mut used)

@@ -44,7 +44,10 @@ pub(super) fn resolve_orbit(
     let Some(spanned) = &scenario.path.get_ref().orbit else { return Ok(None) };
     let (section, whole) = (spanned.get_ref(), spanned.span());
     let (mut constellation, name, span) = constellation(section, files)?;
-    let epoch = section.epoch.as_ref().map_or(constellation.epoch(), |epoch| *epoch.get_ref());
+    let epoch = match &section.epoch {
+        Some(epoch) => *epoch.get_ref(),
+        None => constellation.epoch().map_err(|e| Problem::new(span.clone(), e.to_string()))?,
+    };
     let (begins, start_window) = match section.at.as_ref().map(Spanned::get_ref) {
         Some(Begin::Random) => {
             let window =

@@ -55,7 +55,7 @@ fn satellites_have_the_positions_of_their_shell() {
     );
     assert_eq!(constellation.slot(5), Some(Slot { shell: 0, plane: 2, index: 1 }));
     assert!((constellation.min_elevation_deg(5) - 20.0).abs() < f64::EPSILON);
-    assert_eq!(constellation.epoch(), EPOCH);
+    assert_eq!(constellation.epoch().unwrap(), EPOCH);
     let mut at = Vec::new();
     constellation.positions(EPOCH, Time::ZERO, &mut at).unwrap();
     // The height above the equator is the sine of the anomaly in a polar orbit: 0, 180; 30, 210;
@@ -103,7 +103,7 @@ fn mean_motion_follows_from_the_altitude() {
 fn each_satellite_is_propagated_from_its_own_epoch() {
     let both = Constellation::from_elements(FALLING).unwrap();
     // The later of the two epochs: day 177 of 2006.
-    assert_eq!(both.epoch().to_string(), "2006-06-26T18:52:04Z");
+    assert_eq!(both.epoch().unwrap().to_string(), "2006-06-26T18:52:04.079Z");
     let alone: String = FALLING.lines().skip(3).map(|line| format!("{line}\n")).collect();
     let alone = Constellation::from_elements(&alone).unwrap();
     let begins = Epoch::from_unix_secs(1_150_437_600);
@@ -138,7 +138,7 @@ fn a_decaying_satellite_is_named_and_can_be_dropped() {
 fn a_satellite_that_decays_during_the_run_is_dropped_and_none_left_is_an_error() {
     let first: String = FALLING.lines().take(3).map(|line| format!("{line}\n")).collect();
     let mut constellation = Constellation::from_elements(&first).unwrap();
-    let begins = constellation.epoch();
+    let begins = constellation.epoch().unwrap();
     assert!(constellation.clone().drop_decayed(begins, Span::from_secs(3600)).unwrap().is_empty());
     let error =
         constellation.drop_decayed(begins, Span::from_secs(60 * 86_400)).unwrap_err().to_string();
@@ -160,4 +160,24 @@ fn extreme_times_give_errors_or_positions_without_a_panic() {
             }
         }
     }
+}
+
+/// The satellite is where it is at its own epoch, and another start has to be given.
+#[test]
+fn elements_before_1970_need_a_start_time() {
+    let set = |year: &str, checksum: u32| {
+        format!(
+            "1 28057U 03049A   {year}100.50000000  .00000060  00000-0  35940-4 0  183{checksum}\n\
+             2 28057  98.4283 247.6961 0000884  88.1964 271.9322 14.35478080140550\n"
+        )
+    };
+    let old = Constellation::from_elements(&set("65", 1)).unwrap();
+    let error = old.epoch().unwrap_err().to_string();
+    for part in ["1965-04-10T12:00:00Z", "`NORAD 28057`", "from 1970 on", "`epoch`"] {
+        assert!(error.contains(part), "{error}");
+    }
+    assert!(old.positions(Epoch::default(), Time::ZERO, &mut Vec::new()).is_ok());
+    assert!(old.plane_positions().is_ok());
+    let new = Constellation::from_elements(&set("70", 7)).unwrap();
+    assert_eq!(new.epoch().unwrap().to_string(), "1970-04-10T12:00:00Z");
 }

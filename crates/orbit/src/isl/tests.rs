@@ -79,7 +79,7 @@ fn links_across_the_wrap_are_no_longer_than_others() {
         let links = links(&constellation, &IslPattern::PlusGrid).unwrap();
         assert_eq!(links.len(), 2 * 1584, "f = {factor}");
         let mut at = Vec::new();
-        constellation.positions(constellation.epoch(), Time::ZERO, &mut at).unwrap();
+        constellation.positions(constellation.epoch().unwrap(), Time::ZERO, &mut at).unwrap();
         let plane = |index: u32| constellation.slot(index as usize).unwrap().plane;
         let longest = |wrap: bool| {
             let chosen = links.iter().filter(|(a, b)| {

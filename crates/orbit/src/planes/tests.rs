@@ -57,7 +57,9 @@ fn the_grid_of_a_real_system_links_neighbours_except_across_the_seam() {
     // 67 along planes; across, five pairs of planes of eleven, if nearest neighbours are mutual.
     assert!((67 + 50..=67 + 55).contains(&among.len()), "{}", among.len());
     let mut at = Vec::new();
-    constellation.positions(constellation.epoch(), bentpipe_units::Time::ZERO, &mut at).unwrap();
+    constellation
+        .positions(constellation.epoch().unwrap(), bentpipe_units::Time::ZERO, &mut at)
+        .unwrap();
     let longest =
         among.iter().map(|(a, b)| at[*a as usize].distance_m(at[*b as usize])).fold(0.0, f64::max);
     // Neighbours in a plane are 4,030 km apart, planes at most 31.6 degrees: 3,900 km, plus half a
