@@ -311,7 +311,6 @@ impl Controller for CubicLinux {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithms::cubic::{self, Cubic};
     use crate::testing::{MTU, Path, config};
 
     fn kernel() -> CubicLinux {
@@ -368,9 +367,12 @@ mod tests {
         let mut cubic = kernel();
         restart(&path, &mut cubic, 100);
         path.round(&mut cubic, |_| true);
+        cubic.min_rtt = Some(path.rtt);
         let mut windows = Vec::new();
         for _ in 0..12 {
-            path.round(&mut cubic, |_| false);
+            // A path that is empty between rounds would count as idle.
+            (0..packets(&cubic)).for_each(|_| cubic.avoid(path.now, MTU));
+            path.now += path.rtt;
             windows.push(packets(&cubic));
         }
         // 0.4 (t + 0.6 - K)^3 + 100, rounded up below 100, with t in steps of 0.6 s.
@@ -410,19 +412,5 @@ mod tests {
         path.sent_packets.report_loss(path.now, true, |loss| cubic.on_loss(loss));
         assert_eq!((packets(&cubic), cubic.state.last_max), (2, 0));
         assert_eq!(cubic.send_control().ssthresh, Some(Bytes::new(70 * MTU.get())));
-    }
-
-    /// Under regular loss, the kernel's windows were 0.87, 1.23 and 1.15 of those of RFC 9438 (the
-    /// mean of `TCP_INFO`, Linux 6.18). `crates/lab/tests/beside_linux.rs` compares whole transfers.
-    #[test]
-    fn windows_under_regular_loss_are_smaller_than_the_rfcs_on_short_paths_and_larger_on_long() {
-        for (period, rtt, smaller) in [(100, 40, true), (300, 150, false), (1000, 100, false)] {
-            let window = |controller: &mut dyn Controller| {
-                Path::new(Span::from_millis(rtt)).mean_window(controller, period, 60 * period)
-            };
-            let rfc = &mut Cubic::new(&config(), &cubic::Parameters::default());
-            let ratio = window(&mut kernel()) / window(rfc);
-            assert!(if smaller { ratio < 0.97 } else { ratio > 1.03 }, "{period}: {ratio}");
-        }
     }
 }
