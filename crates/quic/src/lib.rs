@@ -40,7 +40,7 @@ pub use crate::config::{
 pub use crate::connection::{Conn, FinishWhenDropped, Task};
 pub use crate::controller::{ConnectionSignals, LossLog, MakeController, controller_factory};
 pub use crate::endpoint::{
-    Accept, Acceptor, Admission, Attachments, Endpoint, Gatekeeper, PanicHandler,
+    Accept, Acceptor, AddressLimit, Admission, Attachments, Endpoint, Gatekeeper, PanicHandler,
     SimultaneousStarts, StartLease, Transmit, panic_message,
 };
 pub use crate::flow_control::{FlowControlReport, FlowControlRule, FlowControlStats};

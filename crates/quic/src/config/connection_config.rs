@@ -4,7 +4,7 @@ use super::settings::{Settings, SettingsError};
 use crate::ack::{AckBy, Acknowledger};
 use crate::clock::Clock;
 use crate::controller::{ConnectionSignals, LossLog, MakeController, controller_factory};
-use crate::endpoint::{Attachments, StartLease};
+use crate::endpoint::{AddressLimit, Attachments, StartLease};
 use crate::flow_control::FlowControlReport;
 use crate::observer::{PacketObserver, TrafficStats};
 use crate::path_memory::PathLease;
@@ -201,6 +201,10 @@ impl ConnectionConfig {
             config.crypto = observer.server(config.crypto);
         }
         config.crypto = wrapped::server(config.crypto, self.attachments.small_frames.clone());
+        // Outermost: what it leaves out of a packet, the others do not see.
+        let limit = AddressLimit::default();
+        config.crypto = wrapped::server(config.crypto, limit.clone());
+        self.attachments.address_limit = Some(limit);
         let (transport, attachments) = self.build();
         config.transport_config(Arc::new(transport));
         (Arc::new(config), attachments)

@@ -14,6 +14,7 @@ use bentpipe_qlog::QlogSink;
 use bentpipe_units::{Span, Time};
 use noq_proto::{Connection, ConnectionError, Dir, PathId, StreamId};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::task::Waker;
 
 /// Free space that a full send buffer must have before writers are woken, in bytes; at most an
@@ -169,6 +170,11 @@ impl State {
     pub fn smoothed_rtt(&self) -> Option<Span> {
         self.connected?;
         self.quic.rtt(PathId::ZERO).map(Span::from)
+    }
+
+    /// Returns the peer's current address and port while the connection has a path.
+    pub fn remote_address(&self) -> Option<SocketAddr> {
+        self.quic.network_path(PathId::ZERO).ok().map(|path| path.remote())
     }
 
     /// Marks the peer's address as validated.

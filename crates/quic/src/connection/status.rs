@@ -49,7 +49,7 @@ impl Conn {
 
     /// Returns the peer's current address and port while the connection has a path.
     pub fn remote_address(&self) -> Option<SocketAddr> {
-        self.lock().quic.network_path(PathId::ZERO).ok().map(|path| path.remote())
+        self.lock().remote_address()
     }
 
     /// Returns the peer's current IP address while the connection has a path.

@@ -1,5 +1,6 @@
 //! The parts of a connection outside the stack.
 
+use super::address_limit::AddressLimit;
 use super::simultaneous_starts::StartLease;
 use crate::ack::Acknowledger;
 use crate::controller::ConnectionSignals;
@@ -36,6 +37,9 @@ pub struct Attachments {
     pub start_lease: Option<StartLease>,
     /// Its stream data that the stack may lose, if it wraps the connection's cryptography.
     pub small_frames: SmallFrames,
+    /// Limits what a server sends to addresses that are not validated, if it wraps the connection's
+    /// cryptography.
+    pub address_limit: Option<AddressLimit>,
     /// Observes its packets, if it wraps the connection's cryptography. Required by all that
     /// follow.
     pub observer: Option<PacketObserver>,

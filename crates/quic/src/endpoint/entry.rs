@@ -1,6 +1,7 @@
 //! A connection in its endpoint.
 
 use super::accept::{PanicHandler, panic_message};
+use super::address_limit::SendLimit;
 use super::attachments::Attachments;
 use super::batches::Batches;
 use super::wake::ConnectionWaker;
@@ -41,6 +42,7 @@ pub(super) struct Entry {
     pub flushed: Time,
     pub waker: Arc<ConnectionWaker>,
     pub ack_scheduler: AckScheduler,
+    pub send_limit: SendLimit,
 }
 
 impl Entry {

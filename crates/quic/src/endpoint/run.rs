@@ -7,6 +7,7 @@ use crate::path_memory::token::Tokens;
 use bentpipe_units::{Span, Time};
 use futures_util::stream::Stream;
 use noq_proto::ConnectionHandle;
+use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -169,18 +170,29 @@ impl Endpoint {
             state.set_now(now);
             state.update_flow_control();
             let start = buffer.len();
-            while let Some(transmit) =
-                state.quic.poll_transmit(instant, entry.batches.largest(self.max_segments), buffer)
-            {
-                let transmit = Transmit::from(&transmit);
+            if let Some(transmit) = entry.send_limit.release(buffer) {
+                return Some(transmit);
+            }
+            loop {
+                let one = entry.send_limit.begin_transmit(&mut state);
+                let most = if one { NonZeroUsize::MIN } else { self.max_segments };
+                let most = entry.batches.largest(most);
+                let Some(transmit) = state.quic.poll_transmit(instant, most, buffer) else { break };
+                let transmit = entry.send_limit.end_transmit(Transmit::from(&transmit), buffer);
                 entry.batches.made(transmit.segment_size);
-                if let Some(transmit) = entry.ack_scheduler.pass(now, transmit, start, buffer) {
-                    return Some(transmit);
+                let passed = entry.ack_scheduler.pass(now, transmit, start, buffer);
+                let passed =
+                    passed.and_then(|transmit| entry.send_limit.pass(transmit, start, buffer));
+                if passed.is_some() {
+                    return passed;
                 }
             }
             // Last: a new packet of the stack replaces the held one.
-            if let Some(transmit) = entry.ack_scheduler.release(now, buffer) {
-                return Some(transmit);
+            let released = entry.ack_scheduler.release(now, buffer);
+            let released =
+                released.and_then(|transmit| entry.send_limit.pass(transmit, start, buffer));
+            if released.is_some() {
+                return released;
             }
             self.ready.pop_front();
             entry.queued = false;

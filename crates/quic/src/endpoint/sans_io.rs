@@ -1,11 +1,13 @@
 //! An endpoint: its connections, and the datagrams that arrive for them.
 
 use super::accept::{Accept, Acceptor, Admission, Gatekeeper, PanicHandler};
+use super::address_limit::SendLimit;
 use super::attachments::Attachments;
 use super::batches::Batches;
 use super::entry::{Entry, receive};
 use super::retry_packets;
 use super::transmit::Transmit;
+use super::version_negotiation::VersionNegotiation;
 use super::wake::{ConnectionWaker, WokenConnections};
 use crate::ack::AckScheduler;
 use crate::clock::Clock;
@@ -48,6 +50,7 @@ pub struct Endpoint {
     pub(super) outside: Arc<WokenConnections>,
     /// Passes the first packet of a connection to its trace.
     first_packet: FirstPacket,
+    version_negotiation: VersionNegotiation,
     scratch: Vec<u8>,
     pub(super) max_segments: NonZeroUsize,
 }
@@ -90,6 +93,7 @@ impl Endpoint {
             panic_handler: None,
             outside: Arc::default(),
             first_packet,
+            version_negotiation: VersionNegotiation::default(),
             scratch: Vec::new(),
             max_segments,
         }
@@ -153,6 +157,7 @@ impl Endpoint {
             conn.lock().set_qlog(qlog.clone());
         }
         let ack_scheduler = AckScheduler::new(&mut attachments);
+        let send_limit = SendLimit::new(attachments.address_limit.take());
         if let Some(report) = &attachments.flow_control_received {
             conn.lock().report_flow_control(report.clone());
         }
@@ -185,6 +190,7 @@ impl Endpoint {
                 flushed: now,
                 waker,
                 ack_scheduler,
+                send_limit,
             },
         );
         self.run(key, now);
@@ -234,6 +240,9 @@ impl Endpoint {
             Some(DatagramEvent::ConnectionEvent(ConnectionHandle(key), event)) => {
                 if let Some(entry) = self.connections.get_mut(&key) {
                     entry.ack_scheduler.on_datagram(ecn == Some(EcnCodepoint::Ce));
+                    if let Some(limit) = entry.send_limit.limit() {
+                        limit.on_datagram(remote, bytes);
+                    }
                     let mut state = entry.conn.lock();
                     state.set_now(now);
                     receive(&mut state, &mut entry.early, event, short_header);
@@ -242,13 +251,19 @@ impl Endpoint {
                     self.run(key, now);
                 }
             }
-            Some(DatagramEvent::NewConnection(incoming)) => self.accept(now, incoming),
-            Some(DatagramEvent::Response(transmit)) => self.respond(transmit),
+            Some(DatagramEvent::NewConnection(incoming)) => self.accept(now, incoming, bytes),
+            Some(DatagramEvent::Response(transmit)) => {
+                let answer = &self.scratch[..transmit.size];
+                if self.version_negotiation.admits(now, bytes, answer) {
+                    self.respond(transmit);
+                }
+            }
             None => {}
         }
     }
 
-    fn accept(&mut self, now: Time, incoming: Incoming) {
+    /// Handles the first datagram of a connection, of `bytes`.
+    fn accept(&mut self, now: Time, incoming: Incoming, bytes: u64) {
         let (remote, validated) = (incoming.remote_address(), incoming.remote_address_validated());
         let admission = self
             .gatekeeper
@@ -274,6 +289,12 @@ impl Endpoint {
             self.noq.ignore(incoming);
             return;
         };
+        if let Some(limit) = &attachments.address_limit {
+            limit.on_datagram(remote, bytes);
+            if validated {
+                limit.validate(remote);
+            }
+        }
         begin_trace(&attachments, now, remote);
         self.first_packet.set(attachments.observer.clone());
         let instant = self.clock.instant(now);

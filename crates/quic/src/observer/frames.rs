@@ -64,9 +64,20 @@ pub(super) fn walk(payload: &[u8]) -> Frames {
     frames
 }
 
+/// Calls `take` with the purpose and the bytes of each frame of `payload`, up to one that cannot be
+/// parsed.
+pub(crate) fn split(payload: &[u8], mut take: impl FnMut(Kind, &[u8])) {
+    let (mut rest, mut unused) = (Reader(payload), Frames::default());
+    while !rest.0.is_empty() {
+        let from = rest.0;
+        let Some(kind) = frame(&mut rest, &mut unused) else { break };
+        take(kind, &from[..from.len() - rest.0.len()]);
+    }
+}
+
 /// The purpose of a frame.
-#[derive(Clone, Copy)]
-pub(super) enum Kind {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
     Padding,
     Ack,
     FlowControl,

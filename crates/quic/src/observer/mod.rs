@@ -28,6 +28,7 @@ mod traffic;
 pub use detail::each_frame;
 pub(crate) use first_packet::FirstPacket;
 pub use frames::Frames;
+pub(crate) use frames::{Kind, split};
 pub use packet_info::{PacketInfo, Space};
 pub use packet_observer::PacketObserver;
 pub use per_ack::PerAck;

@@ -10,7 +10,7 @@
 //! besides. The stack never reports the end of a stream of which it lost data. That follows from
 //! the final size, which is noted here too.
 
-use super::frames::{Frames, Kind, frame};
+use super::frames::{Kind, split};
 use super::keys::{Tap, tapped};
 use super::packet_info::Space;
 use crate::tls::wrapped::WrapKeys;
@@ -100,16 +100,11 @@ impl Tap for SmallFrames {
 
 /// Calls `take` with what begins with each STREAM frame.
 fn each_stream_frame(payload: &[u8], mut take: impl FnMut(&[u8])) {
-    let mut rest = Reader(payload);
-    let mut unused = Frames::default();
-    while !rest.0.is_empty() {
-        let from = rest.0;
-        match frame(&mut rest, &mut unused) {
-            Some(Kind::Stream) => take(from),
-            Some(_) => {}
-            None => break,
+    split(payload, |kind, frame| {
+        if kind == Kind::Stream {
+            take(frame);
         }
-    }
+    });
 }
 
 /// Returns true if the STREAM frame at the beginning has the FIN bit.
