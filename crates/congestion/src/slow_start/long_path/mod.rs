@@ -142,14 +142,9 @@ impl SlowStart for LongPath {
         path.sharing.on_loss();
         let next = match &mut self.step {
             Step::Waiting => Next::Over(Progress::Congested),
-            Step::Growing(_) if path.losses_show_congestion(loss.delivered) => {
-                Next::Step(Step::Settling(Settling::new(
-                    path,
-                    loss.now,
-                    loss.delivered,
-                    loss.next_number,
-                )))
-            }
+            Step::Growing(_) if path.losses_show_congestion(loss.delivered) => Next::Step(
+                Step::Settling(Settling::new(path, loss.now, loss.delivered, loss.next_number)),
+            ),
             Step::Settling(settling) => {
                 settling.losses.note(loss);
                 Next::Stay
