@@ -46,7 +46,8 @@ impl CarefulResume {
     pub(super) fn evaluate(&mut self, now: Time, trigger: Trigger) {
         self.unvalidated.close(self.next_number);
         if self.is_rate_limited() {
-            self.raise_controller(now, self.pipesize.max(self.initial_window));
+            let window = self.pipesize.max(self.initial_window);
+            self.controller.restart(&self.restart_to(now, window, None, 0));
             self.go(now, PhaseState::Normal, Some(Trigger::RateLimited));
         } else {
             self.raise_controller(now, self.flight_size);

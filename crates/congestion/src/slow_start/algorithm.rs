@@ -81,6 +81,11 @@ pub trait SlowStart: Debug + Send + Sync {
         false
     }
 
+    /// Returns true if losses that may be chance do not end it.
+    fn passes_over_chance(&self) -> bool {
+        false
+    }
+
     /// Handles a path change. Returns false to end, so that the controller's own slow start
     /// continues with the current window.
     fn on_path_change(&mut self, change: &PathChange) -> bool {

@@ -204,7 +204,11 @@ impl Controller for WithSlowStart {
 
     fn restart_after_chance(&mut self, to: &Restart) {
         self.controller.restart(to);
-        if self.slow_start.as_mut().is_some_and(|slow_start| !slow_start.on_restart(to)) {
+        if self
+            .slow_start
+            .as_mut()
+            .is_some_and(|start| !start.passes_over_chance() || !start.on_restart(to))
+        {
             self.finish();
         }
     }

@@ -6,8 +6,8 @@ use super::*;
 fn a_jump_takes_the_whole_saved_window_before_the_first_packet() {
     let mut rig = Rig::new(ResumeMode::Jump, Some(saved(300)));
     assert_eq!(rig.resume.send_control().cwnd, packets(300));
-    // 300 packets of 1000 bytes per saved RTT of 100 ms.
-    assert_eq!(rig.resume.send_control().pacing_rate, Some(Rate::from_mbps(24)));
+    // 300 packets of 1000 bytes per saved RTT of 75 ms.
+    assert_eq!(rig.resume.send_control().pacing_rate, Some(Rate::from_mbps(32)));
     rig.send(300);
     rig.at(100).ack(0, 0);
     assert_eq!(rig.resume.send_control().pacing_rate, None);

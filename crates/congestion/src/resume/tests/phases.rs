@@ -93,8 +93,8 @@ fn what_precedes_a_jump_is_no_faster_than_the_saved_path() {
         let burst = Grower { window: packets(10), pacing_rate: Some(Rate::from_mbps(100)) };
         Rig::around(Box::new(burst), ResumeMode::Careful, offer).resume.send_control().pacing_rate
     };
-    // 300 packets of 1000 bytes per 100 ms.
-    assert_eq!(rate(Some(saved(300))), Some(Rate::from_mbps(24)));
+    // 300 packets of 1000 bytes per 75 ms.
+    assert_eq!(rate(Some(saved(300))), Some(Rate::from_mbps(32)));
     // A path that is no reason to jump may have been saved by a sender that had little to send.
     assert_eq!(rate(Some(saved(20))), Some(Rate::from_mbps(100)));
     assert_eq!(rate(None), Some(Rate::from_mbps(100)));

@@ -80,13 +80,13 @@ fn probing() -> Rig {
 fn a_probe_runs_at_half_the_saved_rate() {
     let rig = probing();
     assert_eq!(rig.last_step(), ("unvalidated", "congestion_window_limited"));
-    assert_eq!(rig.resume.send_control().pacing_rate, Some(Rate::from_mbps(12)));
+    assert_eq!(rig.resume.send_control().pacing_rate, Some(Rate::from_mbps(16)));
     assert_eq!(rig.resume.send_control().cwnd, packets(100));
 }
 
 #[test]
 fn there_is_no_probe_outside_startup_or_below_the_known_rate() {
-    for (bandwidth, startup) in [(None, false), (Some(Rate::from_mbps(12)), true)] {
+    for (bandwidth, startup) in [(None, false), (Some(Rate::from_mbps(16)), true)] {
         let mut rig = rig(bandwidth, startup, ResumeMode::Careful);
         rig.send(10);
         rig.at(100).ack(0, 9);
@@ -176,7 +176,7 @@ fn a_retreat_lasts_as_long_as_the_drain() {
 fn an_unsafe_jump_sets_the_whole_saved_rate_for_two_rounds() {
     let mut rig = rig(None, true, ResumeMode::Jump);
     assert_eq!(rig.resume.send_control().cwnd, packets(300));
-    assert_eq!(rig.resume.send_control().pacing_rate, Some(Rate::from_mbps(24)));
+    assert_eq!(rig.resume.send_control().pacing_rate, Some(Rate::from_mbps(32)));
     rig.send(10);
     rig.at(100).ack(0, 9);
     rig.send(10);

@@ -184,6 +184,10 @@ impl SlowStart for LongPath {
         growing
     }
 
+    fn passes_over_chance(&self) -> bool {
+        true
+    }
+
     fn on_mtu_update(&mut self, mtu: Bytes) {
         self.path.on_mtu_update(mtu);
     }
