@@ -11,7 +11,7 @@
 //!   are taken from noq-proto at each ACK, and packets much older than the newest acknowledged one
 //!   are discarded;
 //! - what stops it from sending is not reported, except a full window: it asks for the window only
-//!   if it has something to send, and whether a lack of data is the application's is told by
+//!   if it has something to send; whether a lack of data is the application's is reported by
 //!   [`ConnectionSignals`], which [`crate::Endpoint`] sets;
 //! - a probe timeout is not reported, and the stack keeps its length and the RTT variation private:
 //!   a packet sent after a pause of that length is a probe (RFC 9002 §6.2.1);
@@ -78,8 +78,8 @@ impl ConnectionSignals {
 /// Returns a factory for noq-proto's transport configuration, whose controllers `make` makes.
 ///
 /// `initial_window` is in datagrams, limited as in RFC 9002 §7.2. Without `pacing` the whole window
-/// leaves at once. `signals` are those of the connection. `metrics` records its sender, `log` writes
-/// lost packets to its trace.
+/// leaves at once. `signals` are those of the connection. `metrics` records its sender, `log`
+/// writes lost packets to its trace.
 pub fn controller_factory(
     clock: Clock,
     initial_window: u32,

@@ -52,8 +52,8 @@ impl Rack {
         }
     }
 
-    /// Records that a transmission has arrived, without ambiguity (RFC 8985 §6.2 step 2). The RTT of
-    /// a late segment counts as well: it is how long others on their way may take.
+    /// Records that a transmission has arrived, without ambiguity (RFC 8985 §6.2 step 2). The RTT
+    /// of a late segment counts as well: it is how long others on their way may take.
     pub(crate) fn arrived(&mut self, number: u64, rtt: Span) {
         let newest = self.newest.map_or(number, |(newest, _)| newest.max(number));
         self.newest = Some((newest, rtt));
