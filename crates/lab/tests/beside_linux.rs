@@ -42,22 +42,27 @@ fn bbr1_loses_as_much_in_startup_as_the_kernel() {
     assert!((1400..=1460).contains(&lost), "{lost}");
 }
 
-/// A sender that its send buffer stops is not application-limited: BBRv1 leaves Startup, and
-/// loses a part of one start, not of the whole transfer.
+/// A sender that its send buffer stops is not application-limited: BBRv1 leaves Startup, and loses
+/// a part of one start, not of the whole transfer. It lost 10,126 packets over QUIC and 1,883 over
+/// TCP.
 #[test]
 fn bbr1_leaves_startup_over_a_short_queue_although_the_send_buffer_limits_it() {
-    for transport in ["quic", "tcp"] {
+    for (transport, buffer, most) in [("quic", "", 2000), ("tcp", "1200 kB", 1000)] {
+        let buffer = match buffer {
+            "" => String::new(),
+            buffer => format!("flow_control.send_buffer = \"{buffer}\"\n"),
+        };
         let results = run(
             "rtt = \"200 ms\"\nforward = { rate = \"30 Mbps\", queue = \"250 packets\" }",
             "download = \"20 MB\"",
             &format!(
                 "[defaults]\ntransport = \"{transport}\"\ncongestion = \"bbr1\"\n\
-                slow_start = \"standard\"\nflow_control.send_buffer = \"2500 kB\"\n"
+                slow_start = \"standard\"\n{buffer}"
             ),
         );
         let flow = &results.runs[0].flows[0];
         let lost = flow.metrics.packets_lost_queue;
-        assert!(flow.completed && lost < 3000, "{transport}: {lost} lost");
+        assert!(flow.completed && lost < most, "{transport}: {lost} lost");
     }
 }
 
