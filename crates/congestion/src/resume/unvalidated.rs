@@ -22,7 +22,7 @@ impl CarefulResume {
     /// Handles an ACK in the Unvalidated Phase.
     pub(super) fn on_unvalidated_ack(&mut self, ack: &Ack<'_>) {
         self.count(ack);
-        // The window is that of the jump; the controller's own must not grow meanwhile. A slow start
+        // The window is that of the jump; the controller's own must not grow meanwhile. A start
         // that measures the path may measure more than the jump admits.
         self.controller.on_ack(&Ack { app_limited: true, ..*ack });
         let own = self.controller.send_control().cwnd;

@@ -134,7 +134,7 @@ impl SlowStart for LongPath {
             return Progress::Congested;
         }
         let path = &mut self.path;
-        // What was lost before the bursts says nothing about them. A handshake packet alone takes
+        // Losses of packets sent before the bursts are no evidence about them. A handshake packet alone takes
         // several with it, whose keys then come late.
         let first = if let Step::Growing(first) = self.step { first } else { 0 };
         path.losses.note_from(loss, first);
