@@ -97,11 +97,11 @@ fn an_application_that_writes_little_does_not_lower_the_bandwidth() {
 fn on_a_long_path_the_minimum_rtt_is_probed_every_hundred_rtts() {
     let mut run = run(Path::new(Rate::from_mbps(10), Span::from_millis(600)), 1);
     run.until(secs(20.0));
-    // From now on, no sample is as short as the minimum.
+    // Samples as short as the minimum did not put it off, and longer ones do not.
     run.path.rtt = Span::from_millis(650);
     run.until(secs(100.0));
     let visits = run.visits("probe rtt");
     assert_eq!(visits.len(), 1, "{visits:?}");
     let begin = visits[0].0.since_start().as_secs_f64();
-    assert!((75.0..83.0).contains(&begin), "{begin}");
+    assert!((60.0..63.0).contains(&begin), "{begin}");
 }

@@ -105,9 +105,9 @@ impl CubicLinux {
         self.reno.mtu().get().max(1)
     }
 
-    /// Returns the window in packets.
+    /// Returns the window in packets, which the kernel counts in 32 bits.
     fn packets(&self) -> u64 {
-        (self.reno.window().get() / self.mtu()).max(1)
+        (self.reno.window().get() / self.mtu()).clamp(1, u64::from(u32::MAX))
     }
 
     fn ticks(&self, span: Span) -> u64 {
@@ -120,13 +120,13 @@ impl CubicLinux {
 
     /// Returns the length of `ticks` in the unit of the cubic function.
     fn cubic_time(&self, ticks: u64) -> u64 {
-        (ticks << CLOCK_SHIFT) / self.tick_rate
+        ticks.saturating_mul(1 << CLOCK_SHIFT) / self.tick_rate
     }
 
     /// Computes how many packets must be acknowledged for one of growth (bictcp_update).
     fn update(&mut self, now: Time, window: u64, acked: u64) {
         let tick = self.tick(now);
-        self.state.reno_acked += acked;
+        self.state.reno_acked = self.state.reno_acked.saturating_add(acked);
         let since = tick.saturating_sub(self.state.last_tick);
         if self.state.last_window == window && since <= self.tick_rate / 32 {
             return;
@@ -198,7 +198,7 @@ impl CubicLinux {
 
     /// Grows by one packet for `count` acknowledged ones (tcp_cong_avoid_ai).
     fn avoid(&mut self, now: Time, bytes: Bytes) {
-        self.acked_bytes += bytes.get();
+        self.acked_bytes = self.acked_bytes.saturating_add(bytes.get());
         let acked = self.acked_bytes / self.mtu();
         self.acked_bytes %= self.mtu();
         self.update(now, self.packets(), acked);
@@ -229,7 +229,7 @@ impl CubicLinux {
         } else {
             window
         };
-        let remaining = Bytes::new((window * BETA / SCALE).max(2) * self.mtu());
+        let remaining = Bytes::new((window * BETA / SCALE).max(2).saturating_mul(self.mtu()));
         self.reno.set_window(remaining, Some(remaining));
         self.acked = 0;
         self.acked_bytes = 0;
