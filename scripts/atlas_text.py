@@ -9,6 +9,17 @@ import tomllib
 SOURCES = ["Cargo.lock", ":(glob)crates/*/src/**"]
 
 
+def has_ended(status, directory, begun):
+    """Says whether `bentpipe run`, begun at this time and ended with `status`, wrote all results.
+
+    Status 3 is also that of a study with a transfer that did not complete, which is a result.
+    """
+    manifest = directory / "manifest.json"
+    if status != 3 or not manifest.exists() or manifest.stat().st_mtime < begun:
+        return status in (0, 1)
+    return json.loads(manifest.read_text())["complete"]
+
+
 def head(root, file, directory):
     """The first entries of the results in `directory`, which are of the scenario in `file`.
 

@@ -70,7 +70,7 @@ class Controller:
         """Handle packets that were declared lost."""
 
     def on_ecn_ce(self, ecn_ce: EcnCe) -> None:
-        """Handle packets that arrived with ECN-CE."""
+        """Handle packets that arrived with ECN-CE: ``ecn_ce.marked`` of them, if it is known."""
 
     def on_round(self, ack: Ack) -> None:
         """Handle the first ACK of a round trip."""

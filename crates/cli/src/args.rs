@@ -58,7 +58,7 @@ Exit status:
   0  success
   1  an expectation failed, or a comparison found a regression
   2  the scenario or the command line is invalid
-  3  a run failed or was interrupted"#;
+  3  a run failed or was interrupted, or a transfer did not complete"#;
 
 const RUN_EXAMPLES: &str = r#"Examples:
   bentpipe run my.toml

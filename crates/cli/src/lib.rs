@@ -18,6 +18,7 @@ mod engine;
 mod errors;
 mod explain;
 mod fairness;
+mod flow_tables;
 #[cfg(feature = "product")]
 mod front;
 #[cfg(feature = "product")]

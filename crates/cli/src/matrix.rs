@@ -4,7 +4,7 @@
 use crate::args::Matrix;
 use crate::output;
 use crate::output::paint;
-use crate::status::{OK, USAGE};
+use crate::status::OK;
 use crate::study::{Study, bars, jobs, json, output_directory, stop_on_interrupt};
 use bentpipe_congestion::catalogue::{self, CONTROLLERS};
 use bentpipe_lab::{Changes, LabError, Plan, Recorded, Simulator, Threads};
@@ -51,7 +51,7 @@ pub fn run(args: &Matrix) -> Result<u8, LabError> {
     for contest in &contests {
         let target = target(args, &contest.plan)?;
         let recorded = study.run(&contest.plan, &target)?;
-        status = status.max(study.verdict(&recorded, &contest.plan, &target));
+        status = status.max(study.verdict(&recorded, &target));
         if !args.json {
             output::print(&text(
                 contest,
@@ -60,8 +60,9 @@ pub fn run(args: &Matrix) -> Result<u8, LabError> {
                 output::coloured(&std::io::stdout()),
             ))?;
         }
+        let complete = recorded.complete;
         documents.push(recorded.results);
-        if stop.load(Ordering::Relaxed) || status >= USAGE {
+        if stop.load(Ordering::Relaxed) || !complete {
             break;
         }
     }
@@ -145,7 +146,9 @@ fn contest(
         let quote = if flow.contains('.') { "\"" } else { "" };
         changes.sets.push(format!("sweep.'flow.{quote}{flow}{quote}.congestion'={list}"));
     }
-    Ok(Contest { plan: read(&changes)?, flows })
+    let mut plan = read(&changes)?;
+    plan.expect_only_of(&unswept, &flows);
+    Ok(Contest { plan, flows })
 }
 
 fn target(args: &Matrix, plan: &Plan) -> Result<PathBuf, LabError> {
@@ -281,6 +284,23 @@ mod tests {
                 (pairs, &["a".to_owned(), "b".to_owned()])
             );
         }
+    }
+
+    #[test]
+    fn expectations_are_of_the_pair_that_the_scenario_names() {
+        let of = |controllers: &[&str]| {
+            let names: Vec<String> = controllers.iter().map(|name| (*name).to_owned()).collect();
+            let contests = contests(&args(&[]), &names).unwrap();
+            contests.into_iter().flat_map(|one| one.plan.rules().to_vec()).collect::<Vec<_>>()
+        };
+        let rules = of(&["cubic", "bbr3"]);
+        assert!(!rules.is_empty());
+        for rule in rules {
+            let keys = ["flow.a.congestion", "flow.b.congestion"];
+            assert!(keys.iter().all(|key| rule.point[*key] == "cubic"), "{rule:?}");
+        }
+        // No expectation of these scenarios is about these.
+        assert!(of(&["bbr3", "copa"]).is_empty());
     }
 
     #[test]

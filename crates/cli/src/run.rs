@@ -7,7 +7,7 @@ use crate::live::LiveLines;
 use crate::output::say;
 #[cfg(feature = "real-clock")]
 use crate::status::FAILED;
-use crate::status::{OK, USAGE};
+use crate::status::OK;
 use crate::study::{Study, bars, jobs, json, output_directory, print, stop_on_interrupt};
 use crate::{dry_run, output};
 use bentpipe_lab::{Changes, Executor, LabError, Plan, Runner, Simulator, Threads};
@@ -105,12 +105,13 @@ pub fn run(args: &Run, program: &Path, cluster: Option<&dyn Cluster>) -> Result<
         if store.as_ref().is_some_and(bentpipe_lab::ResultStore::has_failed) {
             say!("warning: some results could not be kept in the result store");
         }
-        status = status.max(study.verdict(&recorded, plan, target));
+        status = status.max(study.verdict(&recorded, target));
         if !args.json {
             print(&recorded, plan, false)?;
         }
+        let complete = recorded.complete;
         documents.push(recorded.results);
-        if stop.load(Ordering::Relaxed) || status >= USAGE {
+        if stop.load(Ordering::Relaxed) || !complete {
             break;
         }
     }

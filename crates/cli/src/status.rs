@@ -6,5 +6,5 @@ pub const OK: u8 = 0;
 pub const NOT_MET: u8 = 1;
 /// The scenario or the command line is invalid.
 pub const USAGE: u8 = 2;
-/// A run failed or was interrupted.
+/// A run failed or was interrupted, or a transfer did not complete.
 pub const FAILED: u8 = 3;

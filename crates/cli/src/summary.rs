@@ -1,11 +1,10 @@
 //! Results as text: path, settings, tables, notes and expectations.
 
 use crate::output::paint;
-use crate::result_cells::{Index, labels, number, point, published, short};
-use crate::table::{Align, Table};
-use crate::{fairness, populations, settings_table};
+use crate::result_cells::number;
+use crate::{fairness, flow_tables, populations, settings_table};
 use bentpipe_lab::{Plan, Recorded};
-use bentpipe_results::{PathSummary, Results, Summary, find_population};
+use bentpipe_results::PathSummary;
 use std::fmt::Write;
 
 /// Returns all that `bentpipe run` prints about a scenario.
@@ -24,21 +23,16 @@ pub fn results(plan: &Plan, recorded: &Recorded, colour: bool) -> String {
     text.push('\n');
     text.push_str(&settings_table::text(plan, colour));
     text.push('\n');
-    // With users only, no flow has a row of its own.
-    let flows = results.summary.iter().any(|row| row.metric == "completion_s");
-    let populations = populations::table(plan, results, colour);
-    if flows || populations.is_none() {
-        text.push_str(&summary(plan, results, colour));
-    }
-    if let Some(table) = populations {
-        if flows {
+    let mut tables = flow_tables::tables(plan, results, colour);
+    tables.extend(populations::table(plan, results, colour));
+    tables.extend(fairness::table(plan, results, colour));
+    text.push_str(&tables.join("\n"));
+    let failures = crate::explain::failures(results);
+    if !failures.is_empty() {
+        if !tables.is_empty() {
             text.push('\n');
         }
-        text.push_str(&table);
-    }
-    if let Some(table) = fairness::table(plan, results, colour) {
-        text.push('\n');
-        text.push_str(&table);
+        text.push_str(&failures);
     }
     let sentences = crate::explain::sentences(results);
     if !sentences.is_empty() {
@@ -85,82 +79,10 @@ fn path_text(path: &PathSummary) -> String {
     text
 }
 
-/// Most rows of the table. More would scroll the notes and expectations away.
-const MAX_ROWS: usize = 500;
-
-/// One row per variant, sweep point, flow and visit, next to published values.
-fn summary(plan: &Plan, results: &Results, colour: bool) -> String {
-    let mut table = Table::new(&[]);
-    for (key, _) in &plan.sweep {
-        table.column(short(key, plan), Align::Left);
-    }
-    for (head, align) in [
-        ("variant", Align::Left),
-        ("flow", Align::Left),
-        ("visit", Align::Right),
-        ("runs", Align::Right),
-        ("completion s", Align::Right),
-        ("95 % interval", Align::Left),
-        ("first byte s", Align::Right),
-        ("goodput Mbps", Align::Right),
-        ("lost", Align::Right),
-    ] {
-        table.column(head.to_owned(), align);
-    }
-    let mut labels = labels(results, false);
-    labels.retain(|(_, metric)| find_population(metric).is_none());
-    for (label, metric) in &labels {
-        let unit = if *metric == "completion_s" { String::new() } else { format!(" {metric}") };
-        table.column(format!("{label}{unit}"), Align::Right);
-        table.column("ratio".to_owned(), Align::Right);
-    }
-    let completions: Vec<&Summary> =
-        results.summary.iter().filter(|row| row.metric == "completion_s").collect();
-    let several = |read: &dyn Fn(&Summary) -> String| {
-        completions.iter().any(|row| read(row) != read(completions[0]))
-    };
-    let flows = several(&|row| row.flow.clone());
-    // Visit numbers are omitted if each flow has one visit, whatever its number.
-    let visits = completions.windows(2).any(|pair| {
-        pair[0].variant == pair[1].variant
-            && pair[0].point == pair[1].point
-            && pair[0].flow == pair[1].flow
-    });
-    let index = Index::new(results);
-    for row in completions.iter().take(MAX_ROWS) {
-        let mut cells = point(plan, row);
-        cells.push(row.variant.clone());
-        cells.push(if flows { row.flow.clone() } else { String::new() });
-        cells.push(if visits { row.visit.to_string() } else { String::new() });
-        cells.push(index.runs(row));
-        cells.push(row.median.map_or("–".to_owned(), number));
-        cells.push(match (row.ci95_low, row.ci95_high) {
-            (Some(low), Some(high)) => format!("{} – {}", number(low), number(high)),
-            _ => String::new(),
-        });
-        for metric in ["first_byte_s", "goodput_mbps", "packets_declared_lost"] {
-            let median = index.find(row, metric).and_then(|row| row.median);
-            let whole = metric == "packets_declared_lost";
-            cells.push(median.map_or("–".to_owned(), |value| {
-                if whole { format!("{value:.0}") } else { number(value) }
-            }));
-        }
-        cells.extend(
-            labels.iter().flat_map(|(label, metric)| published(results, row, label, metric)),
-        );
-        table.row(cells);
-    }
-    let mut text = table.render(colour);
-    if completions.len() > MAX_ROWS {
-        let more = completions.len() - MAX_ROWS;
-        let _ = writeln!(text, "and {more} more rows: see the report or results.json");
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::{Align, Table};
     use bentpipe_lab::{Changes, CompletedRun, Options, RunError, Threads, record};
     use bentpipe_sim::{Direction, FlowOutcome, PathOutcome, ReverseBytes, RunOutcome, RunSpec};
     use bentpipe_units::{Span, Time};
@@ -227,6 +149,7 @@ mod tests {
                     packets_lost_queue: 0,
                     packets_lost_channel: 12,
                     packets_lost_routing: 0,
+                    arrivals: None,
                     packets_declared_lost: Some(12),
                     flow_control_blocked: None,
                     flow_control_blocked_longest: None,

@@ -124,11 +124,73 @@ fn a_failed_expectation_sets_exit_status_1() {
 }
 
 #[test]
+fn a_failed_transfer_stands_in_the_tables_place_with_its_cause() {
+    let text = "time_limit = \"20 s\"\n[path]\nprofile = \"geo-10-2\"\n\
+         [workload]\ndownload = \"1 MB\"\n[output]\ntime_series = \"none\"\n\
+         [[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n";
+    let dir = dir(&format!("name = \"never\"\n{text}"));
+    std::fs::write(dir.path().join("next.toml"), format!("name = \"next\"\n{text}")).unwrap();
+    let lost = "path.forward.loss=1";
+    let output = bentpipe(dir.path(), &["run", "s.toml", "next.toml", "--set", lost]);
+    assert_eq!(output.status.code(), Some(3));
+    let told = String::from_utf8_lossy(&output.stdout);
+    for name in ["a", "b"] {
+        let line = format!("{name} did not complete: it ended after 20 s (given up after 20 s");
+        assert_eq!(told.matches(&line).count(), 2, "each scenario runs: {told}");
+    }
+    assert!(told.contains("a longer `time_limit` lets it go on"), "{told}");
+    assert!(!told.contains("completion") && !told.contains("identical results"), "{told}");
+    let output = bentpipe(dir.path(), &["explain", "out/never"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(told.contains("b did not complete: it ended after 20 s"), "{told}");
+    let output = bentpipe(dir.path(), &["explain", "out/never", "--variant", "b", "--json"]);
+    let told = json(&output.stdout);
+    assert_eq!((told.as_array().unwrap().len(), &told[0]["variant"]), (1, &"b".into()), "{told}");
+    assert_eq!((&told[0]["failed"], &told[0]["runs"]), (&1.into(), &1.into()), "{told}");
+}
+
+#[test]
+fn flows_of_fixed_duration_are_compared_by_goodput_and_datagrams_by_loss() {
+    let dir = dir("name = \"fixed\"\n[path]\nrtt = \"50 ms\"\n\
+         forward = { rate = \"5 Mbps\", queue = \"50 ms\" }\nreturn = { rate = \"5 Mbps\" }\n\
+         [workload]\nbulk = { duration = \"5 s\" }\n[output]\ntime_series = \"none\"\n\
+         [[variant]]\nname = \"bbr3\"\ncongestion = \"bbr3\"\n\
+         [[variant]]\nname = \"tiny\"\nmax_window = \"6 kB\"\n");
+    let output = bentpipe(dir.path(), &["run", "s.toml", "--out", "fixed"]);
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(told.contains("bbr3 has goodput 4.") && told.contains("tiny has goodput "), "{told}");
+    assert!(told.contains("times that of bbr3") && !told.contains("as fast as"), "{told}");
+    let named = ["run", "s.toml", "--out", "named", "--set", "headline=\"rtt_p99_ms\""];
+    let told = bentpipe(dir.path(), &named).stdout;
+    let told = String::from_utf8_lossy(&told);
+    assert!(told.contains("bbr3 has RTT, 99th percentile "), "{told}");
+
+    let datagrams = "name = \"cbr\"\n[path]\nrtt = \"50 ms\"\n\
+         forward = { rate = \"5 Mbps\", queue = \"50 ms\" }\nreturn = { rate = \"5 Mbps\" }\n\
+         [workload]\ncbr = { rate = \"10 Mbps\", duration = \"5 s\" }\n";
+    std::fs::write(dir.path().join("cbr.toml"), datagrams).unwrap();
+    let output = bentpipe(dir.path(), &["run", "cbr.toml", "--json"]);
+    let results = json(&output.stdout);
+    let flow = &results["runs"][0]["flows"][0];
+    assert!(flow["packets_declared_lost"].is_null(), "{flow}");
+    assert_eq!(flow["workload"], "cbr");
+    let median = |metric: &str| {
+        let rows = results["summary"].as_array().unwrap();
+        rows.iter().find(|row| row["metric"] == metric).unwrap()["median"].as_f64().unwrap()
+    };
+    assert!((45.0..55.0).contains(&median("lost_percent")), "{}", median("lost_percent"));
+    // Half of 50 ms of propagation, and a queue of 50 ms that is always full.
+    assert!((70.0..80.0).contains(&median("delay_mean_ms")), "{}", median("delay_mean_ms"));
+    assert!((40.0..51.0).contains(&median("queue_delay_mean_ms")));
+}
+
+#[test]
 fn an_incomplete_transfer_ends_at_the_time_limit_with_nulls() {
     let dir = dir("name = \"never\"\ntime_limit = \"20 s\"\n[path]\nprofile = \"geo-10-2\"\n\
              forward = { loss = 1 }\n[workload]\ndownload = \"1 MB\"\n");
     let output = bentpipe(dir.path(), &["run", "s.toml", "--json"]);
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
     let flow = &json(&output.stdout)["runs"][0]["flows"][0];
     assert_eq!(flow["completed"], false);
     assert!(

@@ -164,6 +164,7 @@ impl Sender {
                 newest: self.newest,
                 bytes_in_flight: self.sent_packets.bytes_in_flight(),
                 next_number: self.sent_packets.next_number(),
+                marked: None,
             }),
             Event::Timeout => controller.on_timeout(self.now),
             Event::SpuriousLoss => controller.on_spurious_loss(self.now),

@@ -180,6 +180,7 @@ impl<C: Controller> World<C> {
                     newest,
                     bytes_in_flight: self.sent_packets.bytes_in_flight(),
                     next_number: self.sent_packets.next_number(),
+                    marked: None,
                 });
             }
             Event::Persistent => self.lose(0, usize::MAX / 2, true),

@@ -221,6 +221,7 @@ impl Execution {
             seed: plan.seed,
             clock: plan.clock,
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            headline: plan.headline.clone(),
             expectations: judge(&plan.rules, &groups),
             published: compare(&plan.figures, &summary),
             summary,

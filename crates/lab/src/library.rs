@@ -156,6 +156,8 @@ mod tests {
     use bentpipe_quic::congestion::catalogue::CONTROLLERS;
     use bentpipe_quic::congestion::{Ack, EcnCe, Loss, Restart, SendControl};
     use bentpipe_units::Bytes;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     /// A window that never changes.
     #[derive(Debug, Clone)]
@@ -203,6 +205,70 @@ transport = "tcp"
         }
         let error = lab.controller("constant", move |_| Constant(window)).run(SCENARIO);
         assert!(error.unwrap_err().to_string().contains("`constant` is the name of another"));
+    }
+
+    /// Marked packets that controllers were told of, and reports without a count.
+    #[derive(Debug, Default)]
+    struct Told {
+        marked: AtomicU64,
+        uncounted: AtomicU64,
+    }
+
+    /// A window that never changes, with a record of the marks.
+    #[derive(Debug, Clone)]
+    struct Marks(Arc<Told>);
+
+    impl Controller for Marks {
+        fn on_ack(&mut self, _: &Ack<'_>) {}
+        fn on_loss(&mut self, _: &Loss<'_>) {}
+        fn on_ecn_ce(&mut self, ecn_ce: &EcnCe) {
+            match ecn_ce.marked {
+                Some(marked) => self.0.marked.fetch_add(marked, Ordering::Relaxed),
+                None => self.0.uncounted.fetch_add(1, Ordering::Relaxed),
+            };
+        }
+        fn restart(&mut self, _: &Restart) {}
+        fn send_control(&self) -> SendControl {
+            SendControl::window(Bytes::new(150_000), false, "marks")
+        }
+        fn clone_box(&self) -> Box<dyn Controller> {
+            Box::new(self.clone())
+        }
+    }
+
+    #[test]
+    fn controllers_and_results_count_marked_packets() {
+        // The window is more than twice the 62.5 kB of the path, so that CoDel marks without end.
+        let text = r#"
+name = "marks"
+[path]
+rtt = "50 ms"
+forward = { rate = "10 Mbps", queue = { limit = "1 MB", aqm = "codel", target = "5 ms", interval = "100 ms", ecn = true } }
+return = { rate = "10 Mbps" }
+[workload]
+download = "5 MB"
+[defaults]
+congestion = "marks"
+slow_start = "standard"
+"#;
+        let told = Arc::new(Told::default());
+        let own = Arc::clone(&told);
+        let lab = Lab::new().controller("marks", move |_| Marks(Arc::clone(&own)));
+        let results = lab.run(text).unwrap();
+        let flow = &results.runs[0].flows[0].metrics;
+        let arrived = flow.packets_marked_ce.unwrap();
+        let reported = told.marked.load(Ordering::Relaxed);
+        assert!(arrived > 10, "{arrived}");
+        // The acknowledgement of the last packets may not have arrived.
+        assert!(reported <= arrived && reported + 5 >= arrived, "{reported} of {arrived}");
+        let by_links: u64 = results.runs[0].links.iter().map(|link| link.metrics.marked_ce).sum();
+        assert!(by_links >= arrived, "{by_links} of {arrived}");
+        assert!(flow.queue_delay_mean_ms.is_some_and(|ms| (50.0..90.0).contains(&ms)), "{flow:?}");
+
+        let tcp = format!("{text}transport = \"tcp\"\ntcp.ecn = true\n");
+        lab.run(&tcp).unwrap();
+        assert_eq!(told.marked.load(Ordering::Relaxed), reported, "a bit is no count");
+        assert!(told.uncounted.load(Ordering::Relaxed) > 0);
     }
 
     #[test]

@@ -20,13 +20,21 @@ pub(crate) fn run(
     outcome: &sim::RunOutcome,
     warmup: Option<Span>,
 ) -> Run {
+    let fairness = fairness(spec, flows, outcome, warmup);
+    let shares = fairness.iter().flat_map(|fairness| &fairness.flows);
+    let share = |name: &str| shares.clone().find(|share| share.flow == name);
+    let flows = flows.iter().map(|outcome| {
+        let mut flow = flow(outcome);
+        flow.metrics.share_percent = share(&flow.name).map(|share| share.share * 100.0);
+        flow
+    });
     Run {
         variant: variant.to_owned(),
         point: point.clone(),
         run,
-        flows: flows.iter().map(|outcome| flow(outcome)).collect(),
+        flows: flows.collect(),
         links: outcome.links.iter().map(link).collect(),
-        fairness: fairness(spec, flows, outcome, warmup),
+        fairness,
         populations: Vec::new(),
         emulation: None,
     }
@@ -49,6 +57,7 @@ fn flow(flow: &sim::FlowOutcome) -> Flow {
     Flow {
         name: flow.name.clone(),
         visit: flow.visit,
+        workload: String::new(),
         transport: flow.transport.to_owned(),
         congestion: flow.congestion.clone(),
         connections: flow.connections as u64,
@@ -70,6 +79,7 @@ fn flow(flow: &sim::FlowOutcome) -> Flow {
 
 fn metrics(flow: &sim::FlowOutcome) -> FlowMetrics {
     let acks = flow.acknowledgements.as_ref();
+    let arrivals = flow.arrivals.as_ref();
     let completion = flow.completion.filter(|span| flow.completed && !span.is_zero());
     let reverse = flow.reverse_bytes.total;
     FlowMetrics {
@@ -83,6 +93,7 @@ fn metrics(flow: &sim::FlowOutcome) -> FlowMetrics {
         packets_lost_queue: flow.packets_lost_queue,
         packets_lost_channel: flow.packets_lost_channel,
         packets_lost_routing: flow.packets_lost_routing,
+        packets_marked_ce: arrivals.map(|arrivals| arrivals.marked_ce),
         packets_declared_lost: flow.packets_declared_lost,
         flow_control_blocked_s: seconds(flow.flow_control_blocked),
         flow_control_blocked_longest_s: seconds(flow.flow_control_blocked_longest),
@@ -100,6 +111,9 @@ fn metrics(flow: &sim::FlowOutcome) -> FlowMetrics {
         rtt_min_ms: millis(flow.rtt_min),
         rtt_mean_ms: millis(flow.rtt_mean),
         rtt_p99_ms: millis(flow.rtt_p99),
+        queue_delay_mean_ms: millis(arrivals.and_then(sim::Arrivals::queue_mean)),
+        delay_mean_ms: millis(arrivals.and_then(sim::Arrivals::delay_mean)),
+        share_percent: None,
         pep_buffer_max_bytes: flow.pep.map(|pep| pep.max_buffered),
         pep_acks_dropped: flow.pep.and_then(|pep| pep.acks_dropped),
     }
@@ -205,7 +219,9 @@ fn link(link: &sim::LinkOutcome) -> Link {
             dropped_policer: counters.dropped_policer.packets,
             dropped_queue: counters.dropped_queue.packets + counters.dropped_aqm.packets,
             dropped_channel: counters.dropped_loss.packets,
+            marked_ce: counters.marked_ce,
             queue_max_bytes: counters.queue_max_bytes,
+            queue_mean_ms: link.queue_mean.as_millis_f64(),
             utilisation: link.utilisation,
         },
     }

@@ -180,6 +180,7 @@ fn manifest(plan: &Plan, results: &Results, complete: bool, notes: Vec<String>) 
             .map(|(key, values)| SweepAxis::new(key.clone(), values.clone()))
             .collect(),
         path: plan.path().cloned(),
+        path_changes: plan.cases.iter().any(|case| case.last_path_change().is_some()),
         published: plan.figures.clone(),
         notes,
         inputs: Vec::new(),

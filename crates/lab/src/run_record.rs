@@ -68,7 +68,10 @@ impl RunRecord {
         let (flows, populations) =
             populations(&case.expansions, &case.flow_names, spec, &outcome.flows);
         let identity = (case.variant.as_str(), &case.point, run);
-        let result = outcome::run(identity, spec, &flows, &outcome, case.warmup);
+        let mut result = outcome::run(identity, spec, &flows, &outcome, case.warmup);
+        for flow in &mut result.flows {
+            flow.workload = case.workload(&flow.name, flow.visit).to_owned();
+        }
         let mut files = Vec::new();
         for file in outcome.qlog {
             for (kind, content) in [(FileKind::Qlog, file.current), (FileKind::Qvis, file.qvis)] {

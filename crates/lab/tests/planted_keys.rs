@@ -552,7 +552,7 @@ fn the_cause_of_the_planted_key_is_named_first() {
             let found = main.map(composition).unwrap_or_else(|| "not complete".to_owned());
             // As in the sentence: causes, else what every transfer needs.
             let first = main.and_then(|account| {
-                let least = 0.02 * account.mean_s();
+                let least = 0.02 * account.completion_s;
                 let causes = account.longest_parts(false).into_iter();
                 let cause = causes.filter(|(_, time)| *time >= least).map(|(part, _)| part).next();
                 cause.or(account.longest_parts(true).first().map(|(part, _)| *part))

@@ -271,6 +271,9 @@ class! {
     bytes_in_flight: u64 = |own| own.bytes_in_flight.get();
     /// Number that the next packet sent will get.
     next_number: u64 = |own| own.next_number;
+    /// Number of packets that the report adds to those reported as marked; `None` if nobody counts
+    /// them, as over TCP.
+    marked: Option<u64> = |own| own.marked;
 }
 
 class! {

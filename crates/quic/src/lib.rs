@@ -38,7 +38,9 @@ pub use crate::config::{
     Settings, SettingsError, StockController, UDP_HEADER,
 };
 pub use crate::connection::{Conn, FinishWhenDropped, Task};
-pub use crate::controller::{ConnectionSignals, LossLog, MakeController, controller_factory};
+pub use crate::controller::{
+    ConnectionSignals, LossLog, MakeController, SenderReports, controller_factory,
+};
 pub use crate::endpoint::{
     Accept, Acceptor, AddressLimit, Admission, Attachments, Endpoint, Gatekeeper, PanicHandler,
     SimultaneousStarts, StartLease, Transmit, panic_message,

@@ -99,7 +99,7 @@ fn table(report: &ComparisonReport) -> Markup {
                 thead {
                     tr {
                         th.l { "Case" } th.p { (scale.axis()) } th { "Mean" } th { "Typical run" }
-                        th { "Before" } th { "After" } th { "Runs" } th { "Adjusted p" }
+                        th { "Median before" } th { "Median after" } th { "Runs" } th { "Adjusted p" }
                     }
                 }
                 @for finding in Finding::ALL { (part(report, finding, &scale)) }

@@ -1,14 +1,14 @@
 //! Time budgets of variants for the page, with the sentences of `bentpipe explain`.
 
-use bentpipe_results::explanation::{Account, accounts, composition, difference, pairs};
+use bentpipe_results::explanation::{Account, accounts, difference, pairs, statement};
 use bentpipe_results::{Point, Results, TIME_PARTS};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Where the time of a visit of a flow went: means over the completed runs of a variant at a sweep
-/// point.
+/// Where the time of a visit of a flow went: in the median of the completed runs of a variant at a
+/// sweep point.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Explanation {
     /// Name of the variant.
@@ -21,13 +21,13 @@ pub(crate) struct Explanation {
     visit: usize,
     /// Number of completed runs.
     runs: usize,
-    /// Mean completion time in seconds.
+    /// Completion time of the median run in seconds.
     completion_s: f64,
-    /// Mean time of each part in seconds, without parts that have none.
+    /// Time of each part in it in seconds, without parts that have none.
     parts: BTreeMap<&'static str, f64>,
-    /// The longest parts in words.
+    /// The result and the longest parts in words that follow the name of the variant.
     text: String,
-    /// The difference to another variant or visit in words, such as `3.5 s faster than none: …`;
+    /// The difference to another variant or visit in words, such as `is 3.5 s faster than none: …`;
     /// `null` for what the others are compared with.
     compared: Option<String>,
 }
@@ -40,15 +40,16 @@ pub(crate) fn explanations(results: &Results) -> Vec<Explanation> {
         let text = difference(base, other).text_with(&name(base, other));
         compared.insert(other, text);
     }
-    let explain = accounts.iter().map(|account| Explanation {
+    let explained = accounts.iter().filter(|account| account.has_parts());
+    let explain = explained.map(|account| Explanation {
         variant: account.variant.to_owned(),
         point: account.point.clone(),
         flow: account.flow.to_owned(),
         visit: account.visit,
-        runs: account.completions.len(),
-        completion_s: account.mean_s(),
+        runs: account.values.len(),
+        completion_s: account.completion_s,
         parts: account.times().map(|(part, time)| (part.name, time)).collect(),
-        text: composition(account),
+        text: statement(account),
         compared: compared.remove(&std::ptr::from_ref(account)),
     });
     explain.collect()

@@ -9,7 +9,7 @@ use crate::static_page;
 use crate::traces::Trace;
 use base64::Engine;
 use bentpipe_results::{
-    Expectation, MAIN_METRICS, Manifest, Results, Run, Summary, metrics_schema,
+    Expectation, Headlines, MAIN_METRICS, Manifest, Results, Run, Summary, metrics_schema,
 };
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -45,6 +45,10 @@ struct Report<'a> {
     runs: &'a [Run],
     /// Statistics over the runs.
     summary: &'a [Summary],
+    /// Metric that the scenario names as the one that it compares; `null` if it names none.
+    headline: Option<&'a str>,
+    /// The metric that comparisons of each visit of each flow are of.
+    headlines: Vec<FlowHeadline>,
     /// Where the time of each variant went; absent if that is unknown.
     #[serde(skip_serializing_if = "<[Explanation]>::is_empty")]
     explanations: &'a [Explanation],
@@ -55,6 +59,17 @@ struct Report<'a> {
     /// Constellations of the runs; absent if there are none.
     #[serde(skip_serializing_if = "<[ConstellationView]>::is_empty")]
     constellations: &'a [ConstellationView],
+}
+
+/// The metric that comparisons of a visit of a flow are of.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct FlowHeadline {
+    /// Name of the flow.
+    flow: String,
+    /// Number of the visit, from 1.
+    visit: usize,
+    /// Name of the metric.
+    metric: &'static str,
 }
 
 /// Returns the JSON Schema (draft 2020-12) of the page's data, with the registry of metrics as
@@ -145,6 +160,10 @@ pub fn page_data(
 ) -> Result<String, serde_json::Error> {
     let (shown, omitted) = shown_runs(&results.runs);
     let explanations = explanations(results);
+    let headlines: Vec<FlowHeadline> = Headlines::of(results)
+        .iter()
+        .map(|one| FlowHeadline { flow: one.flow.clone(), visit: one.visit, metric: one.row.name })
+        .collect();
     let text = |embedded: Option<&Embedded<'_>>| {
         // A single file needs no list of files.
         let mut manifest = Manifest { files: Vec::new(), ..manifest.clone() };
@@ -154,6 +173,8 @@ pub fn page_data(
             manifest: &manifest,
             runs: &shown,
             summary: &results.summary,
+            headline: results.headline.as_deref(),
+            headlines: headlines.clone(),
             explanations: &explanations,
             expectations: &results.expectations,
             traces: embedded.map_or(&series.traces, |embedded| &embedded.traces),

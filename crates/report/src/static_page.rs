@@ -2,8 +2,9 @@
 
 use crate::traces::{Trace, points};
 use bentpipe_results::Manifest;
+use bentpipe_results::metrics::Row;
 use bentpipe_results::point_text;
-use bentpipe_results::{Results, Run, Stats, Summary, values, visits};
+use bentpipe_results::{Headlines, Results, Run, Stats, Summary, values, visits};
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
 /// Colours that colour-blind readers can distinguish (Okabe and Ito 2008).
@@ -26,6 +27,7 @@ const STYLE: &str = "\
 /// Creates the report as one HTML file.
 pub fn html(manifest: &Manifest, results: &Results, traces: &[Trace], blob: &[u8]) -> String {
     let (done, planned) = (manifest.runs_done, manifest.runs_planned);
+    let headlines = Headlines::of(results);
     let page = markup! {
         (DOCTYPE)
         html lang="en" {
@@ -50,8 +52,8 @@ pub fn html(manifest: &Manifest, results: &Results, traces: &[Trace], blob: &[u8
                     p { strong { "Incomplete: " (done) " of " (planned) " runs." } }
                 }
                 @for note in &manifest.notes { p { "Note: " (note) "." } }
-                (table(results))
-                (strips(results))
+                (table(results, &headlines))
+                (strips(results, &headlines))
                 (lines(traces, blob))
                 (expectations(results))
                 details { summary { "Scenario" } pre { (manifest.source) } }
@@ -75,7 +77,11 @@ fn ticks(max: f64) -> impl Iterator<Item = f64> {
     (0..=INTERVALS).map(move |tick| max * f64::from(tick) / f64::from(INTERVALS))
 }
 
-fn table(results: &Results) -> Markup {
+fn table(results: &Results, headlines: &Headlines) -> Markup {
+    let metric = |row: &Summary| {
+        let headline = headlines.get(&row.flow, row.visit)?;
+        (headline.row.name == row.metric).then(|| headline.row.heading())
+    };
     let goodput = |row: &Summary| {
         let same = |other: &&Summary| {
             other.metric == "goodput_mbps"
@@ -102,18 +108,21 @@ fn table(results: &Results) -> Markup {
         });
         text.collect::<Vec<_>>().join("; ")
     };
+    let rows: Vec<(&Summary, String)> =
+        results.summary.iter().filter_map(|row| Some((row, metric(row)?))).collect();
     markup! {
-        h2 { "Completion" }
+        h2 { "Results" }
         table {
             tr {
-                th { "Point" } th.l { "Variant" } th { "Runs" } th { "Median, s" }
+                th { "Point" } th.l { "Variant" } th { "Runs" } th.l { "Metric" } th { "Median" }
                 th { "95 % interval" } th { "Goodput, Mbps" } th.l { "Published" }
             }
-            @for row in results.summary.iter().filter(|row| row.metric == "completion_s") {
+            @for (row, metric) in &rows {
                 tr {
                     td { (point_text(&row.point)) }
                     td.l { (name(row)) }
                     td { (row.n) }
+                    td.l { (metric) }
                     td { (number(row.median)) }
                     td { (interval(row)) }
                     td { (number(goodput(row))) }
@@ -128,16 +137,29 @@ fn name(row: &Summary) -> String {
     if row.flow == "main" { row.variant.clone() } else { format!("{}, {}", row.variant, row.flow) }
 }
 
-/// Completion times of one flow in the runs of one variant at one point.
+/// Values of one flow in the runs of one variant at one point.
 struct Strip {
     label: String,
-    times: Vec<f64>,
+    values: Vec<f64>,
     colour: &'static str,
 }
 
-/// Plots every completion time as a dot and the median as a bar, with one row for each variant at
-/// each point.
-fn strips(results: &Results) -> Markup {
+/// Plots what each flow is about: a plot for each metric.
+fn strips(results: &Results, headlines: &Headlines) -> Markup {
+    let mut rows: Vec<Row> = Vec::new();
+    for headline in headlines.iter() {
+        if rows.iter().all(|row| row.name != headline.row.name) {
+            rows.push(headline.row);
+        }
+    }
+    markup! {
+        @for row in &rows { (strips_of(results, headlines, row)) }
+    }
+}
+
+/// Plots the metric of every run as a dot and the median as a bar, with one row for each variant at
+/// each point, for the flows that it is about.
+fn strips_of(results: &Results, headlines: &Headlines, metric: &Row) -> Markup {
     let groups: Vec<&[Run]> =
         results.runs.chunk_by(|a, b| a.variant == b.variant && a.point == b.point).collect();
     let mut strips: Vec<Strip> = Vec::new();
@@ -149,17 +171,20 @@ fn strips(results: &Results) -> Markup {
         }
         let index = variants.iter().position(|known| *known == variant).unwrap_or_default();
         for (flow, visit) in visits(group) {
+            if headlines.get(&flow, visit).is_none_or(|one| one.row.name != metric.name) {
+                continue;
+            }
             let label = [point_text(&group[0].point), variant.to_owned(), flow.clone()];
             let label: Vec<String> =
                 label.into_iter().filter(|part| !part.is_empty() && part != "main").collect();
             strips.push(Strip {
                 label: label.join(" · "),
-                times: values(group, &flow, visit, "completion_s"),
+                values: values(group, &flow, visit, metric.name),
                 colour: COLOURS[index % COLOURS.len()],
             });
         }
     }
-    let max = strips.iter().flat_map(|strip| &strip.times).fold(0.0f64, |a, b| a.max(*b));
+    let max = strips.iter().flat_map(|strip| &strip.values).fold(0.0f64, |a, b| a.max(*b));
     if max <= 0.0 {
         return Markup::default();
     }
@@ -170,10 +195,10 @@ fn strips(results: &Results) -> Markup {
         let y = index as f64 * step + 14.0;
         markup! {
             text x=(left - 10.0) y=(y + 4.0) text-anchor="end" { (strip.label) }
-            @for time in &strip.times {
-                circle cx=(x(*time)) cy=(y) r="3.5" fill=(strip.colour) fill-opacity=".4" {}
+            @for value in &strip.values {
+                circle cx=(x(*value)) cy=(y) r="3.5" fill=(strip.colour) fill-opacity=".4" {}
             }
-            @if let Some(stats) = Stats::of(&strip.times) {
+            @if let Some(stats) = Stats::of(&strip.values) {
                 @let x = x(stats.median);
                 line x1=(x) x2=(x) y1=(y - 8.0) y2=(y + 8.0) stroke=(strip.colour)
                     stroke-width="2" {}
@@ -181,13 +206,13 @@ fn strips(results: &Results) -> Markup {
         }
     };
     markup! {
-        h2 { "Every run" }
-        svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label="completion times" {
+        h2 { (metric.heading()) " of every run" }
+        svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(metric.label) {
             @for value in ticks(max) {
                 @let x = x(value);
                 line x1=(x) x2=(x) y1="0" y2=(coordinate(height - 25.0)) stroke="#ddd" {}
                 text x=(x) y=(coordinate(height - 8.0)) text-anchor="middle" {
-                    (format!("{value:.2} s"))
+                    (format!("{value:.2} {}", metric.unit))
                 }
             }
             @for row in strips.iter().enumerate() { (strip(row)) }

@@ -22,6 +22,10 @@ pub struct Results {
     pub clock: Clock,
     /// Version of Bentpipe.
     pub version: String,
+    /// Metric that the scenario names as the one that it compares; absent if it names none, so that
+    /// each [workload](crate::headline) decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headline: Option<String>,
     /// All runs.
     pub runs: Vec<Run>,
     /// Statistics over the runs.

@@ -92,6 +92,15 @@ fn ack_frames(flow: &Flow, read: fn(&Distribution) -> u32) -> Option<f64> {
     flow.ack_frame_bytes.as_ref().map(|sizes| f64::from(read(sizes)))
 }
 
+/// Returns the time of each segment of a video from its request until it is complete; `None` if one
+/// is missing, or for another workload.
+fn segment_times(flow: &Flow) -> Option<Vec<f64>> {
+    if flow.workload != "video" || flow.objects.is_empty() {
+        return None;
+    }
+    flow.objects.iter().map(|segment| Some(segment.completion_s? - segment.start_s)).collect()
+}
+
 fn float(bytes: Option<u64>) -> Option<f64> {
     bytes.map(|bytes| bytes as f64)
 }
@@ -114,6 +123,49 @@ const COMPUTED: &[Computed] = &[
         |flow| {
             let beyond = flow.metrics.bytes_sent as f64 - flow.bytes as f64;
             (flow.bytes > 0).then(|| beyond / flow.bytes as f64 * 100.0)
+        },
+    )),
+    lower(computed(
+        "lost_percent",
+        "Lost",
+        "%",
+        "Packets of the flow that a policer, a queue, the channel or routing dropped or lost, in \
+         percent of those sent; of a ping also replies.",
+        |flow| {
+            let lost = &flow.metrics;
+            let sum = lost.packets_lost_policer
+                + lost.packets_lost_queue
+                + lost.packets_lost_channel
+                + lost.packets_lost_routing;
+            (lost.packets_sent > 0).then(|| sum as f64 / lost.packets_sent as f64 * 100.0)
+        },
+    )),
+    lower(computed(
+        "segment_mean_s",
+        "Mean segment time",
+        "s",
+        "Mean time from the request of a segment of a video until it is complete; `video` only.",
+        |flow| {
+            let times = segment_times(flow)?;
+            Some(times.iter().sum::<f64>() / times.len() as f64)
+        },
+    )),
+    lower(computed(
+        "segment_max_s",
+        "Longest segment time",
+        "s",
+        "Longest of these times.",
+        |flow| segment_times(flow)?.into_iter().max_by(f64::total_cmp),
+    )),
+    lower(computed(
+        "stall_s",
+        "Stalls",
+        "s",
+        "Time for which a player stalls that begins with the first segment, plays each for the \
+         interval between requests, and waits for a segment that is late; `video` only.",
+        |flow| {
+            let times = segment_times(flow)?;
+            Some(times.iter().copied().fold(0.0, f64::max) - times.first()?)
         },
     )),
     computed(

@@ -1,15 +1,18 @@
 //! Detection of variants with identical results.
 
+use crate::failure::never_completed;
 use crate::metrics::{FlowMetrics, PopulationMetrics};
 use crate::run::Run;
 
 /// Returns pairs of variants with the same metrics in every run at every point.
 ///
-/// Such variants differ in a key that had no effect, so comparing them is pointless.
+/// Such variants differ in a key that had no effect, so comparing them is pointless. A variant of
+/// which no transfer completed has nothing to compare.
 pub fn identical_variants(runs: &[Run]) -> Vec<(String, String)> {
     let mut names: Vec<&str> = Vec::new();
     for run in runs {
-        if !names.contains(&run.variant.as_str()) {
+        let name = run.variant.as_str();
+        if !names.contains(&name) && !never_completed(runs, name) {
             names.push(&run.variant);
         }
     }
@@ -53,6 +56,7 @@ mod tests {
         let flow = Flow {
             name: "main".to_owned(),
             visit: 1,
+            workload: String::new(),
             transport: "quic".to_owned(),
             congestion: variant.to_owned(),
             connections: 1,
@@ -80,6 +84,16 @@ mod tests {
             populations: Vec::new(),
             emulation: None,
         }
+    }
+
+    #[test]
+    fn variants_of_which_nothing_completed_are_not_compared() {
+        let mut runs = vec![run("a", 0, 1.0), run("b", 0, 1.0)];
+        runs.iter_mut().flat_map(|run| &mut run.flows).for_each(|flow| {
+            flow.completed = false;
+            flow.metrics.completion_s = None;
+        });
+        assert!(identical_variants(&runs).is_empty());
     }
 
     #[test]

@@ -11,8 +11,10 @@ mod document;
 mod emulation;
 mod expect;
 pub mod explanation;
+mod failure;
 pub mod fairness;
 mod flow_metrics;
+pub mod headline;
 mod identical;
 mod json_format;
 mod manifest;
@@ -35,11 +37,13 @@ pub use expect::{
     Comparison, Condition, Expectation, Figure, Group, PublishedKind, Rule, Statistic, compare,
     judge, point_text,
 };
+pub use failure::{Failure, failures};
 pub use fairness::Fairness;
 pub use flow_metrics::{
     FlowMetric, MAIN_METRICS, find_metric, find_population, find_shared, flow_metrics,
     metric_names, metrics_schema,
 };
+pub use headline::{Headline, Headlines};
 pub use identical::identical_variants;
 pub use manifest::{
     FlowSettings, HopSummary, InputFile, Manifest, PathSummary, SweepAxis, VariantSettings,

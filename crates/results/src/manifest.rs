@@ -39,6 +39,10 @@ pub struct Manifest {
     pub sweep: Vec<SweepAxis>,
     /// Path of the first case.
     pub path: Option<PathSummary>,
+    /// True if the path of any case changes with time, so that visits that begin at different times
+    /// meet different conditions.
+    #[serde(default)]
+    pub path_changes: bool,
     /// Published figures.
     pub published: Vec<Figure>,
     /// Notes for readers of the results.

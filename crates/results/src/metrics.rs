@@ -39,8 +39,11 @@ metrics! {
     /// Packets of the flow lost by the routing of a satellite network: link down, no route, or hop
     /// limit.
     "Lost by routing", "packets", Lower: packets_lost_routing: u64,
+    /// Packets of the flow that arrived with an ECN-CE mark (RFC 3168); `null` on the real clock.
+    "Marked CE", "packets", Lower: packets_marked_ce: Option<u64>,
     /// Packets that the sender declared lost, correctly or spuriously; segments retransmitted for
-    /// the kernel's TCP; `null` for external programs.
+    /// the kernel's TCP; `null` for datagrams, whose sender detects no losses, and for external
+    /// programs.
     "Declared lost", "packets", Lower: packets_declared_lost: Option<u64>,
     /// Time during which flow control or the send buffer blocked the sender.
     "Blocked by flow control", "s", Lower: flow_control_blocked_s: Option<f64>,
@@ -69,6 +72,15 @@ metrics! {
     "Mean RTT", "ms", Lower: rtt_mean_ms: Option<f64>,
     /// 99th percentile of the RTT.
     "RTT, 99th percentile", "ms", Lower: rtt_p99_ms: Option<f64>,
+    /// Mean time that the packets of the data that arrived had waited in queues; `null` on the real
+    /// clock.
+    "Mean queueing delay", "ms", Lower: queue_delay_mean_ms: Option<f64>,
+    /// Mean one-way delay of the packets of the data that arrived, from the sender or from the last
+    /// proxy before the receiver; `null` on the real clock.
+    "Mean one-way delay", "ms", Lower: delay_mean_ms: Option<f64>,
+    /// Share of the bytes that all competing flows received while they shared the path; `null`
+    /// without other flows under congestion control.
+    "Share", "%", Neither: share_percent: Option<f64>,
     /// Maximum of the bytes that a proxy buffered for one connection; `null` without a proxy.
     "Largest proxy buffer", "bytes", Lower: pep_buffer_max_bytes: Option<u64>,
     /// ACKs that the filter of a proxy suppressed; `null` without a filter.
@@ -146,8 +158,12 @@ metrics! {
     "Dropped by the queue", "packets", Lower: dropped_queue: u64,
     /// Packets lost by a loss process of the channel.
     "Lost on the channel", "packets", Lower: dropped_channel: u64,
+    /// Packets that the link marked CE (RFC 3168).
+    "Marked CE", "packets", Lower: marked_ce: u64,
     /// Maximum length of the queue.
     "Longest queue", "bytes", Lower: queue_max_bytes: u64,
+    /// Mean time that packets waited in the queue.
+    "Mean queueing delay", "ms", Lower: queue_mean_ms: f64,
     /// Fraction of time spent transmitting.
     "Utilisation", "", Higher: utilisation: f64,
 }

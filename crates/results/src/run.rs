@@ -87,6 +87,10 @@ pub struct Flow {
     pub name: String,
     /// Number of the visit, from 1.
     pub visit: usize,
+    /// Key of the workload in the scenario, such as `download`; empty in results of versions before
+    /// 0.2.
+    #[serde(default)]
+    pub workload: String,
     /// `quic` or `tcp`; `cbr`, `on-off` or `ping` for datagrams.
     pub transport: String,
     /// The congestion controller; `none` for datagrams.

@@ -32,6 +32,9 @@ pub fn check(scenario: &Scenario, axes: &[Axis<'_>]) -> Check {
     orbit_check::orbit(scenario)?;
     work(scenario)?;
     unique("variant", scenario.variants.iter().map(|variant| &variant.name))?;
+    if let Some(headline) = &scenario.headline {
+        metric(scenario, headline, None)?;
+    }
     for expect in &scenario.expect {
         self::expect(scenario, axes, expect)?;
     }

@@ -28,6 +28,10 @@ pub struct Scenario {
     pub title: Option<String>,
     /// Purpose of the scenario.
     pub description: Option<String>,
+    /// Metric that tables, sentences and the report compare, such as `goodput_mbps`; by default,
+    /// that of the workload.
+    #[schemars(with = "Option<String>")]
+    pub headline: Option<Spanned<String>>,
     /// Seed of all random numbers; 1 by default.
     #[serde(default = "one")]
     pub seed: u64,

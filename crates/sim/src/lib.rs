@@ -35,8 +35,8 @@ pub use flow::SendSchedule;
 pub use loss_reason::LossReason;
 pub use mesh::{MeshDriver, MeshRecords, PacketFate};
 pub use outcome::{
-    Acknowledgements, FlowOutcome, LinkOutcome, ObjectOutcome, PathOutcome, PepOutcome, QlogFile,
-    ReverseBytes, RunOutcome,
+    Acknowledgements, Arrivals, FlowOutcome, LinkOutcome, ObjectOutcome, PathOutcome, PepOutcome,
+    QlogFile, ReverseBytes, RunOutcome,
 };
 pub use simulation::run;
 pub use spec::{

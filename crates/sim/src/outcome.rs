@@ -122,6 +122,35 @@ pub struct Acknowledgements {
     pub sizes: Sizes,
 }
 
+/// Packets of the data that reached its receiver, and what they met on their way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Arrivals {
+    /// Number of these packets.
+    pub packets: u64,
+    /// Of the packets of the data, those that arrived with the ECN-CE codepoint (RFC 3168).
+    pub marked_ce: u64,
+    /// Sum of the times that they waited for packets before them, at all links.
+    pub queued: Span,
+    /// Sum of the times from the data's sender, or the last proxy before the receiver.
+    pub delay: Span,
+}
+
+impl Arrivals {
+    /// Returns the mean queueing delay of a packet; `None` if none arrived.
+    pub fn queue_mean(&self) -> Option<Span> {
+        self.mean(self.queued)
+    }
+
+    /// Returns the mean one-way delay of a packet; `None` if none arrived.
+    pub fn delay_mean(&self) -> Option<Span> {
+        self.mean(self.delay)
+    }
+
+    fn mean(&self, sum: Span) -> Option<Span> {
+        (self.packets > 0).then(|| sum / self.packets)
+    }
+}
+
 /// Counters of proxies on the path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PepOutcome {
@@ -210,7 +239,10 @@ pub struct FlowOutcome {
     /// Of these, packets lost in a mesh for other reasons than a link: link down, no route, or hop
     /// limit.
     pub packets_lost_routing: u64,
-    /// Packets that the sender declared lost, rightly or not; `None` if unknown.
+    /// Packets of the data that reached its receiver; `None` if not measured.
+    pub arrivals: Option<Arrivals>,
+    /// Packets that the sender declared lost, rightly or not; `None` if unknown, or if it does not
+    /// detect losses, as with datagrams.
     pub packets_declared_lost: Option<u64>,
     /// Time during which flow control or the send buffer blocked the sender.
     pub flow_control_blocked: Option<Span>,

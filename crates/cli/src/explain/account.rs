@@ -2,7 +2,7 @@
 
 use crate::table::{Align, Table};
 use bentpipe_results::TIME_PARTS;
-use bentpipe_results::explanation::{Account, composition};
+use bentpipe_results::explanation::{Account, statement};
 use serde_json::{Value, json};
 
 /// Smallest time in a table, in seconds, and as a share of the longest completion time.
@@ -10,12 +10,12 @@ pub(super) const SMALLEST: (f64, f64) = (0.0005, 0.002);
 
 /// Returns a table with a row for each part and a column for each account.
 pub(super) fn table(group: &[&Account<'_>], visits: bool) -> String {
-    let mut table = Table::new(&[("mean time, s", Align::Left)]);
+    let mut table = Table::new(&[("time, s", Align::Left)]);
     for account in group {
         let visit = if visits { format!(" visit {}", account.visit) } else { String::new() };
         table.column(format!("{}{visit}", account.variant), Align::Right);
     }
-    let longest = group.iter().map(|account| account.mean_s()).fold(0.0, f64::max);
+    let longest = group.iter().map(|account| account.completion_s).fold(0.0, f64::max);
     let least = SMALLEST.0.max(SMALLEST.1 * longest);
     for (index, part) in TIME_PARTS.iter().enumerate() {
         let times: Vec<f64> =
@@ -28,7 +28,7 @@ pub(super) fn table(group: &[&Account<'_>], visits: bool) -> String {
         table.row(cells);
     }
     let mut cells = vec!["Completion time".to_owned()];
-    cells.extend(group.iter().map(|account| format!("{:.3}", account.mean_s())));
+    cells.extend(group.iter().map(|account| format!("{:.3}", account.completion_s)));
     table.row(cells);
     table.render(false)
 }
@@ -42,8 +42,10 @@ pub(super) fn document(account: &Account<'_>) -> Value {
         "point": account.point,
         "flow": account.flow,
         "visit": account.visit,
-        "runs": account.completions.len(),
-        "completion_s": account.mean_s(),
+        "runs": account.values.len(),
+        "metric": account.row.name,
+        "value": account.value(),
+        "completion_s": account.completion_s,
         "time_budget": parts,
         "causes": account
             .longest_parts(false)
@@ -56,6 +58,6 @@ pub(super) fn document(account: &Account<'_>) -> Value {
             "policer": account.losses.policer,
             "routing": account.losses.routing,
         },
-        "text": composition(account),
+        "text": statement(account),
     })
 }

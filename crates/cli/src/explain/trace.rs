@@ -5,7 +5,7 @@ use super::account::{document, table};
 use crate::args::Explain;
 use crate::output;
 use bentpipe_lab::{Lab, LabError};
-use bentpipe_results::explanation::{Account, Losses, accounts, composition, difference};
+use bentpipe_results::explanation::{Account, accounts, difference, statement};
 use bentpipe_results::{Point, TIME_PARTS};
 use bentpipe_trace::{PathEstimate, Recorded, Trace, account};
 use bentpipe_units::Span;
@@ -40,15 +40,8 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
         other => other,
     })?;
     let point = Point::new();
-    let of_file = Account {
-        variant: RECORDED,
-        point: &point,
-        flow: "main",
-        visit: 1,
-        completions: vec![(0, recorded.completion.as_secs_f64())],
-        parts: TIME_PARTS.iter().map(|part| (part.read)(&recorded.budget)).collect(),
-        losses: Losses::default(),
-    };
+    let parts = TIME_PARTS.iter().map(|part| (part.read)(&recorded.budget)).collect();
+    let of_file = Account::single(RECORDED, &point, recorded.completion.as_secs_f64(), parts);
     let ours = accounts(&results);
     let ours = ours.first();
     let text = if args.json {
@@ -111,12 +104,12 @@ fn text(
     let _ = writeln!(text, "{path}\n");
     let both: Vec<&Account<'_>> = [of_file].into_iter().chain(ours).collect();
     text.push_str(&table(&both, false));
-    let _ = writeln!(text, "\n{RECORDED} took {}", composition(of_file));
+    let _ = writeln!(text, "\n{RECORDED} {}", statement(of_file));
     if let Some(ours) = ours {
         let words = difference(of_file, ours).text_with(RECORDED);
         let _ = writeln!(
             text,
-            "{OURS}, simulated with its defaults and no memory of the path, is {words}"
+            "{OURS}, simulated with its defaults and no memory of the path, {words}"
         );
     }
     for note in &recorded.notes {

@@ -48,6 +48,24 @@ pub fn cases() -> Vec<Case> {
             &["`repeat` of 0", "allowed: 1 to 100000"],
         ),
         case(
+            "an unknown metric as headline",
+            format!(
+                "name = \"wrong\"\nheadline = \"goodput_mpbs\"\n[path]\nprofile = \"geo-50-10\"\n\
+                 {WORK}"
+            ),
+            2,
+            &["goodput_mpbs", "goodput_mbps"],
+        ),
+        case(
+            "a metric of populations as headline of a scenario without any",
+            format!(
+                "name = \"wrong\"\nheadline = \"mean_slowdown\"\n[path]\n\
+                 profile = \"geo-50-10\"\n{WORK}"
+            ),
+            2,
+            &["`mean_slowdown`", "beside a [[flow]] with `count`"],
+        ),
+        case(
             "a zero time limit",
             format!(
                 "name = \"wrong\"\ntime_limit = \"0 s\"\n[path]\nprofile = \"geo-50-10\"\n{WORK}"

@@ -432,6 +432,7 @@ mod tests {
                 newest: 9,
                 bytes_in_flight: Bytes::ZERO,
                 next_number: 10,
+                marked: None,
             });
         }
         assert_eq!(

@@ -463,6 +463,7 @@ mod tests {
                 newest,
                 bytes_in_flight: Bytes::ZERO,
                 next_number,
+                marked: None,
             });
         }
         assert_eq!(cubic.send_control().cwnd, Bytes::new(14_000));

@@ -123,7 +123,13 @@ impl Rig {
         self.now = at(at_ms);
         let (bytes_in_flight, next_number) =
             (self.sent_packets.bytes_in_flight(), self.sent_packets.next_number());
-        self.layer.on_ecn_ce(&EcnCe { now: self.now, newest, bytes_in_flight, next_number });
+        self.layer.on_ecn_ce(&EcnCe {
+            now: self.now,
+            newest,
+            bytes_in_flight,
+            next_number,
+            marked: None,
+        });
     }
 
     /// Returns the events since the last call.

@@ -171,6 +171,7 @@ impl<C: Controller> Flow<C> {
                     newest: value,
                     bytes_in_flight: Bytes::new(value),
                     next_number,
+                    marked: None,
                 };
                 self.bbr.on_ecn_ce(&ecn_ce);
             }

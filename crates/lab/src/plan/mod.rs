@@ -64,6 +64,8 @@ pub struct Plan {
     pub title: String,
     /// Purpose of the scenario.
     pub description: Option<String>,
+    /// Metric that the scenario compares, if it names one.
+    pub headline: Option<String>,
     /// Seed of all random values.
     pub seed: u64,
     /// Clock of the runs.
@@ -281,6 +283,43 @@ impl Plan {
         self.cases.first().map(Case::controlled_flows).unwrap_or_default()
     }
 
+    /// Returns what the scenario expects.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Returns the controller of each flow of a variant at the first point, by the flow's name; of
+    /// all variants without a name. `None` if their controllers differ.
+    fn controllers(&self, variant: Option<&str>) -> Option<BTreeMap<&str, &str>> {
+        let first = self.cases.iter().take(self.variants.len());
+        let cases = first.filter(|case| variant.is_none_or(|name| case.variant == name));
+        let mut all = cases.map(Case::controllers);
+        let first = all.next()?;
+        all.all(|other| other == first).then_some(first)
+    }
+
+    /// Keeps, of a plan that sweeps the controllers of `flows`, only the expectations about the
+    /// controllers of `unswept`, the same scenario without that sweep, and only for these: an expectation about one pair is none about others.
+    pub fn expect_only_of(&mut self, unswept: &Self, flows: &[String]) {
+        let mut kept = Vec::new();
+        for rule in &self.rules {
+            let Some(own) = unswept.controllers(rule.variant.as_deref()) else { continue };
+            let mut rule = rule.clone();
+            let mut is_swept = true;
+            for flow in flows {
+                let key = format!("flow.{flow}.congestion");
+                let controller = own.get(flow.as_str()).copied().unwrap_or_default();
+                let value = rule.point.entry(key.clone()).or_insert_with(|| controller.to_owned());
+                let values = self.sweep.iter().find(|(name, _)| *name == key);
+                is_swept &= values.is_some_and(|(_, values)| values.contains(value));
+            }
+            if is_swept {
+                kept.push(rule);
+            }
+        }
+        self.rules = kept;
+    }
+
     /// Returns roughly how long `task` takes, in bytes transferred over TCP.
     pub fn work(&self, task: Task) -> u64 {
         self.cases[task.case].work()
@@ -427,6 +466,7 @@ fn plan(
         source: document.resolved(),
         title: head.title.clone().unwrap_or_else(|| head.name.get_ref().clone()),
         description: head.description.clone(),
+        headline: head.headline.as_ref().map(|name| name.get_ref().clone()),
         seed: head.seed,
         clock: Clock::Virtual,
         commit: None,

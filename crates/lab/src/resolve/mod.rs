@@ -33,6 +33,7 @@ use bentpipe_link::random::stream;
 use bentpipe_results::Point;
 use bentpipe_results::{Direction, FlowSettings, PathSummary};
 use bentpipe_scenario::leo;
+use bentpipe_scenario::workload::Work;
 use bentpipe_scenario::{PathSection, Problem, Scenario, Users, Variant};
 use bentpipe_sim::{DatagramTraffic, FlowSpec, RunSpec, Stack};
 use bentpipe_units::{Span, Time};
@@ -71,6 +72,8 @@ pub struct Case {
     pub(crate) flow_names: Vec<String>,
     /// Names of the flows whose windows and buffers the scenario leaves to the defaults.
     pub(crate) default_windows: Vec<String>,
+    /// Names of the workloads of each flow, by visit; one if all visits have the same.
+    workloads: Vec<Vec<&'static str>>,
     /// Clocks on which each flow can run.
     clocks: Vec<ClockSupport>,
     drawn: Vec<DrawnHop>,
@@ -140,6 +143,7 @@ pub(crate) fn resolve(
         expansions,
         flow_names: flows.iter().map(|flow| flow.name.clone()).collect(),
         default_windows: default_windows(variant),
+        workloads: variant.flows.iter().map(|flow| workloads(&flow.work)).collect(),
         clocks: variant.flows.iter().map(clock::clock_support).collect(),
         drawn: path.drawn.clone(),
         orbit: path.orbit.clone(),
@@ -164,6 +168,14 @@ pub(crate) fn resolve(
 fn default_windows(variant: &Variant) -> Vec<String> {
     let defaults = variant.flows.iter().filter(|flow| flow.transport.has_default_windows());
     defaults.map(|flow| flow.name().to_owned()).collect()
+}
+
+/// Returns the names of the workloads of a flow, in the order of its visits.
+fn workloads(work: &Work) -> Vec<&'static str> {
+    match work {
+        Work::Once(workload) => vec![workload.name()],
+        Work::Visits(visits) => visits.iter().map(|visit| visit.workload.name()).collect(),
+    }
 }
 
 /// Returns the number of terminals of a path: those of single flows, then one for each user.
@@ -240,6 +252,27 @@ fn work(flow: &FlowSpec) -> u64 {
 }
 
 impl Case {
+    /// Returns the name of the workload of visit number `visit`, from 1, of a flow; empty for an
+    /// unknown flow.
+    pub(crate) fn workload(&self, flow: &str, visit: usize) -> &'static str {
+        let flows = self.flow_names.iter().zip(&self.workloads);
+        let own = flows.into_iter().find(|(name, _)| *name == flow).map(|(_, own)| own.as_slice());
+        match own {
+            Some([only]) => only,
+            Some(all) => all.get(visit.saturating_sub(1)).copied().unwrap_or_default(),
+            None => "",
+        }
+    }
+
+    /// Returns the controller of each flow under congestion control, by the name of the flow.
+    pub(crate) fn controllers(&self) -> BTreeMap<&str, &str> {
+        let flows = self.settings.iter().flat_map(|settings| {
+            let congestion = settings.congestion.as_deref();
+            settings.flows.iter().filter_map(move |flow| Some((flow.as_str(), congestion?)))
+        });
+        flows.collect()
+    }
+
     /// Returns the names of the flows under congestion control.
     pub(crate) fn controlled_flows(&self) -> Vec<String> {
         let flows = self.spec.flows.iter().enumerate();

@@ -3,7 +3,9 @@
 use super::settings::{Settings, SettingsError};
 use crate::ack::{AckBy, Acknowledger};
 use crate::clock::Clock;
-use crate::controller::{ConnectionSignals, LossLog, MakeController, controller_factory};
+use crate::controller::{
+    ConnectionSignals, LossLog, MakeController, SenderReports, controller_factory,
+};
 use crate::endpoint::{AddressLimit, Attachments, StartLease};
 use crate::flow_control::FlowControlReport;
 use crate::observer::{PacketObserver, TrafficStats};
@@ -239,8 +241,9 @@ impl ConnectionConfig {
         let Attachments { metrics, qlog, observer, signals, .. } = &self.attachments;
         let log = qlog.clone().zip(observer.clone());
         let log = log.map(|(sink, observer)| LossLog::new(sink, observer));
-        let (signals, metrics) = (signals.clone(), metrics.clone());
-        controller_factory(self.clock, initial_window, pacing, signals, metrics, log, make)
+        let signals = signals.clone();
+        let reports = SenderReports { metrics: metrics.clone(), log, observer: observer.clone() };
+        controller_factory(self.clock, initial_window, pacing, signals, reports, make)
     }
 
     /// Adds an observer if a part needs one, and connects the parts that write events.

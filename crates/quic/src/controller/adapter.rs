@@ -25,6 +25,7 @@ use super::loss_log::LossLog;
 use super::lost_packets::LostPackets;
 use super::packet_number_map::{Entry, PacketNumberMap};
 use crate::clock::Clock;
+use crate::observer::PacketObserver;
 use bentpipe_congestion as cc;
 use bentpipe_congestion::metrics::SenderMetrics;
 use bentpipe_congestion::pacing::{INITIAL_BURST_INTERVAL, pacing_rate};
@@ -75,21 +76,30 @@ impl ConnectionSignals {
     }
 }
 
+/// What records a connection's sender, and what observes its packets.
+#[derive(Debug, Clone, Default)]
+pub struct SenderReports {
+    /// Records the sender.
+    pub metrics: Option<SenderMetrics>,
+    /// Writes lost packets to the connection's trace.
+    pub log: Option<LossLog>,
+    /// Counts the packets that the peer reports as marked.
+    pub observer: Option<PacketObserver>,
+}
+
 /// Returns a factory for noq-proto's transport configuration, whose controllers `make` makes.
 ///
 /// `initial_window` is in datagrams, limited as in RFC 9002 §7.2. Without `pacing` the whole window
-/// leaves at once. `signals` are those of the connection. `metrics` records its sender, `log`
-/// writes lost packets to its trace.
+/// leaves at once. `signals` are those of the connection. `reports` record its sender.
 pub fn controller_factory(
     clock: Clock,
     initial_window: u32,
     pacing: bool,
     signals: ConnectionSignals,
-    metrics: Option<SenderMetrics>,
-    log: Option<LossLog>,
+    reports: SenderReports,
     make: MakeController,
 ) -> Arc<dyn ControllerFactory + Send + Sync> {
-    Arc::new(Factory { clock, initial_window, pacing, signals, metrics, log, make })
+    Arc::new(Factory { clock, initial_window, pacing, signals, reports, make })
 }
 
 struct Factory {
@@ -97,8 +107,7 @@ struct Factory {
     initial_window: u32,
     pacing: bool,
     signals: ConnectionSignals,
-    metrics: Option<SenderMetrics>,
-    log: Option<LossLog>,
+    reports: SenderReports,
     make: MakeController,
 }
 
@@ -117,7 +126,7 @@ impl ControllerFactory for Factory {
             distance_m: None,
             rtt: None,
         };
-        if let Some(log) = &self.log {
+        if let Some(log) = &self.reports.log {
             log.begin(now, &config);
         }
         let controller = (self.make)(&config);
@@ -130,8 +139,10 @@ impl ControllerFactory for Factory {
             lost: LostPackets::default(),
             clock: self.clock,
             signals: self.signals.clone(),
-            metrics: self.metrics.clone(),
-            log: self.log.clone(),
+            metrics: self.reports.metrics.clone(),
+            log: self.reports.log.clone(),
+            observer: self.reports.observer.clone(),
+            marked: self.reports.observer.as_ref().map_or(0, PacketObserver::marked),
             initial_window,
             pacing: self.pacing,
             last_sent: None,
@@ -159,6 +170,9 @@ struct Adapter {
     signals: ConnectionSignals,
     metrics: Option<SenderMetrics>,
     log: Option<LossLog>,
+    observer: Option<PacketObserver>,
+    /// Packets with a CE mark that were reported before.
+    marked: u64,
     initial_window: u64,
     pacing: bool,
     /// Time at which the last ack-eliciting packet was sent.
@@ -293,11 +307,17 @@ impl Controller for Adapter {
                 .or_else(|| packet_numbers.all(largest_pn).find(|one| one.sent_at == sent))
                 .map(|one| one.number)
                 .unwrap_or_else(|| sent_packets.next_number().saturating_sub(1));
+            let marked = self.observer.as_ref().map(PacketObserver::marked);
+            // None if the mark was of a handshake packet, which the observer does not count.
+            let more =
+                marked.map(|marked| marked.saturating_sub(self.marked)).filter(|more| *more > 0);
+            self.marked = marked.unwrap_or_default();
             controller.on_ecn_ce(&cc::EcnCe {
                 now,
                 newest,
                 bytes_in_flight: sent_packets.bytes_in_flight(),
                 next_number: sent_packets.next_number(),
+                marked: more,
             });
         } else {
             for lost in self.lost.take(now, (largest_pn, sent), packet_numbers, sent_packets) {
@@ -400,6 +420,7 @@ impl Controller for Adapter {
             signals: self.signals.clone(),
             metrics: self.metrics.clone(),
             log: self.log.clone(),
+            observer: self.observer.clone(),
             ..*self
         })
     }

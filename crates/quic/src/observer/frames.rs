@@ -22,6 +22,9 @@ pub struct Frames {
     pub acknowledges: Option<u64>,
     /// Ranges of that ACK frame.
     pub ranges: u32,
+    /// Packets with a CE mark that its ACK frame reports, since the start of the connection; `None`
+    /// without ECN counts.
+    pub marked: Option<u64>,
     /// Whether it requests an ACK at once (IMMEDIATE_ACK).
     pub immediate: bool,
     /// Limit of the last MAX_DATA frame.
@@ -109,7 +112,8 @@ pub(super) fn frame(rest: &mut Reader<'_>, frames: &mut Frames) -> Option<Kind> 
                 .ranges
                 .saturating_add(u32::try_from(more).unwrap_or(u32::MAX).saturating_add(1));
             if kind == 0x03 {
-                rest.varints(3)?;
+                rest.varints(2)?;
+                frames.marked = Some(rest.varint()?);
             }
             Kind::Ack
         }
@@ -187,8 +191,9 @@ mod tests {
 
     #[test]
     fn an_ack_with_padding_is_not_ack_eliciting() {
-        let frames = walk(&[0x03, 10, 1, 0, 2, 1, 0, 0, 0]);
+        let frames = walk(&[0x03, 10, 1, 0, 2, 1, 0, 5, 0]);
         assert!(!frames.eliciting);
+        assert_eq!(frames.marked, Some(5));
         assert_eq!((frames.ack, frames.padding, frames.ranges), (8, 1, 1));
     }
 

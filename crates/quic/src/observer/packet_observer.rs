@@ -18,6 +18,8 @@ pub struct PacketObserver(Arc<Mutex<ObservedPackets>>);
 struct ObservedPackets {
     sent: Vec<PacketInfo>,
     received: Vec<PacketInfo>,
+    /// Most packets with a CE mark that the peer has reported, of 1-RTT and 0-RTT packets.
+    marked: u64,
     /// Writes packets to a trace.
     log: Option<PacketLog>,
 }
@@ -64,7 +66,12 @@ impl PacketObserver {
         payload: &[u8],
     ) {
         let packets = &mut *self.lock();
-        put(&mut packets.received, packet(space, number, header.len(), tag, payload));
+        let packet = packet(space, number, header.len(), tag, payload);
+        // Reports that arrive late have smaller counts.
+        if let (Space::Data, Some(marked)) = (space, packet.frames.marked) {
+            packets.marked = packets.marked.max(marked);
+        }
+        put(&mut packets.received, packet);
         if let Some(log) = &mut packets.log {
             log.on_received(space, number, header, tag, payload);
         }
@@ -95,6 +102,12 @@ impl PacketObserver {
         if let Some(log) = &mut self.lock().log {
             log.on_remote_parameters(parameters, restored);
         }
+    }
+
+    /// Returns the number of packets that the peer has reported as marked CE (RFC 9000 §19.3.2).
+    /// The stack keeps it private.
+    pub(crate) fn marked(&self) -> u64 {
+        self.lock().marked
     }
 
     /// Returns the type of the packet that was protected last, if there is a trace.

@@ -117,6 +117,8 @@ pub struct SampleSummary {
     pub runs: usize,
     /// Number of runs with a value, or of completed ones for `completed`.
     pub n: usize,
+    /// Median; `null` for `completed`.
+    pub median: Option<f64>,
     /// Arithmetic mean; the fraction of completed runs for `completed`.
     pub mean: Option<f64>,
     /// Standard deviation; `null` for fewer than two values.
@@ -246,19 +248,19 @@ impl Change {
         }
     }
 
-    /// Returns the values of one side: a mean with its unit, or `18 of 20` runs.
+    /// Returns the values of one side: a median with its unit, or `18 of 20` runs.
     pub fn value_text(&self, side: &SampleSummary) -> String {
         if self.metric == COMPLETED {
             return format!("{} of {}", side.n, side.runs);
         }
-        let Some(mean) = side.mean else { return "–".to_owned() };
-        let digits = match mean.abs() {
+        let Some(median) = side.median else { return "–".to_owned() };
+        let digits = match median.abs() {
             size if size >= 1000.0 => 0,
             size if size >= 100.0 => 1,
             size if size >= 10.0 => 2,
             _ => 3,
         };
-        format!("{mean:.digits$} {}", self.unit).trim_end().to_owned()
+        format!("{median:.digits$} {}", self.unit).trim_end().to_owned()
     }
 
     /// Returns the number of runs as text: `20`, or `20, 18` if the sides differ.

@@ -14,6 +14,7 @@ use super::{holm, permutation::Permutation};
 use crate::flow_metrics::rows;
 use crate::metrics::{Better, Row};
 use crate::run::Clock;
+use crate::stats::Stats;
 use std::collections::{HashMap, HashSet};
 
 /// What a comparison counts as a change.
@@ -227,6 +228,7 @@ impl<'a> Pair<'a> {
             SampleSummary {
                 runs: side.runs.len(),
                 n: values.len(),
+                median: Stats::of(&values).map(|stats| stats.median),
                 mean: (!values.is_empty()).then(|| mean(&values)),
                 deviation: (values.len() > 1).then(|| deviations(&values, &values).sqrt()),
             }
@@ -264,6 +266,7 @@ impl<'a> Pair<'a> {
         let summary = |side: &CaseSamples| SampleSummary {
             runs: side.runs.len(),
             n: completed(side),
+            median: None,
             mean: Some(completed(side) as f64 / side.runs.len().max(1) as f64),
             deviation: None,
         };

@@ -2,7 +2,8 @@
 
 use crate::fairness::ALL_FLOWS;
 use crate::flow_metrics::{FlowMetric, find_metric, find_population, find_shared};
-use crate::metrics::SharedMetrics;
+use crate::headline::{Headline, Headlines};
+use crate::metrics::{Better, SharedMetrics};
 use crate::population::Population;
 use crate::run::{Clock, Flow, Point, Run};
 use crate::{Results, point_text};
@@ -101,9 +102,10 @@ impl fmt::Display for SamplesError {
 impl std::error::Error for SamplesError {}
 
 impl Samples {
-    /// Returns the values of `metrics`, and those of each case's usual metric if `usual`: its
-    /// completion time, or its goodput if its duration is fixed.
+    /// Returns the values of `metrics`, and those of the metric that each case is about if `usual`:
+    /// see [`Headlines`].
     pub fn new(results: &Results, metrics: &[&str], usual: bool, complete: bool) -> Self {
+        let headlines = Headlines::of(results);
         let mut cases = Vec::new();
         for ((variant, point), runs) in
             grouped(results.runs.iter(), |run| (run.variant.as_str(), &run.point))
@@ -118,7 +120,8 @@ impl Samples {
                     flow: name.to_owned(),
                     visit,
                 };
-                cases.push(of_flow(case, &visits, metrics, usual));
+                let own = headlines.get(name, visit).filter(|_| usual).map(usual_metric);
+                cases.push(of_flow(case, &visits, metrics, own));
             }
             cases.extend(of_all_flows(variant, point, &runs, metrics));
             for own in of_populations(variant, point, &runs, metrics, usual) {
@@ -262,13 +265,17 @@ fn grouped<T: Copy, K: Copy + Eq + Hash>(
     groups
 }
 
-fn of_flow(case: Case, visits: &[(&Run, &Flow)], metrics: &[&str], usual: bool) -> CaseSamples {
+fn of_flow(
+    case: Case,
+    visits: &[(&Run, &Flow)],
+    metrics: &[&str],
+    usual: Option<&'static str>,
+) -> CaseSamples {
     let mut visits = visits.to_vec();
     visits.sort_by_key(|(run, _)| run.run);
     let mut names: Vec<&str> =
         metrics.iter().copied().filter(|name| find_metric(name).is_some()).collect();
-    if usual {
-        let name = usual_metric(&visits);
+    if let Some(name) = usual {
         names.retain(|other| *other != name);
         names.push(name);
     }
@@ -290,16 +297,12 @@ fn of_flow(case: Case, visits: &[(&Run, &Flow)], metrics: &[&str], usual: bool) 
     }
 }
 
-/// Returns the metric that is compared by default.
-fn usual_metric(visits: &[(&Run, &Flow)]) -> &'static str {
-    // Datagrams and flows of fixed duration have no objects.
-    let has_objects = visits.iter().any(|(_, flow)| !flow.objects.is_empty());
-    let has_goodput = visits.iter().any(|(_, flow)| flow.metrics.goodput_mbps.is_some());
-    match (has_objects, has_goodput) {
-        (true, _) => "completion_s",
-        (false, true) => "goodput_mbps",
-        (false, false) => "rtt_mean_ms",
-    }
+/// Returns the metric that is compared by default: what the flow is about, or the first beside it
+/// for which one of two values is better.
+fn usual_metric(headline: &Headline) -> &'static str {
+    let all = std::iter::once(&headline.row).chain(&headline.beside);
+    let judged = all.into_iter().find(|row| row.better != Better::Neither);
+    judged.map_or(headline.row.name, |row| row.name)
 }
 
 type SharedReader = fn(&SharedMetrics) -> Option<f64>;

@@ -1,13 +1,21 @@
-//! The mean time budget of a variant's runs.
+//! The time budget of a variant's median run.
+//!
+//! Tables show medians over the runs. Parts of a time add up to it in each run, and so do their
+//! means over runs, but not their medians. The account of several runs is therefore that of the run
+//! in the middle, or the mean of the two in the middle if their number is even: its parts add up,
+//! and its metric is the median that the tables show.
 
 use crate::document::Results;
+use crate::flow_metrics::{FlowMetric, find_metric};
+use crate::headline::{Headlines, WORKLOADS};
+use crate::metrics::{Better, Row};
 use crate::run::{Flow, Point};
 use crate::time_budget::{TIME_PARTS, TimePart};
 use std::collections::BTreeMap;
 
-/// The mean time budget of one visit of one flow, over the completed runs of a variant at a point
-/// of the sweep.
-#[derive(Debug, Clone, PartialEq)]
+/// The median of one visit of one flow, over the completed runs of a variant at a point of the
+/// sweep: the metric that its workload is about, and the time budget.
+#[derive(Debug, Clone)]
 pub struct Account<'a> {
     /// Name of the variant.
     pub variant: &'a str,
@@ -17,11 +25,16 @@ pub struct Account<'a> {
     pub flow: &'a str,
     /// Number of the visit.
     pub visit: usize,
-    /// Completion time of each completed run, with the number of the run, in their order.
-    pub completions: Vec<(u64, f64)>,
-    /// Mean time of each part, in the order of [`TIME_PARTS`].
+    /// The metric that comparisons are of.
+    pub row: Row,
+    /// Its value in each completed run, with the number of the run, in their order.
+    pub values: Vec<(u64, f64)>,
+    /// Completion time of the median run in seconds, or the fixed duration of the visit.
+    pub completion_s: f64,
+    /// Time of each part in the median run, in the order of [`TIME_PARTS`]; empty if it is unknown,
+    /// as for datagrams.
     pub parts: Vec<f64>,
-    /// Mean number of packets that were lost, by cause.
+    /// Number of packets that were lost in the median run, by cause.
     pub losses: Losses,
 }
 
@@ -64,92 +77,161 @@ impl Losses {
     }
 }
 
+impl<'a> Account<'a> {
+    /// Returns the account of a single transfer of `completion_s` seconds.
+    pub fn single(variant: &'a str, point: &'a Point, completion_s: f64, parts: Vec<f64>) -> Self {
+        Self {
+            variant,
+            point,
+            flow: "main",
+            visit: 1,
+            row: completion_row(),
+            values: vec![(0, completion_s)],
+            completion_s,
+            parts,
+            losses: Losses::default(),
+        }
+    }
+}
+
+/// Returns the row of the completion time.
+fn completion_row() -> Row {
+    let known = find_metric(WORKLOADS[0].headline).map(|metric| metric.row);
+    let (unit, better) = ("s", Better::Lower);
+    known.unwrap_or(Row { name: "", unit, better, label: "", about: "", detail: false })
+}
+
 impl Account<'_> {
-    /// Returns the mean completion time in seconds.
-    pub fn mean_s(&self) -> f64 {
-        let sum: f64 = self.completions.iter().map(|(_, seconds)| seconds).sum();
-        sum / self.completions.len().max(1) as f64
+    /// Returns the median of the metric.
+    pub fn value(&self) -> f64 {
+        let middle = middle(&self.values);
+        middle.iter().map(|(_, value)| value).sum::<f64>() / middle.len().max(1) as f64
     }
 
-    /// Returns the number of the run whose completion time is nearest to the median.
+    /// Returns true if comparisons are of the time that the transfer takes.
+    pub fn is_completion(&self) -> bool {
+        self.row.name == WORKLOADS[0].headline
+    }
+
+    /// Returns the number of the run in the middle.
     pub fn typical_run(&self) -> Option<u64> {
-        let mut sorted = self.completions.clone();
-        sorted.sort_by(|a, b| a.1.total_cmp(&b.1));
-        sorted.get(sorted.len().saturating_sub(1) / 2).map(|(run, _)| *run)
+        middle(&self.values).first().map(|(run, _)| *run)
     }
 
-    /// Returns the parts that have time, with their mean times in seconds.
+    /// Returns true if it is known what the time was spent on.
+    pub fn has_parts(&self) -> bool {
+        !self.parts.is_empty()
+    }
+
+    /// Returns the parts that have time, with their times in seconds.
     pub fn times(&self) -> impl Iterator<Item = (&'static TimePart, f64)> {
         TIME_PARTS.iter().zip(self.parts.iter().copied()).filter(|(_, time)| *time > 0.0)
     }
 
-    /// Returns the mean time of the part with this name, in seconds.
+    /// Returns the time of the part with this name, in seconds.
     pub fn time_s(&self, name: &str) -> f64 {
         self.times().find(|(part, _)| part.name == name).map_or(0.0, |(_, time)| time)
     }
 
-    /// Returns the parts that have time, with their mean times, longest first: those that every
-    /// transfer has if `needed`, or the causes of slowness.
+    /// Returns the parts that have time, with their times, longest first: those that every transfer
+    /// has if `needed`, or the causes of slowness.
     pub fn longest_parts(&self, needed: bool) -> Vec<(&'static TimePart, f64)> {
         let mut parts: Vec<_> = self.times().filter(|(part, _)| part.is_needed == needed).collect();
         parts.sort_by(|a, b| b.1.total_cmp(&a.1));
         parts
     }
 
-    /// Returns the standard error of the mean completion time; `None` with fewer than two runs.
+    /// Returns the standard error of the median; `None` with fewer than two runs. It is that of the
+    /// mean times the root of pi/2, exact for large normal samples; values with long tails have a
+    /// larger deviation, so that a difference counts as one later.
     pub(super) fn standard_error(&self) -> Option<f64> {
-        let n = self.completions.len();
-        let mean = self.mean_s();
-        let squares: f64 = self.completions.iter().map(|(_, time)| (time - mean).powi(2)).sum();
-        (n >= 2).then(|| (squares / (n - 1) as f64 / n as f64).sqrt())
+        let n = self.values.len();
+        let mean = self.values.iter().map(|(_, value)| value).sum::<f64>() / n.max(1) as f64;
+        let squares: f64 = self.values.iter().map(|(_, value)| (value - mean).powi(2)).sum();
+        let of_mean = (n >= 2).then(|| (squares / (n - 1) as f64 / n as f64).sqrt());
+        of_mean.map(|error| error * std::f64::consts::FRAC_PI_2.sqrt())
     }
 }
 
-/// Returns the accounts of all measured visits with a time budget, in the order of the results.
-pub fn accounts(results: &Results) -> Vec<Account<'_>> {
-    let mut accounts: Vec<Account<'_>> = Vec::new();
-    let mut index = BTreeMap::new();
-    for run in &results.runs {
-        for flow in &run.flows {
-            let (Some(budget), Some(completion)) = (&flow.time_budget, flow.metrics.completion_s)
-            else {
+/// Returns the run in the middle, or the two if their number is even, the smaller value first.
+fn middle(values: &[(u64, f64)]) -> Vec<(u64, f64)> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
+    let n = sorted.len();
+    sorted.get(n.saturating_sub(1) / 2..(n / 2 + 1).min(n)).unwrap_or_default().to_vec()
+}
+
+/// The completed runs of one case, before its median is known.
+struct Case<'a> {
+    account: Account<'a>,
+    metric: FlowMetric,
+    flows: Vec<(u64, &'a Flow)>,
+}
+
+impl<'a> Case<'a> {
+    /// Returns the account of the run or runs in the middle; `None` if no run has the metric.
+    fn finish(mut self) -> Option<Account<'a>> {
+        let read = |(run, flow): &(u64, &'a Flow)| Some((*run, self.metric.read(flow)?));
+        self.account.values = self.flows.iter().filter_map(read).collect();
+        let middle = middle(&self.account.values);
+        let share = 1.0 / middle.len().max(1) as f64;
+        let chosen = |run: u64| middle.iter().any(|(number, _)| *number == run);
+        let flows = self.flows.iter().filter(|(run, _)| chosen(*run)).map(|(_, flow)| *flow);
+        let mut known = true;
+        let mut parts = vec![0.0; TIME_PARTS.len()];
+        for flow in flows {
+            let own = &flow.metrics;
+            self.account.completion_s += own.completion_s.unwrap_or_default() * share;
+            let losses = &mut self.account.losses;
+            losses.channel += own.packets_lost_channel as f64 * share;
+            losses.queue += own.packets_lost_queue as f64 * share;
+            losses.policer += own.packets_lost_policer as f64 * share;
+            losses.routing += own.packets_lost_routing as f64 * share;
+            losses.reverse += own.reverse_packets_lost as f64 * share;
+            let Some(budget) = &flow.time_budget else {
+                known = false;
                 continue;
             };
-            let Flow { name, visit, .. } = flow;
-            let key = (&run.variant, &run.point, name, *visit);
+            for (sum, part) in parts.iter_mut().zip(TIME_PARTS) {
+                *sum += (part.read)(budget) * share;
+            }
+        }
+        self.account.parts = if known { parts } else { Vec::new() };
+        (!middle.is_empty()).then_some(self.account)
+    }
+}
+
+/// Returns the accounts of all measured visits that have completed, in the order of the results.
+pub fn accounts(results: &Results) -> Vec<Account<'_>> {
+    let headlines = Headlines::of(results);
+    let mut cases: Vec<Case<'_>> = Vec::new();
+    let mut index = BTreeMap::new();
+    for run in &results.runs {
+        for flow in run.flows.iter().filter(|flow| flow.metrics.completion_s.is_some()) {
+            let key = (&run.variant, &run.point, &flow.name, flow.visit);
+            let Some(headline) = headlines.get(&flow.name, flow.visit) else { continue };
+            let Some(metric) = find_metric(headline.row.name) else { continue };
             let place = *index.entry(key).or_insert_with(|| {
-                accounts.push(Account {
+                let account = Account {
                     variant: &run.variant,
                     point: &run.point,
-                    flow: name,
-                    visit: *visit,
-                    completions: Vec::new(),
-                    parts: vec![0.0; TIME_PARTS.len()],
+                    flow: &flow.name,
+                    visit: flow.visit,
+                    row: metric.row,
+                    values: Vec::new(),
+                    completion_s: 0.0,
+                    parts: Vec::new(),
                     losses: Losses::default(),
-                });
-                accounts.len() - 1
+                };
+                cases.push(Case { account, metric, flows: Vec::new() });
+                cases.len() - 1
             });
-            if let Some(account) = accounts.get_mut(place) {
-                account.completions.push((run.run, completion));
-                let lost = &flow.metrics;
-                account.losses.channel += lost.packets_lost_channel as f64;
-                account.losses.queue += lost.packets_lost_queue as f64;
-                account.losses.policer += lost.packets_lost_policer as f64;
-                account.losses.routing += lost.packets_lost_routing as f64;
-                account.losses.reverse += lost.reverse_packets_lost as f64;
-                for (sum, part) in account.parts.iter_mut().zip(TIME_PARTS) {
-                    *sum += (part.read)(budget);
-                }
+            if let Some(case) = cases.get_mut(place) {
+                case.flows.push((run.run, flow));
             }
         }
     }
-    for account in &mut accounts {
-        let n = account.completions.len().max(1) as f64;
-        account.parts.iter_mut().for_each(|sum| *sum /= n);
-        let Losses { channel, queue, policer, routing, reverse } = &mut account.losses;
-        [channel, queue, policer, routing, reverse].into_iter().for_each(|sum| *sum /= n);
-    }
-    accounts
+    cases.into_iter().filter_map(Case::finish).collect()
 }
 
 /// Groups accounts by flow and sweep point, in the order of the first of each.

@@ -20,8 +20,10 @@ const MOST_PLACES: usize = 2;
 pub fn doubts(results: &Results) -> Vec<String> {
     let accounts = accounts(results);
     let mut doubts = Vec::new();
-    doubts.extend(controllers_without_effect(results, &accounts));
-    doubts.extend(other_limits(&accounts));
+    let explained: Vec<Account<'_>> =
+        accounts.iter().filter(|account| account.has_parts()).cloned().collect();
+    doubts.extend(controllers_without_effect(results, &explained));
+    doubts.extend(other_limits(&explained));
     doubts.extend(differences_within_the_scatter(&accounts));
     doubts
 }
@@ -30,7 +32,9 @@ pub fn doubts(results: &Results) -> Vec<String> {
 /// start: what is compared there is how they start.
 fn controllers_without_effect(results: &Results, accounts: &[Account<'_>]) -> Option<String> {
     let mut controllers: Vec<(&str, &str)> = Vec::new();
-    for run in &results.runs {
+    // A variant that never completed has no account, and is not compared.
+    let compared = |variant: &str| accounts.iter().any(|account| account.variant == variant);
+    for run in results.runs.iter().filter(|run| compared(&run.variant)) {
         for flow in run.flows.iter().filter(|flow| flow.time_budget.is_some()) {
             let pair = (flow.congestion.as_str(), run.variant.as_str());
             if !controllers.contains(&pair) {
@@ -44,7 +48,7 @@ fn controllers_without_effect(results: &Results, accounts: &[Account<'_>]) -> Op
             let time = account.time_s("congestion_window_s") + account.time_s("pacing_s");
             // A full queue has ended its start, even if it then kept the link busy.
             let never_started = account.time_s("slow_start_s") == 0.0;
-            time >= NEVER * account.mean_s() || never_started || account.losses.of_congestion()
+            time >= NEVER * account.completion_s || never_started || account.losses.of_congestion()
         })
     };
     let mut names: Vec<&str> = controllers.iter().map(|(name, _)| *name).collect();
@@ -90,7 +94,7 @@ fn other_limits(accounts: &[Account<'_>]) -> Vec<String> {
     let mut texts = Vec::new();
     for ((variant, flow, visit), transfers) in transfers {
         for (name, words) in limits {
-            let share = |account: &Account<'_>| account.time_s(name) / account.mean_s();
+            let share = |account: &Account<'_>| account.time_s(name) / account.completion_s;
             let limited: Vec<&Account<'_>> = transfers
                 .iter()
                 .copied()
@@ -163,7 +167,7 @@ fn differences_within_the_scatter(accounts: &[Account<'_>]) -> Option<String> {
     };
     (!doubtful.is_empty()).then(|| {
         format!(
-            "the mean completion times of {}{more} differ by less than their runs scatter (95 %): \
+            "the medians of {}{more} differ by less than their runs scatter (95 %): \
              more repeats would decide",
             doubtful.join(", of ")
         )
@@ -254,6 +258,18 @@ mod tests {
     }
 
     #[test]
+    fn controllers_of_variants_that_never_completed_are_not_spoken_of() {
+        let start = TimeBudget { slow_start_s: 1.5, ..TimeBudget::default() };
+        let mut two = results(&[("a", "cubic", 2.0, start), ("b", "bbr3", 2.0, start)]);
+        let fail = |run: &mut Run| {
+            run.flows[0].completed = false;
+            run.flows[0].metrics.completion_s = None;
+        };
+        two.runs.iter_mut().for_each(fail);
+        assert!(doubts(&two).is_empty(), "{:?}", doubts(&two));
+    }
+
+    #[test]
     fn single_runs_of_random_scenarios_decide_nothing() {
         let budget = TimeBudget { pacing_s: 1.0, ..TimeBudget::default() };
         let mut two = results(&[("a", "cubic", 2.0, budget), ("b", "cubic", 3.0, budget)]);
@@ -318,7 +334,7 @@ mod tests {
         let found = doubts(&sweep());
         assert_eq!(
             found,
-            ["the mean completion times of `a` and `b` (in every flow at every point), of `a` \
+            ["the medians of `a` and `b` (in every flow at every point), of `a` \
               and `c` (flow `other`, loss = 1) differ by less than their runs scatter (95 %): \
               more repeats would decide"]
         );

@@ -1,6 +1,7 @@
 //! Time budgets in words.
 
 use super::account::Account;
+use crate::metrics::Row;
 use crate::time_budget::{TIME_PARTS, TimePart};
 
 /// Most parts that a sentence names.
@@ -24,27 +25,38 @@ pub struct Reason {
 /// The difference between two accounts.
 #[derive(Debug, Clone)]
 pub struct Difference {
-    /// Mean completion time of the first, in seconds.
-    pub base_s: f64,
-    /// By how much the second takes longer, in seconds; negative if it is faster.
-    pub longer_s: f64,
-    /// Parts that differ, the largest contribution to the difference first.
+    /// The metric that is compared.
+    pub row: Row,
+    /// Its median of the first.
+    pub base: f64,
+    /// Its median of the second.
+    pub other: f64,
+    /// Parts of the time that differ, the largest contribution to the difference first.
     pub reasons: Vec<Reason>,
     /// True if the difference is no larger than the scatter of the runs allows.
     pub within_scatter: bool,
+    /// True if the metric is the completion time.
+    is_completion: bool,
+    /// Completion time of the first, or its fixed duration.
+    base_s: f64,
 }
 
 impl Difference {
-    /// Returns true if the two take the same time, within 1 %.
+    /// Returns true if the two have the same value, within 1 %.
     pub fn is_none(&self) -> bool {
-        self.longer_s.abs() <= SAME * self.base_s.max(self.base_s + self.longer_s)
+        self.more().abs() <= SAME * self.base.abs().max(self.other.abs())
+    }
+
+    /// Returns by how much the second is larger, in the metric's unit; negative if it is smaller.
+    pub fn more(&self) -> f64 {
+        self.other - self.base
     }
 }
 
 /// Returns the difference that `other` makes compared with `base`.
 pub fn difference(base: &Account<'_>, other: &Account<'_>) -> Difference {
-    let base_s = base.mean_s();
-    let longer_s = other.mean_s() - base_s;
+    let (before, after) = (base.value(), other.value());
+    let more = after - before;
     let mut reasons: Vec<Reason> = TIME_PARTS
         .iter()
         .zip(base.parts.iter().zip(&other.parts))
@@ -52,22 +64,54 @@ pub fn difference(base: &Account<'_>, other: &Account<'_>) -> Difference {
         .filter(|reason| reason.more_s != 0.0)
         .collect();
     // Those that explain the difference come before those that reduce it.
-    reasons.sort_by(|a, b| (b.more_s * longer_s).total_cmp(&(a.more_s * longer_s)));
+    if base.is_completion() {
+        reasons.sort_by(|a, b| (b.more_s * more).total_cmp(&(a.more_s * more)));
+    } else {
+        reasons.sort_by(|a, b| b.more_s.abs().total_cmp(&a.more_s.abs()));
+    }
     let within_scatter = match (base.standard_error(), other.standard_error()) {
-        (Some(a), Some(b)) => longer_s.abs() <= STANDARD_ERRORS * a.hypot(b),
+        (Some(a), Some(b)) => more.abs() <= STANDARD_ERRORS * a.hypot(b),
         _ => false,
     };
-    Difference { base_s, longer_s, reasons, within_scatter }
+    Difference {
+        row: base.row,
+        base: before,
+        other: after,
+        reasons,
+        within_scatter,
+        is_completion: base.is_completion(),
+        base_s: base.completion_s,
+    }
 }
 
-/// Returns where the time of an account went, in words, causes of slowness first: `8.00 s: 5.03 s
-/// slow start; 1.60 s time to send the data, 0.65 s handshake`. The first cause that follows from
-/// losses names where most packets were lost.
+/// Returns what an account measured and where its time went, in words that follow its name: `took
+/// 8.00 s: 5.03 s slow start; 1.60 s time to send the data, 0.65 s handshake`, or `has goodput 45.6
+/// Mbps; of 300 s: …`. Of several runs it is the median.
+pub fn statement(account: &Account<'_>) -> String {
+    let runs = account.values.len();
+    let median = if runs > 1 { format!(" (median of {runs} runs)") } else { String::new() };
+    let spent = composition(account);
+    if account.is_completion() {
+        let time = seconds(account.completion_s);
+        return join(format!("took {time} s{median}"), &spent);
+    }
+    let head = format!("has {}{median}", named(&account.row, account.value()));
+    if spent.is_empty() {
+        let lost = account.losses.most();
+        let lost = lost.map(|(place, packets)| format!(", most packets {place} ({packets:.0})"));
+        return head + &lost.filter(|_| account.row.name == LOST).unwrap_or_default();
+    }
+    format!("{head}; of {} s: {spent}", seconds(account.completion_s))
+}
+
+/// Returns where the time of an account went, in words, causes of slowness first: `5.03 s slow
+/// start; 1.60 s time to send the data, 0.65 s handshake`; empty if that is unknown. The first
+/// cause that follows from losses names where most packets were lost.
 pub fn composition(account: &Account<'_>) -> String {
-    let mean = account.mean_s();
     let list = |needed: bool| {
         let parts = account.longest_parts(needed).into_iter();
-        let named = parts.filter(|(_, time)| *time >= SMALLEST_SHARE * mean).take(MOST_REASONS);
+        let least = SMALLEST_SHARE * account.completion_s;
+        let named = parts.filter(|(_, time)| *time >= least).take(MOST_REASONS);
         let mut losses = account.losses.most();
         let texts = named.map(|(part, time)| {
             let of_loss = if OF_LOSSES.contains(&part.name) { losses.take() } else { None };
@@ -76,11 +120,14 @@ pub fn composition(account: &Account<'_>) -> String {
         texts.collect::<Vec<_>>().join(", ")
     };
     match (list(false).as_str(), list(true).as_str()) {
-        ("", needed) => format!("{} s: {needed}", seconds(mean)),
-        (causes, "") => format!("{} s: {causes}", seconds(mean)),
-        (causes, needed) => format!("{} s: {causes}; {needed}", seconds(mean)),
+        ("", needed) => needed.to_owned(),
+        (causes, "") => causes.to_owned(),
+        (causes, needed) => format!("{causes}; {needed}"),
     }
 }
+
+/// The metric of which a sentence says where the packets were lost.
+const LOST: &str = "lost_percent";
 
 /// Parts that losses cause.
 const OF_LOSSES: [&str; 4] =
@@ -95,29 +142,47 @@ fn after(losses: Option<(&str, f64)>) -> String {
 }
 
 impl Difference {
-    /// Returns the difference in words: `3.6 s faster: 3.6 s less slow start`.
-    pub fn text(&self) -> String {
-        join(self.head(), &self.reasons_text())
-    }
-
-    /// Returns the difference in words with the name of what it is compared with: `3.6 s faster
-    /// than none: 3.6 s less slow start`, `as fast as none`.
+    /// Returns the difference in words that follow the name of the second, with the name of the
+    /// first: `is 3.6 s faster than none: 3.6 s less slow start`, `has goodput 0.824 Mbps, 0.0181
+    /// times that of bbr3: 283 s more congestion window`.
     pub fn text_with(&self, base: &str) -> String {
-        let word = if self.is_none() { "as" } else { "than" };
-        join(format!("{} {word} {base}", self.head()), &self.reasons_text())
+        let doubt = if self.within_scatter && !self.is_none() {
+            " (within the scatter of the runs)"
+        } else {
+            ""
+        };
+        let head = match (self.is_completion, self.is_none()) {
+            (true, true) => format!("is as fast as {base}"),
+            (true, false) => {
+                let direction = if self.more() < 0.0 { "faster" } else { "slower" };
+                format!("is {} s {direction} than {base}{doubt}", seconds(self.more().abs()))
+            }
+            (false, true) => {
+                let value = named(&self.row, self.other);
+                format!("has {value}, as {base}")
+            }
+            (false, false) => {
+                format!("has {}, {}{doubt}", named(&self.row, self.other), self.against(base))
+            }
+        };
+        join(head, &self.reasons_text())
     }
 
-    fn head(&self) -> String {
-        if self.is_none() {
-            return "as fast".to_owned();
+    /// Returns how the second compares with the first: by their ratio, or by their difference if
+    /// both are percentages or one is not positive.
+    fn against(&self, base: &str) -> String {
+        if self.row.unit == "%" || self.base <= 0.0 || self.other <= 0.0 {
+            let unit = if self.row.unit == "%" { "percentage points" } else { self.row.unit };
+            let direction = if self.more() < 0.0 { "less" } else { "more" };
+            let amount = format!("{} {unit}", significant(self.more().abs()));
+            return format!("{} {direction} than {base}", amount.trim_end());
         }
-        let direction = if self.longer_s < 0.0 { "faster" } else { "slower" };
-        let doubt = if self.within_scatter { " (within the scatter of the runs)" } else { "" };
-        format!("{} s {direction}{doubt}", seconds(self.longer_s.abs()))
+        format!("{} times that of {base}", significant(self.other / self.base))
     }
 
     fn reasons_text(&self) -> String {
-        let compared = if self.is_none() { self.base_s } else { self.longer_s.abs() };
+        let all = self.is_none() || !self.is_completion;
+        let compared = if all { self.base_s } else { self.more().abs() };
         let least = SMALLEST_SHARE * compared;
         let mut named: Vec<&Reason> =
             self.reasons.iter().filter(|reason| reason.more_s.abs() >= least).collect();
@@ -143,6 +208,22 @@ fn join(head: String, reasons: &str) -> String {
     if reasons.is_empty() { head } else { format!("{head}: {reasons}") }
 }
 
+/// Returns a metric and its value within a sentence: `goodput 45.6 Mbps`.
+fn named(row: &Row, value: f64) -> String {
+    format!("{} {} {}", row.in_sentence(), significant(value), row.unit).trim_end().to_owned()
+}
+
+/// Returns a value with three significant digits, without an exponent.
+pub(crate) fn significant(value: f64) -> String {
+    let size = value.abs();
+    let digits = if size >= 100.0 || size == 0.0 {
+        0
+    } else {
+        (2.0 - size.log10().floor()).clamp(0.0, 6.0) as usize
+    };
+    format!("{value:.digits$}")
+}
+
 /// Returns a time with as many digits as a reader needs.
 fn seconds(time: f64) -> String {
     match time {
@@ -157,6 +238,7 @@ fn seconds(time: f64) -> String {
 mod tests {
     use super::*;
     use crate::explanation::Losses;
+    use crate::flow_metrics::find_metric;
     use crate::run::Point;
 
     fn account<'a>(
@@ -165,21 +247,17 @@ mod tests {
         times: &[f64],
         parts: &[(&str, f64)],
     ) -> Account<'a> {
-        Account {
-            variant,
-            point,
-            flow: "main",
-            visit: 1,
-            completions: (0..).zip(times.iter().copied()).collect(),
-            parts: TIME_PARTS
-                .iter()
-                .map(|part| {
-                    let found = parts.iter().find(|(name, _)| *name == part.name);
-                    found.map_or(0.0, |(_, time)| *time)
-                })
-                .collect(),
-            losses: Losses::default(),
-        }
+        let parts = TIME_PARTS
+            .iter()
+            .map(|part| {
+                let found = parts.iter().find(|(name, _)| *name == part.name);
+                found.map_or(0.0, |(_, time)| *time)
+            })
+            .collect();
+        let mut account = Account::single(variant, point, times[0], parts);
+        account.values = (0..).zip(times.iter().copied()).collect();
+        account.completion_s = account.value();
+        account
     }
 
     #[test]
@@ -204,12 +282,13 @@ mod tests {
         );
         let difference = difference(&base, &other);
         assert_eq!(
-            difference.text(),
-            "3.50 s faster: 3.30 s less slow start, 0.65 s less handshake, 0.45 s more timeouts"
+            difference.text_with("none"),
+            "is 3.50 s faster than none: 3.30 s less slow start, 0.65 s less handshake, 0.45 s \
+             more timeouts"
         );
         assert_eq!(
-            composition(&base),
-            "8.00 s: 5.00 s slow start; 1.70 s time to send the data, 1.30 s handshake"
+            statement(&base),
+            "took 8.00 s: 5.00 s slow start; 1.70 s time to send the data, 1.30 s handshake"
         );
     }
 
@@ -221,7 +300,7 @@ mod tests {
         lossy.losses = Losses { channel: 37.4, queue: 2.0, ..Losses::default() };
         assert_eq!(
             composition(&lossy),
-            "6.00 s: 3.00 s congestion window after losses on the channel (37 packets), \
+            "3.00 s congestion window after losses on the channel (37 packets), \
              1.00 s timeouts; 2.00 s time to send the data"
         );
         let parts = [("timeout_s", 1.0), ("serialisation_s", 2.0)];
@@ -229,12 +308,12 @@ mod tests {
         silent.losses.reverse = 12.0;
         assert_eq!(
             composition(&silent),
-            "3.00 s: 1.00 s timeouts after losses on the way to the sender (12 packets); \
+            "1.00 s timeouts after losses on the way to the sender (12 packets); \
              2.00 s time to send the data"
         );
         let mut starting = account("a", &point, &[6.0], &[("slow_start_s", 6.0)]);
         starting.losses.policer = 1.0;
-        assert_eq!(composition(&starting), "6.00 s: 6.00 s slow start");
+        assert_eq!(composition(&starting), "6.00 s slow start");
     }
 
     #[test]
@@ -245,7 +324,7 @@ mod tests {
         let other = account("b", &point, &[1.5, 2.5, 3.5], &[("timeout_s", 2.5)]);
         let difference = difference(&base, &other);
         assert!(difference.within_scatter && !difference.is_none());
-        assert!(difference.text().starts_with("0.50 s slower (within the scatter"));
+        assert!(difference.text_with("a").contains("slower than a (within the scatter"));
     }
 
     #[test]
@@ -253,11 +332,62 @@ mod tests {
         let point = Point::new();
         let base = account("a", &point, &[2.0], &[("pacing_s", 2.0)]);
         let other = account("b", &point, &[2.001], &[("timeout_s", 2.001)]);
-        let text = difference(&base, &other).text();
-        assert_eq!(text, "as fast: 2.00 s more timeouts, 2.00 s less pacing");
-        assert_eq!(difference(&base, &base).text(), "as fast");
-        assert_eq!(difference(&base, &base).text_with("a"), "as fast as a");
+        assert_eq!(difference(&base, &base).text_with("a"), "is as fast as a");
         let text = difference(&base, &other).text_with("a");
-        assert_eq!(text, "as fast as a: 2.00 s more timeouts, 2.00 s less pacing");
+        assert_eq!(text, "is as fast as a: 2.00 s more timeouts, 2.00 s less pacing");
+    }
+
+    #[test]
+    fn flows_of_fixed_duration_are_compared_by_their_goodput() {
+        let point = Point::new();
+        let goodput = find_metric("goodput_mbps").unwrap().row;
+        let of = |variant, mbps: &[f64], parts: &[(&str, f64)]| {
+            let mut account = account(variant, &point, mbps, parts);
+            (account.row, account.completion_s) = (goodput, 300.0);
+            account
+        };
+        let bbr3 = of("bbr3", &[45.5, 45.6, 45.7], &[("serialisation_s", 280.0)]);
+        let parts = [("congestion_window_s", 283.0), ("serialisation_s", 5.0)];
+        let newreno = of("newreno", &[0.8, 0.824, 0.83], &parts);
+        assert_eq!(
+            statement(&bbr3),
+            "has goodput 45.6 Mbps (median of 3 runs); of 300 s: 280 s time to send the data"
+        );
+        assert_eq!(
+            difference(&bbr3, &newreno).text_with("bbr3"),
+            "has goodput 0.824 Mbps, 0.0181 times that of bbr3: 283 s more congestion window, \
+             275 s less time to send the data"
+        );
+        assert_eq!(difference(&bbr3, &bbr3).text_with("bbr3"), "has goodput 45.6 Mbps, as bbr3");
+    }
+
+    #[test]
+    fn lost_datagrams_are_told_with_the_place() {
+        let point = Point::new();
+        let mut call = account("a", &point, &[49.76], &[]);
+        (call.row, call.parts) = (find_metric("lost_percent").unwrap().row, Vec::new());
+        (call.losses.queue, call.losses.channel) = (4147.0, 3.0);
+        assert_eq!(statement(&call), "has lost 49.8 %, most packets at a full queue (4147)");
+    }
+
+    #[test]
+    fn percentages_are_compared_by_points() {
+        let point = Point::new();
+        let lost = find_metric("lost_percent").unwrap().row;
+        let of = |variant, percent: f64| Account {
+            row: lost,
+            ..account(variant, &point, &[percent], &[])
+        };
+        let text = difference(&of("a", 0.0), &of("b", 51.2)).text_with("a");
+        assert_eq!(text, "has lost 51.2 %, 51.2 percentage points more than a");
+    }
+
+    #[test]
+    fn the_account_of_several_runs_is_that_of_the_median() {
+        let point = Point::new();
+        let three = account("a", &point, &[9.0, 2.0, 4.0], &[]);
+        assert_eq!((three.value(), three.typical_run()), (4.0, Some(2)));
+        let four = account("a", &point, &[9.0, 2.0, 4.0, 6.0], &[]);
+        assert_eq!((four.value(), four.typical_run()), (5.0, Some(2)));
     }
 }

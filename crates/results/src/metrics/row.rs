@@ -31,6 +31,17 @@ pub struct Row {
 }
 
 impl Row {
+    /// Returns the label as it stands within a sentence.
+    pub fn in_sentence(&self) -> String {
+        let mut letters = self.label.chars();
+        let (first, second) = (letters.next().unwrap_or_default(), letters.next());
+        // Abbreviations and names keep their capitals.
+        if second.is_some_and(char::is_uppercase) || self.label.starts_with("Jain") {
+            return self.label.to_owned();
+        }
+        first.to_lowercase().chain(self.label.chars().skip(1)).collect()
+    }
+
     /// Returns label and unit as the heading of a column.
     pub fn heading(&self) -> String {
         match self.unit {

@@ -4,13 +4,14 @@ use super::shared::Shared;
 use crate::datagram::PathDirection;
 use crate::loss_reason::LossReason;
 use crate::outcome::{
-    Acknowledgements, FlowOutcome, ObjectOutcome, PathOutcome, PepOutcome, QlogFile, ReverseBytes,
+    Acknowledgements, Arrivals, FlowOutcome, ObjectOutcome, PathOutcome, PepOutcome, QlogFile,
+    ReverseBytes,
 };
 use crate::packet_arena::PacketId;
 use crate::spec::{DatagramTraffic, Direction, FlowSpec, Stack, Visit};
 use crate::time_budget::{Account, AccountEnd, AckWait, ClosedAccount, Trip};
 use crate::visit_progress::VisitProgress;
-use bentpipe_link::{DropCause, Packet};
+use bentpipe_link::{DropCause, Ecn, Packet};
 use bentpipe_quic::FlowControlReport;
 use bentpipe_quic::congestion::{PathChangeFeed, SendLimits, SenderStats};
 use bentpipe_quic::observer::Layers;
@@ -51,6 +52,8 @@ struct CurrentVisit {
     number: usize,
     /// Direction of its data.
     data_direction: PathDirection,
+    /// The node of its receiver.
+    receiver: u16,
     progress: VisitProgress,
     start: Time,
     gives_up: Time,
@@ -81,6 +84,7 @@ struct VisitCounters {
     lost_route: u64,
     /// Packets of both directions without a route.
     no_route: u64,
+    arrivals: Arrivals,
     reverse_packets: u64,
     reverse_lost: u64,
     reverse_bytes: ReverseBytes,
@@ -253,6 +257,7 @@ impl FlowProgress {
         self.current = Some(CurrentVisit {
             number: self.next_visit,
             data_direction: PathDirection::of(visit.direction),
+            receiver: ends(visit.direction, shared).1,
             progress: progress.clone(),
             start: now,
             gives_up: now + shared.time_limit,
@@ -269,10 +274,7 @@ impl FlowProgress {
     /// Opens the account of a visit, if it is measured and not of datagrams.
     fn account(&self, visit: &Visit, now: Time, shared: &Shared) -> Option<Box<VisitAccount>> {
         let handshake = self.spec.stack.handshake_round_trips(visit)?;
-        let (sender, receiver) = match visit.direction {
-            Direction::Download => (shared.last_node, 0),
-            Direction::Upload => (0, shared.last_node),
-        };
+        let (sender, receiver) = ends(visit.direction, shared);
         let limits = SendLimits::default();
         let mut account =
             Account::new(now, shared.base_rtt, handshake, limits.clone(), shared.sharing);
@@ -321,8 +323,18 @@ impl FlowProgress {
             return;
         }
         let Some(current) = &mut self.current else { return };
-        let Some(kept) = &mut current.account else { return };
         let toward = packet.payload.toward;
+        if toward == current.data_direction {
+            let arrivals = &mut current.counters.arrivals;
+            arrivals.marked_ce += u64::from(packet.ecn == Ecn::Ce);
+            arrivals.queued += trip.queued;
+            // Nodes between the ends are proxies.
+            if node == current.receiver {
+                arrivals.packets += 1;
+                arrivals.delay += now.since(trip.sent);
+            }
+        }
+        let Some(kept) = &mut current.account else { return };
         if node == kept.sender && toward != current.data_direction {
             kept.account.ack_arrived(now, trip);
         } else if node == kept.receiver && toward == current.data_direction {
@@ -459,7 +471,13 @@ impl FlowProgress {
             packets_lost_queue: counters.lost_queue,
             packets_lost_channel: counters.lost_random,
             packets_lost_routing: counters.lost_route,
-            packets_declared_lost: Some(record.packets_declared_lost),
+            arrivals: Some(counters.arrivals),
+            // Nobody waits for an acknowledgement of a datagram.
+            packets_declared_lost: self
+                .spec
+                .stack
+                .congestion()
+                .map(|_| record.packets_declared_lost),
             flow_control_blocked: Some(record.window_blocked),
             flow_control_blocked_longest: Some(record.window_blocked_longest),
             flow_control: report.flow_control.as_ref().map(FlowControlReport::stats),
@@ -564,6 +582,14 @@ impl FlowProgress {
         if let Some(series) = series {
             series.push(now, position);
         }
+    }
+}
+
+/// Returns the nodes of the data's sender and receiver.
+fn ends(direction: Direction, shared: &Shared) -> (u16, u16) {
+    match direction {
+        Direction::Download => (shared.last_node, 0),
+        Direction::Upload => (0, shared.last_node),
     }
 }
 

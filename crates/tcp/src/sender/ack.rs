@@ -267,6 +267,7 @@ impl Sender {
             newest,
             bytes_in_flight: self.in_flight(),
             next_number: self.sent_packets.next_number(),
+            marked: None,
         });
         self.cwr = true;
         if let Some(metrics) = &self.metrics {

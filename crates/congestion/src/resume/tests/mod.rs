@@ -133,6 +133,7 @@ impl Rig {
             newest,
             bytes_in_flight: self.sent_packets.bytes_in_flight(),
             next_number: self.sent_packets.next_number(),
+            marked: None,
         });
     }
 

@@ -187,6 +187,7 @@ fn many_losses_end_the_bursts_without_a_response_of_the_controller() {
         newest: 119,
         bytes_in_flight: Bytes::ZERO,
         next_number: sender.sent_packets.next_number(),
+        marked: None,
     };
     assert_eq!(sender.slow_start.on_ecn_ce(&ecn_ce), Progress::Continue);
 }
@@ -313,6 +314,7 @@ fn ecn_ce_during_the_bursts_is_left_to_the_controller() {
         newest: 5,
         bytes_in_flight: Bytes::ZERO,
         next_number: 121,
+        marked: None,
     };
     assert_eq!(sender.slow_start.on_ecn_ce(&ecn_ce), Progress::Congested);
 }

@@ -129,6 +129,7 @@ fn ecn_ce_ends_startup() {
         newest,
         bytes_in_flight: Bytes::new(10_000),
         next_number,
+        marked: None,
     });
     assert_eq!(flow.bbr.state, State::Drain);
     // Reports of packets sent earlier belong to the same congestion event.
@@ -138,6 +139,7 @@ fn ecn_ce_ends_startup() {
         newest,
         bytes_in_flight: Bytes::new(1000),
         next_number,
+        marked: None,
     });
     assert_eq!(flow.bbr.inflight_longterm, bound);
 }
