@@ -1,8 +1,7 @@
 import "uplot/dist/uPlot.min.css";
 import "./style/index.css";
 import { flowKey, flowsOf } from "./data/flows.ts";
-import { METRIC } from "./data/metrics.ts";
-import { hasRuns, metricsOf } from "./data/offered.ts";
+import { hasRuns, usualMetric } from "./data/offered.ts";
 import { embedded, readReport } from "./data/read.ts";
 import type { Report } from "./data/report.types.ts";
 import { hasReverseTraffic } from "./data/reverse.ts";
@@ -76,7 +75,7 @@ function usualState(report: Report): State {
   const [flow] = flowsOf(report);
   const measured = hasRuns(report);
   return {
-    metric: metricsOf(report)[0] ?? METRIC.completion,
+    metric: usualMetric(report, flow),
     flow: flow ? flowKey(flow) : "",
     picture: "",
     point: "",

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { flowsOf } from "../src/data/flows.ts";
 import { chooseLinks, linksOf, rankLinks } from "../src/data/links.ts";
-import { isTimed, metricsOf } from "../src/data/offered.ts";
+import { metricsOf } from "../src/data/offered.ts";
 import { readReport } from "../src/data/read.ts";
 import type { Flow, Report } from "../src/data/report.types.ts";
 import { besideOf, tableRows } from "../src/data/table.ts";
@@ -165,15 +165,7 @@ describe("links of a network", () => {
 
 describe("flows that last for a time", () => {
   const report = meshReport();
-  it("are known by their completion times, or by the scenario", () => {
-    expect(isTimed(report)).toBe(true);
-    const sized = meshReport();
-    sized.runs[0]!.flows[0]!.completion_s = 199;
-    expect(isTimed(sized)).toBe(false);
-    const one = { ...report, runs: report.runs.slice(0, 1) };
-    expect(isTimed(one)).toBe(false);
-    expect(isTimed({ ...one, source: '[[flow]]\nduration = "200 s"\n' })).toBe(true);
-  });
+  report.headlines = ["near", "far"].map((flow) => ({ flow, visit: 1, metric: "share_percent" }));
   it("are about how they shared first, with what each got beside it", () => {
     const metrics = metricsOf(report);
     expect(metrics.slice(0, 4)).toEqual([

@@ -31,7 +31,7 @@ describe("reverse traffic", () => {
       const { page } = opened;
       await drawn(opened);
       expect(await page.innerText(".reverse-facts")).toMatch(
-        /^Data packets per ACK: .*\. Mean reverse rate: .*\. Reverse bytes are .*\.$/,
+        /^Data packets per ACK: .*\. Mean reverse rate offered to the link: .*\. Reverse bytes are .*\.$/,
       );
       expect(await page.locator(".layer-bar").count()).toBe(4);
       expect(await page.locator(".size-bars").count()).toBe(4);

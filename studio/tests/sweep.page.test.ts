@@ -87,6 +87,22 @@ describe("many points", () => {
 });
 
 describe("flows", () => {
+  it("are shown by what their workload is about, on one axis of a few per cent at least", async () => {
+    const fixture = resumedReport();
+    fixture.report.headlines = [1, 2].map((visit) => ({
+      ...{ flow: "main", visit, metric: "goodput_mbps" },
+    }));
+    fixture.report.summary = [];
+    fixture.report.runs.forEach((run, i) => {
+      for (const f of run.flows) f.goodput_mbps = 40 + i * 1e-7;
+    });
+    const { page } = await bench.open(fixture);
+    expect(await page.locator("#results select").first().inputValue()).toBe("goodput_mbps");
+    const ticks = await page.locator(".strip-plot .tick").allTextContents();
+    const values = ticks.map(Number.parseFloat);
+    expect(Math.max(...values) - Math.min(...values)).toBeGreaterThan(1);
+    expect(await page.locator("#table thead th").allInnerTexts()).toContain("Spread");
+  });
   it("of different visit numbers stand in one plot, one table and one distribution", async () => {
     const opened = await bench.open(resumedReport());
     const { page } = opened;
@@ -99,7 +115,7 @@ describe("flows", () => {
     expect(await page.locator("#table thead th").allInnerTexts()).toEqual([
       "Variant",
       "Median",
-      "p5 to p95",
+      "Spread",
       "95 % CI",
     ]);
     clean(opened);

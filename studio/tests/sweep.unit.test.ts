@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { axis, axisTicks, rangeOf } from "../src/charts/static/axes.ts";
+import { axis, axisTicks, commonRanges, rangeOf } from "../src/charts/static/axes.ts";
 import { fitting, valueAxis } from "../src/charts/static/sweep-lines.ts";
 import { flowLabel, flowsOf, visitOf } from "../src/data/flows.ts";
-import { groupsAt } from "../src/data/groups.ts";
+import { type Group, groupsAt } from "../src/data/groups.ts";
 import { metricOf } from "../src/data/metrics.ts";
 import { pointsOf } from "../src/data/points.ts";
+import { spreadOf } from "../src/data/statistics.ts";
 import { inOrder, numbersOf, sweepOf } from "../src/data/sweep.ts";
 import { tableCells, tableRows } from "../src/data/table.ts";
 import { interval, metricScale } from "../src/format/metric.ts";
@@ -68,6 +69,48 @@ describe("the headline", () => {
     expect(words([1, 1.1, 1.2, 1.3, 2.2], [1.3, 2.1, 2.4, 2.5, 2.6])).toBeUndefined();
     expect(words([1, 1, 1, 1, 1], [1, 1, 1, 1, 1])).toBeUndefined();
   });
+  const groupsOf = (medians: [string, number][]): Group[] =>
+    medians.map(([variant, median], index) => ({
+      ...{ variant, index, point: {}, visit: 1, values: [{ run: 0, value: median }], failed: [] },
+      ...{ sorted: [median], summary: null, n: 1, median, spread: null, published: [] },
+    }));
+  const said = (metric: string, medians: [string, number][], failed: string[] = []): string => {
+    const groups = groupsOf(medians);
+    for (const g of groups)
+      if (failed.includes(g.variant)) g.failed = [{ run: 0, error: "timed out" }];
+    const of = headline(groups, metricOf(metric));
+    return of ? of.best + of.words + of.worst + of.after : "";
+  };
+  it("names those that tie for the best together", () => {
+    const token: [string, number][] = [
+      ["jump", 3.37],
+      ["careful", 3.38],
+      ["none", 7.2],
+    ];
+    expect(said("completion_s", token)).toBe("jump and careful 2.14 times as fast as none");
+  });
+  it("compares the others where a variant failed, and names it", () => {
+    const three: [string, number][] = [
+      ["a", 2],
+      ["b", 4],
+      ["c", 9],
+    ];
+    expect(said("completion_s", three, ["c"])).toBe(
+      "a 2.00 times as fast as b; c did not always complete",
+    );
+  });
+  it("is in the words of its metric", () => {
+    const goodputs: [string, number][] = [
+      ["bbr3", 45.6],
+      ["newreno", 0.824],
+    ];
+    expect(said("goodput_mbps", goodputs)).toBe("bbr3 55.3 times the goodput of newreno");
+    const rtts: [string, number][] = [
+      ["a", 50],
+      ["b", 150],
+    ];
+    expect(said("rtt_mean_ms", rtts)).toBe("b 3.00 times the mean RTT of a");
+  });
 });
 
 describe("swept values", () => {
@@ -130,6 +173,40 @@ describe("axes and intervals", () => {
     expect(rangeOf([1, 100])[0]).toBeGreaterThan(0);
     expect(rangeOf([])).toEqual([0, 1]);
     expect(rangeOf([2, 2])).toEqual([1.8, 2.2]);
+  });
+  it("do not blow up a difference that nobody would notice", () => {
+    // Two videos that end 0.3 microseconds apart.
+    const [lo, hi] = rangeOf([76.9838592, 76.9838595]);
+    expect(hi - lo).toBeGreaterThan(0.05 * 76);
+    const [low, high] = rangeOf([1, 1.2]);
+    expect(high - low).toBeLessThan(0.23);
+  });
+  it("of the panels of a figure are the same, or a length means the same ratio in each", () => {
+    const alike = commonRanges([
+      [3, 4],
+      [5, 6],
+      [4, 9],
+    ]);
+    expect(alike[0]).toEqual(alike[2]);
+    const apart = commonRanges([
+      [1, 1.5],
+      [100, 110],
+    ]);
+    const ratio = (r: { lo: number; hi: number }): number => r.hi / r.lo;
+    expect(ratio(apart[1]!)).toBeCloseTo(ratio(apart[0]!));
+    expect(apart[1]!.lo).toBeLessThan(100);
+    expect(apart[1]!.hi).toBeGreaterThan(110);
+    expect(commonRanges([[], [0, 0.5]])[0]).toEqual(commonRanges([[], [0, 0.5]])[1]);
+  });
+  it("show percentiles of many values, and the extremes of few", () => {
+    const values = Array.from({ length: 20 }, (_, i) => i + 1);
+    expect(spreadOf(values, 20, 1.95, 19.05)?.words).toBe("5th to 95th percentile");
+    expect(spreadOf([1, 2], 2, 1.05, 1.95)).toEqual({
+      low: 1,
+      high: 2,
+      words: "smallest to largest of 2",
+    });
+    expect(spreadOf([1], 1, null, null)).toBeNull();
   });
   it("carry units on their ticks", () => {
     const m = metricOf("reverse_bytes");

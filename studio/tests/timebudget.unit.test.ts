@@ -91,10 +91,10 @@ describe("the bars of time budgets", () => {
     runs: 1,
     completion_s: 8,
     parts: { slow_start_s: 5, handshake_s: 1, serialisation_s: 2 },
-    text: "8.00 s: 5.00 s slow start",
+    text: "took 8.00 s: 5.00 s slow start",
     compared,
   });
-  const text = "3.00 s faster than plain: 3.00 s less slow start";
+  const text = "is 3.00 s faster than plain: 3.00 s less slow start";
 
   it("have the parts in one order, and a sentence", () => {
     const plain = explanation("plain", 1, null);

@@ -97,6 +97,17 @@ export const FLOW_METRICS = [
     detail: false,
   },
   {
+    name: "packets_marked_ce",
+    scope: "flow",
+    unit: "packets",
+    better: "lower",
+    label: "Marked CE",
+    about:
+      "Packets of the flow that arrived with an ECN-CE mark (RFC 3168); `null` on the real " +
+      "clock.",
+    detail: false,
+  },
+  {
     name: "packets_declared_lost",
     scope: "flow",
     unit: "packets",
@@ -104,7 +115,8 @@ export const FLOW_METRICS = [
     label: "Declared lost",
     about:
       "Packets that the sender declared lost, correctly or spuriously; segments retransmitted " +
-      "for the kernel's TCP; `null` for external programs.",
+      "for the kernel's TCP; `null` for datagrams, whose sender detects no losses, and for " +
+      "external programs.",
     detail: false,
   },
   {
@@ -229,6 +241,39 @@ export const FLOW_METRICS = [
     detail: false,
   },
   {
+    name: "queue_delay_mean_ms",
+    scope: "flow",
+    unit: "ms",
+    better: "lower",
+    label: "Mean queueing delay",
+    about:
+      "Mean time that the packets of the data that arrived had waited in queues; `null` on " +
+      "the real clock.",
+    detail: false,
+  },
+  {
+    name: "delay_mean_ms",
+    scope: "flow",
+    unit: "ms",
+    better: "lower",
+    label: "Mean one-way delay",
+    about:
+      "Mean one-way delay of the packets of the data that arrived, from the sender or from " +
+      "the last proxy before the receiver; `null` on the real clock.",
+    detail: false,
+  },
+  {
+    name: "share_percent",
+    scope: "flow",
+    unit: "%",
+    better: "neither",
+    label: "Share",
+    about:
+      "Share of the bytes that all competing flows received while they shared the path; " +
+      "`null` without other flows under congestion control.",
+    detail: false,
+  },
+  {
     name: "pep_buffer_max_bytes",
     scope: "flow",
     unit: "bytes",
@@ -264,6 +309,46 @@ export const FLOW_METRICS = [
     about:
       "Bytes sent beyond those of the application, in percent of the latter: headers, " +
       "retransmissions and the handshake.",
+    detail: false,
+  },
+  {
+    name: "lost_percent",
+    scope: "flow",
+    unit: "%",
+    better: "lower",
+    label: "Lost",
+    about:
+      "Packets of the flow that a policer, a queue, the channel or routing dropped or lost, " +
+      "in percent of those sent; of a ping also replies.",
+    detail: false,
+  },
+  {
+    name: "segment_mean_s",
+    scope: "flow",
+    unit: "s",
+    better: "lower",
+    label: "Mean segment time",
+    about: "Mean time from the request of a segment of a video until it is complete; `video` only.",
+    detail: false,
+  },
+  {
+    name: "segment_max_s",
+    scope: "flow",
+    unit: "s",
+    better: "lower",
+    label: "Longest segment time",
+    about: "Longest of these times.",
+    detail: false,
+  },
+  {
+    name: "stall_s",
+    scope: "flow",
+    unit: "s",
+    better: "lower",
+    label: "Stalls",
+    about:
+      "Time for which a player stalls that begins with the first segment, plays each for the " +
+      "interval between requests, and waits for a segment that is late; `video` only.",
     detail: false,
   },
   {

@@ -5,7 +5,7 @@ import type { Point } from "./points.ts";
 import { pointKey, within } from "./points.ts";
 import { userMetric } from "./populations.ts";
 import type { Figure, Flow, Report, Run, Summary, Trace } from "./report.types.ts";
-import { quantile } from "./statistics.ts";
+import { quantile, type Spread, spreadOf } from "./statistics.ts";
 
 /** One variant at one point: every run's value, and their statistics. */
 export interface Group {
@@ -22,8 +22,8 @@ export interface Group {
   summary: Summary | null;
   n: number;
   median: number | null;
-  p5: number | null;
-  p95: number | null;
+  /** Where most values lie; null of one value. */
+  spread: Spread | null;
   published: Figure[];
 }
 
@@ -151,14 +151,16 @@ function groupOf(
   const sorted = found.values
     .flatMap((v) => (v.value === null ? [] : [v.value]))
     .sort((a, b) => a - b);
-  const several = sorted.length > 1;
+  const n = summary?.n ?? sorted.length;
+  const [p5, p95] = summary
+    ? [summary.p5, summary.p95]
+    : [0.05, 0.95].map((p) => (sorted.length ? quantile(sorted, p) : null));
   return {
     ...found,
     sorted,
-    n: summary?.n ?? sorted.length,
+    n,
     median: summary ? summary.median : sorted.length ? quantile(sorted, 0.5) : instead,
-    p5: summary ? summary.p5 : several ? quantile(sorted, 0.05) : null,
-    p95: summary ? summary.p95 : several ? quantile(sorted, 0.95) : null,
+    spread: spreadOf(sorted, n, p5 ?? null, p95 ?? null),
     published: report.published.filter(
       (p) =>
         p.metric === metric &&

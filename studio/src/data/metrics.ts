@@ -32,6 +32,7 @@ export const METRIC = {
   proxyAcksDropped: "pep_acks_dropped",
   /** Computed by the page: goodput of the first of two competing flows over the sum of both. */
   share: "share",
+  flowShare: "share_percent",
   jainIndex: "jain_index",
   minMaxRatio: "min_max_ratio",
   aggregateGoodput: "aggregate_goodput_mbps",
@@ -120,9 +121,10 @@ export const FIRST_OF_USERS = [
   METRIC.packetsDropped,
 ];
 
-/** Metrics offered first: usually, and if every flow lasts for a set time. */
+/** Metrics offered first: usually, and if flows compete for as long as they last. */
 export const FIRST = [METRIC.completion, METRIC.goodput, METRIC.firstByte, METRIC.handshake];
-export const FIRST_OF_TIMED = [
+export const FIRST_OF_SHARES = [
+  METRIC.flowShare,
   METRIC.minMaxRatio,
   METRIC.jainIndex,
   METRIC.aggregateGoodput,
@@ -130,7 +132,7 @@ export const FIRST_OF_TIMED = [
 ];
 
 /** Metrics that together say how the flows of a run shared the path: columns of one table. */
-export const SHARING: readonly string[] = FIRST_OF_TIMED;
+export const SHARING: readonly string[] = FIRST_OF_SHARES;
 
 /** Metrics among the facts of a run, in this order. */
 export const RUN_FACTS: readonly string[] = [

@@ -25,12 +25,21 @@ export interface Report {
   explanations?: Explanation[];
   /** The other files of the directory. */
   files: string[];
+  /** Metric that the scenario names as the one that it compares; `null` if it names none. */
+  headline: string | null;
+  /** The metric that comparisons of each visit of each flow are of. */
+  headlines: FlowHeadline[];
   /** Copies of the files that the scenario names. */
   inputs?: InputFile[];
   /** Notes for readers of the results. */
   notes: string[];
   /** Path of the first case. */
   path: PathSummary | null;
+  /**
+   * True if the path of any case changes with time, so that visits that begin at different times
+   * meet different conditions.
+   */
+  path_changes: boolean;
   /** Published figures. */
   published: Figure[];
   /** The runs; the first ones of each case if there are many. */
@@ -118,20 +127,20 @@ export interface Expectation {
 }
 
 /**
- * Where the time of a visit of a flow went: means over the completed runs of a variant at a
- * sweep point.
+ * Where the time of a visit of a flow went: in the median run of the completed runs of a
+ * variant at a sweep point.
  */
 export interface Explanation {
   /**
-   * The difference to another variant or visit in words, such as `3.5 s faster than none: …`;
+   * The difference to another variant or visit in words, such as `is 3.5 s faster than none: …`;
    * `null` for what the others are compared with.
    */
   compared: string | null;
-  /** Mean completion time in seconds. */
+  /** Completion time of the median run in seconds. */
   completion_s: number;
   /** Name of the flow. */
   flow: string;
-  /** Mean time of each part in seconds, without parts that have none. */
+  /** Time of each part in it in seconds, without parts that have none. */
   parts: {
     [k: string]: number;
   };
@@ -141,10 +150,20 @@ export interface Explanation {
   };
   /** Number of completed runs. */
   runs: number;
-  /** The longest parts in words. */
+  /** The result and the longest parts in words that follow the name of the variant. */
   text: string;
   /** Name of the variant. */
   variant: string;
+  /** Number of the visit, from 1. */
+  visit: number;
+}
+
+/** The metric that comparisons of a visit of a flow are of. */
+export interface FlowHeadline {
+  /** Name of the flow. */
+  flow: string;
+  /** Name of the metric. */
+  metric: string;
   /** Number of the visit, from 1. */
   visit: number;
 }

@@ -130,6 +130,11 @@ export interface Flow {
   connections: number;
   /** Data packets that reached the receiver, per packet with an ACK. */
   data_per_ack: number | null;
+  /**
+   * Mean one-way delay of the packets of the data that arrived, from the sender or from the last
+   * proxy before the receiver; `null` on the real clock.
+   */
+  delay_mean_ms: number | null;
   direction: Direction;
   /**
    * The longest episodes in which time was lost to one cause, in the order in which they began.
@@ -153,7 +158,8 @@ export interface Flow {
   objects: FlowObject[];
   /**
    * Packets that the sender declared lost, correctly or spuriously; segments retransmitted for
-   * the kernel's TCP; `null` for external programs.
+   * the kernel's TCP; `null` for datagrams, whose sender detects no losses, and for external
+   * programs.
    */
   packets_declared_lost: number | null;
   /** Packets of the flow lost by a loss process of the channel. */
@@ -167,6 +173,10 @@ export interface Flow {
    * limit.
    */
   packets_lost_routing: number;
+  /**
+   * Packets of the flow that arrived with an ECN-CE mark (RFC 3168); `null` on the real clock.
+   */
+  packets_marked_ce: number | null;
   /** Packets sent by the sender of the data. */
   packets_sent: number;
   path: PathKnowledge;
@@ -174,6 +184,11 @@ export interface Flow {
   pep_acks_dropped: number | null;
   /** Maximum of the bytes that a proxy buffered for one connection; `null` without a proxy. */
   pep_buffer_max_bytes: number | null;
+  /**
+   * Mean time that the packets of the data that arrived had waited in queues; `null` on the real
+   * clock.
+   */
+  queue_delay_mean_ms: number | null;
   /**
    * Maximum of the bytes that the receiver buffered until its application read them; QUIC only.
    */
@@ -200,6 +215,11 @@ export interface Flow {
   rtt_min_ms: number | null;
   /** 99th percentile of the RTT. */
   rtt_p99_ms: number | null;
+  /**
+   * Share of the bytes that all competing flows received while they shared the path; `null`
+   * without other flows under congestion control.
+   */
+  share_percent: number | null;
   /** Time of the client's first packet since the start of the run, in seconds. */
   start_s: number;
   /** What the completion time was spent on; `null` for datagrams and on the real clock. */
@@ -208,6 +228,11 @@ export interface Flow {
   transport: string;
   /** Number of the visit, from 1. */
   visit: number;
+  /**
+   * Key of the workload in the scenario, such as `download`; empty in results of versions before
+   * 0.2.
+   */
+  workload: string;
 }
 
 /** Distribution of sizes in bytes. */
@@ -339,12 +364,16 @@ export interface Link {
   dropped_policer: number;
   /** Packets dropped by the full queue or by active queue management. */
   dropped_queue: number;
+  /** Packets that the link marked CE (RFC 3168). */
+  marked_ce: number;
   /** `hop/forward` or `hop/return`. */
   name: string;
   /** Packets delivered. */
   packets: number;
   /** Maximum length of the queue. */
   queue_max_bytes: number;
+  /** Mean time that packets waited in the queue. */
+  queue_mean_ms: number;
   /** Fraction of time spent transmitting. */
   utilisation: number;
 }

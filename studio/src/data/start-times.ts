@@ -13,8 +13,12 @@ export interface Started {
 /** Differences of start times below this are none: a path does not change within them. */
 const APART_S = 1;
 
-/** The runs of some groups with the starts of their visits; empty if all began together. */
+/**
+ * The runs of some groups with the starts of their visits; empty if all began together, or if the
+ * path does not change, so that it does not matter when they began.
+ */
 export function startsOf(report: Report, groups: Group[], flow: string): Started[] {
+  if (!report.path_changes) return [];
   const all = groups.flatMap((group) => {
     const values = new Map(group.values.map((v) => [v.run, v.value]));
     return runsAt(report, group.variant, group.point).flatMap((run): Started[] => {

@@ -8,6 +8,34 @@ export function quantile(sorted: ArrayLike<number>, p: number): number {
   return a + (b - a) * (at - i);
 }
 
+/**
+ * Fewest values of which a 5th and a 95th percentile are shown: of fewer, both are interpolated
+ * between the extremes and their neighbours, and say less than the extremes.
+ */
+export const QUANTILE_VALUES = 20;
+
+/** The spread of ascending values: percentiles of many, the extremes of few. */
+export interface Spread {
+  low: number;
+  high: number;
+  /** What both ends are. */
+  words: string;
+}
+
+/** The spread of values; null of fewer than two. `p5` and `p95` may be those of more values. */
+export function spreadOf(
+  sorted: number[],
+  n: number,
+  p5: number | null,
+  p95: number | null,
+): Spread | null {
+  if (n >= QUANTILE_VALUES && p5 !== null && p95 !== null)
+    return { low: p5, high: p95, words: "5th to 95th percentile" };
+  if (sorted.length < 2) return null;
+  const words = `smallest to largest of ${n}`;
+  return { low: sorted[0]!, high: sorted.at(-1)!, words };
+}
+
 /** Steps of the empirical distribution: a share `y` of all `total` runs is at or below `x`. */
 export function cdf(sorted: number[], total: number): { x: number; y: number }[] {
   const out: { x: number; y: number }[] = [];

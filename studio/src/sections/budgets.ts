@@ -35,7 +35,7 @@ export function budgetFigure(report: Report, points: Point[], flow: FlowId): Chi
         "h3",
         {},
         "Where the time went",
-        h("small", {}, ` completion time${several ? ", mean of the runs" : ""}`),
+        h("small", {}, ` completion time${several ? ", of the median run" : ""}`),
       ),
     ),
     budgetLegend(rows),

@@ -12,35 +12,55 @@ const NOTABLE = 1.005;
 function endsOf(g: Group): [number, number] | null {
   const { ci95_low: low = null, ci95_high: high = null } = g.summary ?? {};
   if (low !== null && high !== null) return [low, high];
-  return g.p5 !== null && g.p95 !== null ? [g.p5, g.p95] : null;
+  return g.spread ? [g.spread.low, g.spread.high] : null;
 }
 
+/** Names in a sentence: "a", "a and b", "a, b and c". */
+const listed = (names: string[]): string =>
+  names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+
+/** A label within a sentence: abbreviations and names keep their capitals. */
+export const inSentence = (label: string): string =>
+  /^([A-Z]{2}|Jain)/.test(label) ? label : label.charAt(0).toLowerCase() + label.slice(1);
+
+/** Most variants that are named together as the best. */
+const MOST_BEST = 3;
+
 /**
- * The best variant and by how much it beats the worst; null if some run failed, or the intervals
- * of both overlap.
+ * The best variant, or those that are as good, and by how much it beats the worst; null if the
+ * intervals of both overlap, or if too many are as good. Variants of which a run failed are not
+ * compared, and named as such.
  */
 export function headline(
   groups: Group[],
   m: Metric,
-): { best: string; words: string; worst: string } | null {
-  const known = groups.flatMap((g) =>
+): { best: string; words: string; worst: string; after: string } | null {
+  const whole = groups.filter((g) => g.failed.length === 0);
+  const known = whole.flatMap((g) =>
     g.median !== null && g.median > 0 ? [{ ...g, median: g.median }] : [],
   );
-  const comparable = m.better !== "neither" && (m.unit === "s" || m.unit === "Mbps");
-  if (known.length < 2 || !comparable || groups.some((g) => g.failed.length > 0)) return null;
+  const comparable = m.better !== "neither" && ["s", "ms", "Mbps"].includes(m.unit);
+  if (known.length < 2 || !comparable) return null;
   const lower = m.better === "lower";
   known.sort((a, b) => (lower ? a.median - b.median : b.median - a.median));
-  const [best, second] = known as [(typeof known)[0], (typeof known)[0]];
-  const worst = known.at(-1)!;
+  const [first, worst] = [known[0]!, known.at(-1)!];
   const over = (g: { median: number }): number =>
-    lower ? g.median / best.median : best.median / g.median;
-  const [near, far] = [endsOf(best), endsOf(worst)];
+    lower ? g.median / first.median : first.median / g.median;
+  const best = known.filter((g) => over(g) <= NOTABLE);
+  const [near, far] = [endsOf(first), endsOf(worst)];
   const apart = !near || !far || (lower ? near[1] < far[0] : near[0] > far[1]);
-  if (!apart || over(second) <= NOTABLE) return null;
-  const other = lower ? "times as fast as" : `times the ${m.label} of`;
-  const what = m.key === METRIC.goodput ? "times the goodput of" : other;
-  const words = ` ${significant(over(worst))} ${what} `;
-  return { best: best.variant, words, worst: worst.variant };
+  if (!apart || best.includes(worst) || best.length > MOST_BEST) return null;
+  const ratio = significant(over(worst));
+  const names = listed(best.map((g) => g.variant));
+  const failed = groups.filter((g) => g.failed.length > 0).map((g) => g.variant);
+  const after = failed.length > 0 ? `; ${listed(failed)} did not always complete` : "";
+  if (m.key === METRIC.completion)
+    return { best: names, words: ` ${ratio} times as fast as `, worst: worst.variant, after };
+  // The larger value is named first.
+  const words = ` ${ratio} times the ${inSentence(m.label)} of `;
+  return lower
+    ? { best: worst.variant, words, worst: names, after }
+    : { best: names, words, worst: worst.variant, after };
 }
 
 /** The legend of strip plots, with what occurs in them. */
@@ -64,7 +84,9 @@ export function legend(groups: Group[]): Child {
     item(one, "one run"),
     many && item(line("median", 0, 8), "median"),
     groups.some((g) => g.sorted.length >= 5) && item(middle, "middle half"),
-    many && item(line("whisker", 11, 0), "5th to 95th percentile"),
+    [...new Set(groups.flatMap((g) => g.spread?.words.replace(/ of \d+$/, "") ?? []))].map(
+      (words) => item(line("whisker", 11, 0), words),
+    ),
     many && item(path("step", "M-11,6H-3V-1H4V-6H11"), "share of runs"),
     failed && item(path("failed-runs", "M-4,-4l8,8m0,-8l-8,8"), "did not complete"),
     kinds.has("objective") && item(publishedMark("objective"), "published objective"),

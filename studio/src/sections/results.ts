@@ -1,4 +1,4 @@
-import { wide } from "../charts/static/axes.ts";
+import { commonRanges, type Range } from "../charts/static/axes.ts";
 import { heatView, isOf } from "../charts/static/heat-map.ts";
 import { type HeatAxes, heatAxes, heatMaps } from "../charts/static/heat-scale.ts";
 import { publishedMark, swatch } from "../charts/static/marks.ts";
@@ -8,7 +8,7 @@ import { sweepPanels } from "../charts/static/sweep-plot.ts";
 import { chosenFlow, flowFor, flowKey, flowLabel, flowsOf } from "../data/flows.ts";
 import { type Group, goodputsAt, groupsAt } from "../data/groups.ts";
 import { isShared, METRIC, type Metric, metricOf } from "../data/metrics.ts";
-import { metricsOf } from "../data/offered.ts";
+import { metricsOf, usualMetric } from "../data/offered.ts";
 import type { Point } from "../data/points.ts";
 import { pointKey, pointLabel, pointsOf } from "../data/points.ts";
 import type { Figure, Report } from "../data/report.types.ts";
@@ -17,7 +17,7 @@ import { inOrder, type Sweep, sweepOf } from "../data/sweep.ts";
 import { type Child, h, replace, scrollTo, select, svg } from "../page/dom.ts";
 import type { State, Store } from "../page/state.ts";
 import { budgetFigure } from "./budgets.ts";
-import { headline, howto, legend, reasons } from "./results-parts.ts";
+import { headline, howto, inSentence, legend, reasons } from "./results-parts.ts";
 import { usersFigure } from "./users.ts";
 
 /** Most rows of strip plots shown unless the reader chooses a point. */
@@ -39,23 +39,8 @@ interface View {
   single: boolean;
 }
 
-/**
- * Values that the axis of a point spans: those of both panels if two stand side by side, unless
- * one of them would shrink to a spot.
- */
-function reachOf(sweep: Sweep | null, point: Point, groupsOf: View["groupsOf"]): number[] {
-  const own = numbersOf(groupsOf(point));
-  if (sweep?.panels.length !== 2) return own;
-  const i = sweep.panels.flatMap((p) => p.points.indexOf(point)).find((k) => k >= 0) ?? -1;
-  const both = sweep.panels.flatMap((p) => (p.points[i] ? numbersOf(groupsOf(p.points[i])) : []));
-  return Math.max(...both) <= 4 * Math.min(...both) ? both : own;
-}
-
 /** The title of a metric's medians. */
-const medianOf = (label: string): string => {
-  const proper = /^([A-Z]{2}|Jain)/.test(label);
-  return `Median ${proper ? label : label.charAt(0).toLowerCase() + label.slice(1)}`;
-};
+const medianOf = (label: string): string => `Median ${inSentence(label)}`;
 
 /** The section with the distributions of a metric. */
 export class ResultsSection {
@@ -105,7 +90,7 @@ export class ResultsSection {
     const { report } = this;
     const { state } = this.store;
     const known = this.#metrics.includes(state.metric);
-    const metric = metricOf(known ? state.metric : (this.#metrics[0] ?? METRIC.completion));
+    const metric = metricOf(known ? state.metric : usualMetric(report, flowsOf(report)[0]));
     const flow = flowFor(report, metric.key, state.flow);
     this.#drawControls(metric, flowKey(flow));
     const groups = new Map(this.#points.map((p) => [p, groupsAt(report, p, flow, metric.key)]));
@@ -137,7 +122,7 @@ export class ResultsSection {
       select("Metric", metrics, m.key, (metric) => store.set({ metric })),
       flows.length > 1 &&
         !isShared(m.key) &&
-        select("Flow", flows, flow, (v) => store.set({ flow: v })),
+        select("Flow", flows, flow, (v) => this.#chooseFlow(m.key, flow, v)),
       this.#axes &&
         select("Picture", pictures, this.#heat ? "heat" : "lines", (v) =>
           store.set({ picture: v as State["picture"] }),
@@ -147,6 +132,16 @@ export class ResultsSection {
     );
   }
 
+  /** Chooses a flow: with what it is about, if the one before was shown by what that is about. */
+  #chooseFlow(metric: string, before: string, flow: string): void {
+    const { report, store } = this;
+    const usual = (key: string): string => {
+      const own = flowsOf(report).find((f) => flowKey(f) === key);
+      return own ? usualMetric(report, own) : metric;
+    };
+    store.set(metric === usual(before) ? { flow, metric: usual(flow) } : { flow });
+  }
+
   #drawBody(view: View): void {
     const { metric, one, shown, single, groupsOf } = view;
     const n = this.#points.length;
@@ -154,6 +149,7 @@ export class ResultsSection {
     this.#markShown = (): void => {};
     const overview = heat ? this.#heatMaps(view) : this.#acrossSweep(view);
     const dots = `There is one dot per variant${n > 1 ? " and point" : ""}, and no interval.`;
+    const ranges = commonRanges(shown.map((p) => numbersOf(groupsOf(p))));
     const opens = heat && this.report.traces.length ? "its time series" : "its single runs";
     replace(
       this.#body,
@@ -175,7 +171,7 @@ export class ResultsSection {
       h(
         "div",
         { class: shown.length > 1 ? "dist-grid" : null },
-        shown.map((p) => this.#strip(view, p)),
+        shown.map((p, i) => this.#strip(view, p, ranges[i]!)),
       ),
       shown.length > 0 && [
         legend(shown.flatMap(groupsOf)),
@@ -187,7 +183,10 @@ export class ResultsSection {
     );
   }
 
-  /** The runs of a point by the start of their visits, if they began at different times. */
+  /**
+   * The runs of a point by the start of their visits, if they began at different times of a path
+   * that changes.
+   */
   #startTimes({ metric, groupsOf }: View, point: Point): Child {
     const flow = chosenFlow(this.report, this.store.state.flow);
     const runs = startsOf(this.report, groupsOf(point), flow.name);
@@ -223,15 +222,13 @@ export class ResultsSection {
   }
 
   /** The strip plot of a point. */
-  #strip({ metric, groupsOf, one, shown, single }: View, point: Point): Child {
+  #strip({ metric, groupsOf, shown, single }: View, point: Point, range: Range): Child {
     const groups = groupsOf(point);
     if (groups.length === 0) return null;
     const said = headline(groups, metric);
-    const reach = one ? numbersOf(groups) : reachOf(this.#sweep, point, groupsOf);
     const flat = single || !groups.some((g) => g.sorted.length > 1);
     const steps = flat ? 0 : shown.length > 1 ? STEPS_OF_MANY : STEPS;
     const several = this.#points.length > 1;
-    const log = wide(reach);
     const choose = (variant: string, run: number): void =>
       this.choose(variant, pointKey(point), run);
     return h(
@@ -240,12 +237,19 @@ export class ResultsSection {
       h(
         "figcaption",
         {},
-        (several || log) &&
-          h("h3", {}, several && pointLabel(point), log && h("small", {}, " log scale")),
+        (several || range.log) &&
+          h("h3", {}, several && pointLabel(point), range.log && h("small", {}, " log scale")),
         said &&
-          h("p", { class: "headline" }, h("b", {}, said.best), said.words, h("b", {}, said.worst)),
+          h(
+            "p",
+            { class: "headline" },
+            h("b", {}, said.best),
+            said.words,
+            h("b", {}, said.worst),
+            said.after,
+          ),
       ),
-      stripPlot(groups, metric, { reach, steps, choose }),
+      stripPlot(groups, metric, { range, steps, choose }),
       reasons(groups),
     );
   }

@@ -52,8 +52,13 @@ export function reverseFacts(all: ReverseTraffic[]): string[] {
   const rates = known(all, (s) => s.rate);
   const shares = known(all, (s) => s.share);
   const ofLink = shares.length > 0 ? `, ${range(shares)} of the link's rate` : "";
+  // What is sent is counted before the link, which may drop it or be slower.
+  const beyond = shares.some((s) => s.value > 1) ? "; what exceeds it waits or is dropped" : "";
   if (rates.length > 0)
-    out.push(`Mean reverse rate: ${spread(rates, (v) => unitValue("kbps", v))}${ofLink}.`);
+    out.push(
+      `Mean reverse rate offered to the link: ` +
+        `${spread(rates, (v) => unitValue("kbps", v))}${ofLink}${beyond}.`,
+    );
   const overhead = known(all, (s) => s.overhead);
   const headers = known(all, (s) => part(s, HEADERS));
   const acks = known(all, (s) => part(s, ACKS));

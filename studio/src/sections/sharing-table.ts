@@ -1,6 +1,6 @@
 import { swatch } from "../charts/static/marks.ts";
 import { flowLabel } from "../data/flows.ts";
-import { METRIC, metricOf } from "../data/metrics.ts";
+import { isShared, metricOf } from "../data/metrics.ts";
 import { keyLabel } from "../data/points.ts";
 import type { Report } from "../data/report.types.ts";
 import { groupBy } from "../data/statistics.ts";
@@ -40,15 +40,18 @@ const columnKey = (r: Row): string => JSON.stringify([r.metric, r.flow]);
 function columnsOf(report: Report, own: Row[], scale: Scale): Column[] {
   const { metric, flow } = own[0]!;
   const key = columnKey(own[0]!);
-  const label =
-    metric === METRIC.goodput ? `Goodput, ${flowLabel(report, flow)}` : metricOf(metric).label;
+  const label = metricOf(metric).label + (isShared(metric) ? "" : `, ${flowLabel(report, flow)}`);
   const value = ([r]: Row[]): Child => {
     if (!r) return NONE;
-    const title = "5th to 95th percentile";
-    const { median, p5, p95 } = r.group;
+    const { median, spread } = r.group;
     return [
       h("span", { class: "strong" }, plainValue(median, scale)),
-      p5 !== null && h("small", { class: "nowrap", title }, interval(p5, p95, scale)),
+      spread &&
+        h(
+          "small",
+          { class: "nowrap", title: spread.words },
+          interval(spread.low, spread.high, scale),
+        ),
     ];
   };
   const first = { key, head: label + (scale.unit ? ` (${scale.unit})` : ""), cell: value };

@@ -91,7 +91,8 @@ function publishedColumns(rows: Row[], scale: (r: Row) => Scale): Column[] {
 function statisticsColumns(rows: Row[], scale: (r: Row) => Scale): Column[] {
   const numeric = true;
   const failed = rows.some((r) => r.group.failed.length > 0);
-  const spread = rows.some((r) => r.group.p5 !== null);
+  const spreads = new Set(rows.flatMap((r) => r.group.spread?.words ?? []));
+  const percentiles = [...spreads].every((words) => words.includes("percentile"));
   const confidence = rows.some((r) => typeof r.group.summary?.ci95_low === "number");
   const failures = ({ group: g }: Row): Child =>
     g.failed.length
@@ -112,11 +113,15 @@ function statisticsColumns(rows: Row[], scale: (r: Row) => Scale): Column[] {
       cell: (r) => h("span", { class: "strong" }, plainValue(r.group.median, scale(r))),
       vary: null,
     },
-    spread && {
-      head: "p5 to p95",
+    spreads.size > 0 && {
+      head: percentiles ? "p5 to p95" : "Spread",
       numeric,
-      title: "5th to 95th percentile",
-      cell: (r) => nowrap(interval(r.group.p5, r.group.p95, scale(r))),
+      title: [...spreads].join("; "),
+      cell: (r) => {
+        const { spread } = r.group;
+        const title = spread?.words ?? null;
+        return h("span", { class: "nowrap", title }, interval(spread?.low, spread?.high, scale(r)));
+      },
       vary: null,
     },
     confidence && {

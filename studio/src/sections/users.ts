@@ -5,7 +5,7 @@ import { METRIC, metricOf } from "../data/metrics.ts";
 import type { Point } from "../data/points.ts";
 import { SIZE_CLASSES, slowdownsOf, type UserSlowdown } from "../data/populations.ts";
 import type { Report } from "../data/report.types.ts";
-import { quantile } from "../data/statistics.ts";
+import { quantile, spreadOf } from "../data/statistics.ts";
 import { type Child, h } from "../page/dom.ts";
 
 /** Most dots of a row; of more users, some are drawn. */
@@ -27,8 +27,12 @@ function groupOf(variant: string, index: number, point: Point, users: UserSlowdo
     summary: null,
     n: sorted.length,
     median: sorted.length ? quantile(sorted, 0.5) : null,
-    p5: sorted.length > 1 ? quantile(sorted, 0.05) : null,
-    p95: sorted.length > 1 ? quantile(sorted, 0.95) : null,
+    spread: spreadOf(
+      sorted,
+      sorted.length,
+      sorted.length ? quantile(sorted, 0.05) : null,
+      sorted.length ? quantile(sorted, 0.95) : null,
+    ),
     published: [],
   };
 }

@@ -19,16 +19,24 @@ export function axis(lo: number, hi: number, from: number, to: number, log = fal
 }
 
 /**
+ * Smallest span of an axis, as a fraction of its largest value: of a span of less, a difference
+ * that nobody would notice fills the whole width. Our choice: 1 % then takes a fifth of it.
+ */
+const SMALLEST_SPAN = 0.05;
+
+/**
  * A range for dots, which starts at zero only if the smallest value is small against the largest.
  */
 function dotRange(values: number[]): [number, number] {
   let lo = Math.min(...values);
-  const hi = Math.max(...values);
+  let hi = Math.max(...values);
   if (!Number.isFinite(lo)) return [0, 1];
   if (hi === lo) {
     const pad = Math.abs(hi) * 0.1 || 1;
     return [lo >= 0 ? Math.max(0, lo - pad) : lo - pad, hi + pad];
   }
+  const missing = SMALLEST_SPAN * Math.max(Math.abs(lo), Math.abs(hi)) - (hi - lo);
+  if (missing > 0) [lo, hi] = [lo - missing / 2, hi + missing / 2];
   if (lo >= 0 && lo < 0.25 * hi) lo = 0;
   const pad = (hi - lo) * 0.06;
   return [lo === 0 ? 0 : lo > 0 ? Math.max(0, lo - pad) : lo - pad, hi + pad];
@@ -46,6 +54,46 @@ export function rangeOf(values: number[]): [number, number] {
   const [least, most] = [Math.min(...values), Math.max(...values)];
   const pad = (most / least) ** 0.05;
   return [least / pad, most * pad];
+}
+
+/** What an axis spans. */
+export interface Range {
+  lo: number;
+  hi: number;
+  log: boolean;
+}
+
+/** The range for values. */
+export function rangeOver(values: number[]): Range {
+  const [lo, hi] = rangeOf(values);
+  return { lo, hi, log: wide(values) };
+}
+
+/** Ratio of values up to which the panels of a figure have the same axis; our choice. */
+const ALIKE = 4;
+
+/**
+ * The ranges of the panels of a figure with these values. All have the same range, unless the
+ * values of one panel would shrink to a spot in it: then each begins and ends elsewhere, but a
+ * length means the same ratio in each.
+ */
+export function commonRanges(panels: number[][]): Range[] {
+  const all = panels.flat();
+  const least = Math.min(...all);
+  const most = Math.max(...all);
+  // Without a ratio, only one range is common.
+  if (!(least > 0) || most <= ALIKE * least) return panels.map(() => rangeOver(all));
+  const ends = panels.map((own): [number, number] =>
+    own.length > 0 ? [Math.min(...own), Math.max(...own)] : [least, most],
+  );
+  const widest = Math.max(...ends.map(([lo, hi]) => hi / lo), 1 + SMALLEST_SPAN);
+  const log = widest > 10;
+  const pad = widest ** 0.06;
+  return ends.map(([lo, hi]) => {
+    const middle = Math.sqrt(lo * hi);
+    const half = Math.sqrt(widest) * pad;
+    return { lo: middle / half, hi: middle * half, log };
+  });
 }
 
 /** Ticks of an axis with their unit: round numbers, or 1-2-5 per decade on a logarithmic one. */

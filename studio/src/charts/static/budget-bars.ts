@@ -25,7 +25,7 @@ export function partsOf({ parts }: Explanation): { part: TimePart; time: number 
 
 /** The sentence below a bar. */
 export function sentenceOf({ text, compared }: Explanation): string {
-  return compared === null ? `took ${text}` : compared;
+  return compared ?? text;
 }
 
 /** A stacked bar for each row, on one scale that reaches to `most` seconds. */

@@ -1,11 +1,11 @@
 import type { Group } from "../../data/groups.ts";
 import type { Metric } from "../../data/metrics.ts";
-import { quantile } from "../../data/statistics.ts";
+import { QUANTILE_VALUES, quantile } from "../../data/statistics.ts";
 import { interval, metricScale, metricValue } from "../../format/metric.ts";
 import { shortest, significant } from "../../format/numbers.ts";
 import { variantColour } from "../../format/palette.ts";
 import { type Child, h, onWidth, placeTip, svg } from "../../page/dom.ts";
-import { axis, drawXAxis, rangeOf, wide } from "./axes.ts";
+import { axis, drawXAxis, type Range, rangeOver } from "./axes.ts";
 import { drawCdf } from "./cdf.ts";
 import { markerPath, publishedMark, swatch } from "./marks.ts";
 
@@ -27,7 +27,7 @@ export function failure(g: Group): string {
 function readout(g: Group, m: Metric): Child {
   const missing = g.values.filter((v) => v.value === null).length;
   const p = g.published[0];
-  const scale = metricScale(m, Math.abs(g.p95 ?? 0));
+  const scale = metricScale(m, Math.abs(g.spread?.high ?? 0));
   const failed =
     failure(g) ||
     (missing > 0 && g.values.length > 1 ? `${g.sorted.length} of ${g.values.length} runs` : "");
@@ -36,8 +36,13 @@ function readout(g: Group, m: Metric): Child {
       "span",
       {},
       h("strong", {}, metricValue(m, g.median)),
-      g.p5 !== null &&
-        h("small", { title: "5th to 95th percentile" }, ` ${interval(g.p5, g.p95, scale)}`),
+      g.spread &&
+        h(
+          "small",
+          { title: g.spread.words },
+          ` ${interval(g.spread.low, g.spread.high, scale)}`,
+          g.n < QUANTILE_VALUES && ` (${g.n})`,
+        ),
     ),
     failed && h("small", { class: "warn" }, failed),
     p &&
@@ -56,14 +61,14 @@ export function numbersOf(groups: Group[]): number[] {
   return groups.flatMap((g) => [
     ...g.sorted,
     ...g.published.map((p) => p.value),
-    ...[g.median, g.p5, g.p95].filter((x) => x !== null),
+    ...[g.median, g.spread?.low, g.spread?.high].filter((x) => typeof x === "number"),
   ]);
 }
 
 /** How a strip plot is drawn. */
 export interface StripOptions {
-  /** Numbers that the axis spans; those of the groups by default. */
-  reach?: number[];
+  /** The axis; that of the groups' numbers by default. */
+  range?: Range;
   /** Height of the distribution's steps below the rows; 0: none. */
   steps: number;
   choose: (variant: string, run: number) => void;
@@ -71,13 +76,13 @@ export interface StripOptions {
 
 /**
  * The strip plot of one sweep point. Each variant is a row: a dot per run, a box for the middle
- * half, a line from the 5th to the 95th percentile, a bar for the median, diamonds for published
+ * half, a line for the spread, a bar for the median, diamonds for published
  * values. The cumulative distribution is below, on the same axis.
  */
 export function stripPlot(
   groups: Group[],
   m: Metric,
-  { reach, steps, choose }: StripOptions,
+  { range, steps, choose }: StripOptions,
 ): HTMLElement {
   const plot = svg("svg", {
     class: "plot",
@@ -124,11 +129,9 @@ export function stripPlot(
     rows,
     cell,
   );
-  const numbers = reach ?? numbersOf(groups);
-  const [lo, hi] = rangeOf(numbers);
-  const log = wide(numbers);
+  const { lo, hi, log } = range ?? rangeOver(numbersOf(groups));
   const failed = groups.some((g) => g.failed.length > 0);
-  const scale = metricScale(m, Math.max(...numbers.map(Math.abs), 0));
+  const scale = metricScale(m, Math.max(...numbersOf(groups).map(Math.abs), 0));
   let ax = axis(lo, hi, 0, 1, log);
 
   const draw = (width: number): void => {
@@ -156,10 +159,9 @@ export function stripPlot(
           y2: i * ROW + 0.5,
         }),
       );
-    if (g.p5 !== null && g.p95 !== null) {
-      out.append(
-        svg("line", { class: "whisker", x1: ax.px(g.p5), x2: ax.px(g.p95), y1: y, y2: y }),
-      );
+    if (g.spread) {
+      const [x1, x2] = [ax.px(g.spread.low), ax.px(g.spread.high)];
+      out.append(svg("line", { class: "whisker", x1, x2, y1: y, y2: y }));
     }
     if (g.sorted.length >= 5) {
       const a = ax.px(quantile(g.sorted, 0.25));

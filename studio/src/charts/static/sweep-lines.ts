@@ -115,16 +115,16 @@ export function lines(shared: Shared, points: (Point | null)[]): HTMLElement {
         }),
       );
       for (const p of dots) {
-        const { p5, p95 } = p.group;
-        if (p5 !== null && p95 !== null)
+        const { spread } = p.group;
+        if (spread)
           plot.append(
             svg("line", {
               stroke: colour,
               "stroke-width": 1.5,
               x1: p.x,
               x2: p.x,
-              y1: y.px(p5),
-              y2: y.px(p95),
+              y1: y.px(spread.low),
+              y2: y.px(spread.high),
             }),
           );
         plot.append(dot(p.group, p.x, p.y));

@@ -70,7 +70,9 @@ export function listen(
     plot.style.cursor = hit ? "pointer" : "";
     if (!hit) return;
     const { group: g } = hit;
-    const range = g.p5 === null ? "" : `, p5 to p95 ${interval(g.p5, g.p95, scale)}`;
+    const range = g.spread
+      ? `, ${g.spread.words} ${interval(g.spread.low, g.spread.high, scale)}`
+      : "";
     const value = metricValue(metric, g.median) + range;
     tip.textContent = `${g.variant}, ${pointLabel(g.point)}: ${value}`;
     placeTip(tip, [hit.x, hit.y], plot.clientWidth, "-120%");

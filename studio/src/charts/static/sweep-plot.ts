@@ -18,8 +18,8 @@ export function sweepPanels(
 ): { el: HTMLElement; log: boolean } {
   const all = sweep.panels.flatMap((p) => p.points.flatMap((q) => (q ? groupsOf(q) : [])));
   const numbers = all
-    .flatMap((g) => [g.median, g.p5, g.p95, ...g.published.map((p) => p.value)])
-    .filter((v) => v !== null);
+    .flatMap((g) => [g.median, g.spread?.low, g.spread?.high, ...g.published.map((p) => p.value)])
+    .filter((v) => typeof v === "number");
   const log = wide(numbers);
   const shared: Shared = {
     sweep,

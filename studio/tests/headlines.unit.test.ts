@@ -1,0 +1,72 @@
+import { describe, expect, it } from "vitest";
+import { groupsAt } from "../src/data/groups.ts";
+import { metricsOf, usualMetric } from "../src/data/offered.ts";
+import { startsOf } from "../src/data/start-times.ts";
+import { reverseFacts } from "../src/sections/reverse-facts.ts";
+import { flowWith, reportWith } from "./base.ts";
+
+const flow = (name: string) => flowWith({ name, completion_s: 300, goodput_mbps: 2 });
+
+/** A report with one run of a long flow, a stream of datagrams and a download. */
+const mixed = (headline: string | null = null) =>
+  reportWith({
+    headline,
+    headlines: [
+      { flow: "long", visit: 1, metric: "goodput_mbps" },
+      { flow: "call", visit: 1, metric: "lost_percent" },
+      { flow: "file", visit: 1, metric: "completion_s" },
+    ],
+    variants: ["a"],
+    runs: [
+      {
+        ...{ variant: "a", point: {}, run: 0, links: [], fairness: null },
+        flows: ["long", "call", "file"].map((name) => ({ ...flow(name), packets_sent: 9 })),
+      },
+    ],
+  });
+
+describe("the metric that a report opens with", () => {
+  const of = (name: string, headline: string | null = null): string =>
+    usualMetric(mixed(headline), { name, place: 1 });
+  it("is that of the flow's workload", () => {
+    expect(of("long")).toBe("goodput_mbps");
+    expect(of("file")).toBe("completion_s");
+  });
+  it("is the one that the scenario names, for every flow", () => {
+    expect(of("long", "completion_s")).toBe("completion_s");
+  });
+  it("is offered first", () => {
+    expect(metricsOf(mixed())[0]).toBe("goodput_mbps");
+  });
+});
+
+describe("visits that begin at different times", () => {
+  const report = mixed();
+  const [run] = report.runs;
+  report.runs = [0, 1].map((n) => ({
+    ...run!,
+    run: n,
+    flows: run!.flows.map((f) => ({ ...f, start_s: 100 * n })),
+  }));
+  const starts = (path_changes: boolean): number => {
+    const own = { ...report, path_changes };
+    const groups = groupsAt(own, {}, { name: "file", place: 1 }, "completion_s");
+    return startsOf(own, groups, "file").length;
+  };
+  it("are compared only if the path changes", () => {
+    expect(starts(true)).toBe(2);
+    expect(starts(false)).toBe(0);
+  });
+});
+
+describe("reverse traffic in words", () => {
+  it("is what a link is offered, not what it carries", () => {
+    const of = (rate: number, share: number) => ({
+      ...{ variant: "a", index: 0, runs: 1, parts: [], total: 1, dataPerAck: null },
+      ...{ rate, share, overhead: null, sizes: [], sizesOf: "frames" as const },
+    });
+    expect(reverseFacts([of(10, 0.5)])[0]).toContain("offered to the link");
+    expect(reverseFacts([of(10, 0.5)])[0]).not.toContain("exceeds");
+    expect(reverseFacts([of(300, 10.89)])[0]).toContain("what exceeds it waits or is dropped");
+  });
+});
