@@ -394,16 +394,13 @@ fn variants_of_one_side_are_compared_by_the_position_of_their_visits() {
 fn results() -> crate::Results {
     let flow = |variant: &str, run: u64| {
         let completed = !(variant == "cubic" && run == 2);
-        let objects = if variant == "bulk" {
-            serde_json::json!([])
-        } else {
-            serde_json::json!([{ "name": "0", "bytes": 9, "start_s": 0.0, "completion_s": 1.0 }])
-        };
+        let (name, workload) =
+            if variant == "bulk" { ("long", "bulk") } else { ("main", "download") };
         serde_json::json!({
-            "name": "main", "visit": 1, "transport": "quic", "congestion": "cubic",
-            "connections": 1, "direction": "download", "bytes": 9, "completed": completed,
-            "start_s": 0.0, "reverse_bytes": crate::ReverseBytes::default(), "objects": objects,
-            "error": null, "completion_s": completed.then_some(1.0), "goodput_mbps": 8.0,
+            "name": name, "visit": 1, "workload": workload, "transport": "quic",
+            "congestion": "cubic", "connections": 1, "direction": "download", "bytes": 9,
+            "completed": completed, "start_s": 0.0, "error": null, "objects": [],
+            "reverse_bytes": crate::ReverseBytes::default(), "completion_s": completed.then_some(1.0), "goodput_mbps": 8.0,
         })
     };
     let run = |variant: &str, run: u64| {
