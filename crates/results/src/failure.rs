@@ -52,7 +52,7 @@ pub fn failures(results: &Results) -> Vec<Failure<'_>> {
                 visit: flow.visit,
                 failed: 1,
                 runs: flows().filter(same).count() as u64,
-                reason: flow.error.as_deref().unwrap_or("it did not complete"),
+                reason: flow.error.as_deref().unwrap_or("no reason is recorded"),
                 after_s: ended_after(flow),
                 remedy: remedy(flow),
             });
