@@ -86,7 +86,7 @@ pub fn json() -> serde_json::Value {
 
 fn entry_json(entry: &Entry) -> serde_json::Value {
     let parameters = entry.parameters.iter().map(|parameter| {
-        let Parameter { name, default, range: (low, high), unit, about } = parameter;
+        let Parameter { name, default, range: (low, high), unit, about, .. } = parameter;
         json!({
             "name": name,
             "default": default,
@@ -137,7 +137,7 @@ fn detail(entry: &Entry, colour: bool) -> String {
         ("unit", Align::Left),
         ("description", Align::Left),
     ]);
-    for Parameter { name, default, range: (low, high), unit, about } in entry.parameters {
+    for Parameter { name, default, range: (low, high), unit, about, .. } in entry.parameters {
         let range = format!("{low} to {high}");
         table.row([
             (*name).to_owned(),

@@ -59,12 +59,17 @@ repeat = 20                    # runs of each variant at each sweep point
 [path]
 profile = "{profile}"{pad}# `bentpipe profiles` lists them; any key can be overridden:
 # rtt = "600 ms"
-forward = {{ loss = 0.0002 }}    # towards the client: rate, delay, queue, loss, …
+forward = {{ loss = 0.001 }}     # towards the client: rate, delay, queue, loss, …
 # return = {{ rate = "2 Mbps" }}
 
 [workload]
-download = "2 MB"              # or upload, web_page, video, bulk, …
+download = "20 MB"             # or upload, web_page, video, bulk, …
 start_jitter = "20 ms"         # random start, so that runs differ
+
+# What all variants have in common. `draft`: controllers exactly as their documents specify them.
+# Without it, variants are what `bentpipe serve` and `get` use, with a start of their own.
+[defaults]
+preset = "draft"
 
 # What is compared. Each variant changes transport keys; `bentpipe controllers` lists values.
 [[variant]]
@@ -81,7 +86,7 @@ congestion = "bbr3"
 
 # Keys and the values that they take, in every combination.
 [sweep]
-"workload.download" = ["500 kB", "2 MB"]
+"workload.download" = ["5 MB", "20 MB"]
 
 # Conditions for exit status 0.
 # [[expect]]

@@ -152,6 +152,17 @@ fn declared() -> impl Iterator<Item = (&'static str, &'static [Parameter])> {
     controllers.chain(slow_starts).chain(resumptions)
 }
 
+/// Returns the parameters of all components whose defaults differ from their documents, with the
+/// values of the documents.
+pub fn documented_parameters() -> Parameters {
+    let changed = |parameters: &[Parameter]| {
+        let changed = parameters.iter().filter(|one| one.documented != one.default);
+        changed.map(|one| (one.name.to_owned(), one.documented)).collect::<BTreeMap<_, _>>()
+    };
+    let all = declared().map(|(name, parameters)| (name.to_owned(), changed(parameters)));
+    all.filter(|(_, changed)| !changed.is_empty()).collect()
+}
+
 fn values(parameters: &Parameters, component: &str) -> Result<ParameterValues, ParameterError> {
     let declared = declared()
         .find(|(name, _)| *name == component)
@@ -168,6 +179,34 @@ impl CongestionConfig {
     /// effect then.
     pub fn has_slow_start(&self) -> bool {
         self.controller.as_str() != fixed_rate::NAME
+    }
+
+    /// Returns the controller's name and what differs from the document that specifies it: the
+    /// slow start, and parameters whose defaults were changed.
+    pub fn label(&self) -> String {
+        let start = match self.slow_start.as_str() {
+            _ if !self.has_slow_start() => None,
+            "standard" => None,
+            "auto" => Some(FAST_START),
+            name => Some(name),
+        };
+        let component = self.controller.as_str();
+        let given = self.parameters.get(component);
+        let changed = declared().find(|(name, _)| *name == component);
+        let changed = changed.into_iter().flat_map(|(_, parameters)| parameters);
+        let changed = changed.filter_map(|parameter| {
+            let value = given.and_then(|given| given.get(parameter.name));
+            let value = value.copied().unwrap_or(parameter.default);
+            let was_changed = parameter.documented != parameter.default;
+            (was_changed && value != parameter.documented)
+                .then(|| format!("{} {value}", parameter.name))
+        });
+        let start = start.map(|start| format!("{start} start"));
+        let differences: Vec<String> = start.into_iter().chain(changed).collect();
+        match differences.is_empty() {
+            true => component.to_owned(),
+            false => format!("{component} + {}", differences.join(", ")),
+        }
     }
 
     /// Checks all parameters, and returns a factory of controllers.
@@ -261,6 +300,28 @@ mod tests {
             let made = congestion.factory().unwrap().make(&config, FastStart::Allowed(None), None);
             // 10 Mbps over 600 ms, twice.
             assert_eq!(made.send_control().cwnd, Bytes::new(1_500_000), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_label_names_what_differs_from_the_document() {
+        let label = |controller: &str, slow_start: &str, parameters: Parameters| {
+            let (controller, slow_start) =
+                (controller.parse().unwrap(), slow_start.parse().unwrap());
+            CongestionConfig { controller, slow_start, parameters, ..Default::default() }.label()
+        };
+        let none = Parameters::new;
+        assert_eq!(label("cubic", "standard", none()), "cubic");
+        assert_eq!(label("cubic", "auto", none()), "cubic + long-path start");
+        assert_eq!(label("cubic", "hystart", none()), "cubic + hystart start");
+        assert_eq!(label("fixed-rate", "auto", none()), "fixed-rate");
+        assert_eq!(
+            label("bbr3", "auto", none()),
+            "bbr3 + long-path start, loss_significance 3, probe_rtt_rounds 50"
+        );
+        for registration in CONTROLLERS {
+            let documented = documented_parameters();
+            assert_eq!(label(registration.name, "standard", documented), registration.name);
         }
     }
 

@@ -15,6 +15,9 @@ pub struct Parameter {
     pub name: &'static str,
     /// Default value.
     pub default: f64,
+    /// Value by the document that specifies the component; [`Parameter::default`] unless the
+    /// default was changed.
+    pub documented: f64,
     /// Smallest and largest allowed value.
     pub range: (f64, f64),
     /// Unit; empty for a plain number.
@@ -25,14 +28,18 @@ pub struct Parameter {
 
 /// Declares the parameters of a component.
 ///
-/// A line reads `name: default, low => high, unit, about;`. The macro generates a struct of `f64`
+/// A line reads `name: default, low => high, unit, about;`, and `about, document value;` if the
+/// document of the component has another value than the default. The macro generates a struct of `f64`
 /// fields with [`Default`], its `TABLE` of [`Parameter`]s, and a conversion from
 /// [`ParameterValues`].
 macro_rules! parameters {
     (
         $(#[$meta:meta])*
         $type:ident {
-            $($field:ident: $default:expr, $low:expr => $high:expr, $unit:literal, $about:literal;)+
+            $(
+                $field:ident: $default:expr, $low:expr => $high:expr, $unit:literal, $about:literal
+                $(, document $documented:expr)?;
+            )+
         }
     ) => {
         $(#[$meta])*
@@ -50,6 +57,7 @@ macro_rules! parameters {
                 $crate::parameters::Parameter {
                     name: stringify!($field),
                     default: $default,
+                    documented: $crate::parameters::documented!($default $(, $documented)?),
                     range: ($low, $high),
                     unit: $unit,
                     about: $about,
@@ -80,7 +88,16 @@ macro_rules! described {
     };
 }
 
-pub(crate) use {described, parameters};
+macro_rules! documented {
+    ($default:expr) => {
+        $default
+    };
+    ($default:expr, $documented:expr) => {
+        $documented
+    };
+}
+
+pub(crate) use {described, documented, parameters};
 
 /// A parameter that does not exist, or a value outside its range.
 #[derive(Debug, Clone, PartialEq, Error)]

@@ -89,6 +89,7 @@ pub fn register_controller(
     let parameters = parameters.into_iter().map(|(name, default, low, high)| Parameter {
         name: leak(name),
         default,
+        documented: default,
         range: (low, high),
         unit: "",
         about: "parameter of a controller in Python",

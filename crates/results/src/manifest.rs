@@ -88,7 +88,7 @@ pub struct FlowSettings {
     pub flows: Vec<String>,
     /// `quic` or `tcp`; otherwise the kind of workload.
     pub transport: String,
-    /// Congestion controller.
+    /// Congestion controller, with what differs from the document that specifies it.
     pub congestion: Option<String>,
     /// Slow-start algorithm.
     pub slow_start: Option<String>,

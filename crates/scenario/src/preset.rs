@@ -3,10 +3,23 @@
 use super::protocol::Protocol;
 use super::transport::PresetName;
 use super::tree::Tree;
+use bentpipe_quic::congestion::config::documented_parameters;
 use std::sync::LazyLock;
 use toml::de::{DeTable, DeValue};
 
-const TEXT: &str = include_str!("presets.toml");
+/// The presets of the file, and the parameters of `draft`.
+static TEXT: LazyLock<String> = LazyLock::new(|| {
+    let mut text = include_str!("presets.toml").to_owned();
+    for section in ["quic", "tcp"] {
+        for (component, parameters) in documented_parameters() {
+            text.push_str(&format!("\n[draft.{section}.parameters.{component}]\n"));
+            for (name, value) in parameters {
+                text.push_str(&format!("{name} = {value:?}\n"));
+            }
+        }
+    }
+    text
+});
 
 /// Returns the keys that `preset` sets for `protocol`.
 ///
@@ -14,7 +27,7 @@ const TEXT: &str = include_str!("presets.toml");
 /// preset to prevent such errors.
 pub(crate) fn layer(preset: PresetName, protocol: Protocol) -> Tree<'static> {
     static PRESETS: LazyLock<Option<Tree<'static>>> =
-        LazyLock::new(|| DeTable::parse(TEXT).ok().map(|table| table.into_inner()));
+        LazyLock::new(|| DeTable::parse(&TEXT).ok().map(|table| table.into_inner()));
     let section = match protocol {
         Protocol::Quic(_) => "quic",
         Protocol::Tcp(_) => "tcp",
@@ -37,8 +50,17 @@ mod tests {
     use bentpipe_tcp::http::Version;
 
     #[test]
+    fn draft_has_the_parameters_of_documents() {
+        for protocol in [Protocol::Quic(Http::H3), Protocol::Tcp(Version::H2)] {
+            let mut keys = layer(PresetName::Draft, protocol);
+            let read: Transport = section::take(&mut keys, 0..0).unwrap();
+            assert_eq!(read.parameters.unwrap().into_inner(), documented_parameters());
+        }
+    }
+
+    #[test]
     fn every_preset_can_be_read_for_each_transport() {
-        for preset in [PresetName::Bentpipe, PresetName::Rfc] {
+        for preset in [PresetName::Bentpipe, PresetName::Rfc, PresetName::Draft] {
             for protocol in [Protocol::Quic(Http::H3), Protocol::Tcp(Version::H2)] {
                 let mut keys = layer(preset, protocol);
                 let read: Transport = section::take(&mut keys, 0..0).unwrap();

@@ -25,7 +25,8 @@ use serde_spanned::Spanned;
 #[serde(deny_unknown_fields)]
 pub struct Transport {
     /// Values of all keys that are not set: `bentpipe` (the default; those of `bentpipe serve` and
-    /// `bentpipe get`) or `rfc` (a plain RFC 9002 endpoint).
+    /// `bentpipe get`), `rfc` (a plain RFC 9002 endpoint with CUBIC) or `draft` (the same with any
+    /// controller, whose parameters are those of its document).
     #[schemars(extend("x-real-clock" = ["bentpipe"]))]
     pub preset: Option<PresetName>,
     /// Transport protocol: `quic` or `tcp`; by default, the one that `http` runs over, or QUIC.
@@ -250,6 +251,9 @@ pub enum PresetName {
     /// an ACK for every second packet, and no path memory. Flow control and pacing are those of
     /// `bentpipe`.
     Rfc,
+    /// As `rfc`, but with the controller of the scenario: controllers exactly as their documents
+    /// specify them, with their own slow start and the parameters of the document.
+    Draft,
 }
 
 impl PresetName {
@@ -258,6 +262,7 @@ impl PresetName {
         match self {
             Self::Bentpipe => "bentpipe",
             Self::Rfc => "rfc",
+            Self::Draft => "draft",
         }
     }
 }

@@ -360,7 +360,7 @@ export interface VariantSettings {
 export interface FlowSettings {
   /** ACK policy. */
   ack: string | null;
-  /** Congestion controller. */
+  /** Congestion controller, with what differs from the document that specifies it. */
   congestion: string | null;
   /** Names of the flows that have them. */
   flows: string[];

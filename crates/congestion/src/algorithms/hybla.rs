@@ -30,7 +30,7 @@ parameters! {
             "RTT of the path whose growth is matched (the paper's RTT0)";
         limit: 3.0, 1.0 => 1000.0, "packets",
             "maximum growth of the window per acknowledged packet (our choice: fourfold per \
-             RTT)";
+             RTT); the paper has none", document 1000.0;
     }
 }
 

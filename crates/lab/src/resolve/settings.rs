@@ -1,6 +1,6 @@
 //! The settings of a flow that most influence its results.
 
-use bentpipe_quic::congestion::ResumeName;
+use bentpipe_quic::congestion::{CongestionConfig, ResumeName};
 use bentpipe_quic::{Handshake, ResumeVia};
 use bentpipe_results::FlowSettings;
 use bentpipe_scenario as scenario;
@@ -44,8 +44,10 @@ fn settings(flow: &scenario::Flow, spec: &FlowSpec) -> FlowSettings {
     FlowSettings {
         flows: Vec::new(),
         transport: transport.to_owned(),
-        congestion: congestion.map(|congestion| congestion.controller.to_string()),
-        slow_start: congestion.map(|congestion| congestion.slow_start.to_string()),
+        congestion: congestion.map(CongestionConfig::label),
+        slow_start: congestion
+            .filter(|congestion| congestion.has_slow_start())
+            .map(|congestion| congestion.slow_start.to_string()),
         ack,
         handshake: handshake.filter(|_| congestion.is_some()).map(str::to_owned),
         resume,

@@ -34,12 +34,13 @@ parameters! {
             "shortest time after which the minimum RTT is probed again (RTpropFilterLen)";
         probe_rtt_rounds: 100.0, 0.0 => 10_000.0, "RTTs",
             "shortest time after which the minimum RTT is probed again, in minimum RTTs: a probe \
-             costs the volume of two RTTs (our choice); 0 as published";
+             costs the volume of two RTTs (our choice); 0 as published", document 0.0;
         pacing_margin: 0.01, 0.0 => 0.5, "",
-            "fraction of the estimated bandwidth that pacing leaves unused (as in Linux)";
+            "fraction of the estimated bandwidth that pacing leaves unused (as in Linux; the draft \
+             has none)", document 0.0;
         extra_acked_gain: 1.0, 0.0 => 10.0, "",
             "share of the largest excess of acknowledged bytes in ten rounds by which the window \
-             grows after Startup (as in Linux, bbr_extra_acked_gain); 0 as published";
+             grows after Startup (as in Linux, bbr_extra_acked_gain); 0 as published", document 0.0;
     }
 }
 

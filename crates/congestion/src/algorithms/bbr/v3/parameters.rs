@@ -12,7 +12,7 @@ parameters! {
             "standard errors of random loss by which a round must exceed loss_threshold to count: \
              otherwise a path with random loss below the threshold ends Startup and every probe \
              as soon as chance exceeds it, which a small window makes likely (our choice); 0 as \
-             in the draft";
+             in the draft", document 0.0;
         startup_loss_ranges: 6.0, 1.0 => 1000.0, "",
             "discontiguous loss ranges per round at which Startup ends (§5.3.1.3, \
              BBRStartupFullLossCnt)";
@@ -32,6 +32,6 @@ parameters! {
              ProbeRTTInterval)";
         probe_rtt_rounds: 50.0, 0.0 => 10_000.0, "RTTs",
             "shortest interval between two probes for the minimum RTT, in minimum RTTs: a probe \
-             costs the volume of about one RTT (our choice); 0 as in the draft";
+             costs the volume of about one RTT (our choice); 0 as in the draft", document 0.0;
     }
 }
