@@ -130,26 +130,21 @@ fn traces_of_both_ends_say_what_the_simulation_knows() {
     }
 }
 
-/// Downloads as a capture at the server shows them: beyond its hop there is no delay. Each is the
-/// second of two connections between the same ports.
+/// Downloads as a capture at the server shows them. Each is the second of two connections between
+/// the same ports.
 const CAPTURED: &str = r#"
 name = "captures"
 seed = 3
-[[path.hop]]
-name = "satellite"
+[path]
 forward = { rate = "20 Mbps", delay = "300 ms" }
 return = { rate = "5 Mbps", delay = "300 ms" }
-[[path.hop]]
-name = "server"
-forward = { rate = "10 Gbps", delay = "0 ms" }
-return = { rate = "10 Gbps", delay = "0 ms" }
 [workload]
 visits = [{ download = "1 MB", measured = false }, { download = "5 MB", idle_before = "2 s" }]
 [defaults]
 slow_start = "standard"
 resume = "none"
 [output]
-capture = "server"
+capture = "access"
 time_series = "none"
 [[variant]]
 name = "plain"
@@ -160,7 +155,7 @@ handshake = "0rtt"
 name = "window"
 flow_control.connection_window = "500 kB"
 [sweep]
-"path.hop.satellite.forward.loss" = ["0 %", "1 %"]
+"path.forward.loss" = ["0 %", "1 %"]
 "#;
 
 #[test]
@@ -170,7 +165,7 @@ fn captures_of_quic_say_with_their_keys_what_the_simulation_knows() {
     let (runs, captures) = simulated(directory, CAPTURED, "captures");
     assert_eq!((runs.len(), captures.len()), (6, 6));
     for (run, capture) in runs.iter().zip(&captures) {
-        let lossless = run["point"]["path.hop.satellite.forward.loss"] == "0 %";
+        let lossless = run["point"]["path.forward.loss"] == "0 %";
         let what = &*format!("{}, lossless {lossless}", run["variant"].as_str().unwrap());
         let flow = &run["flows"][0];
         let document = explained(directory, &capture.path());

@@ -48,8 +48,8 @@ pub use pep::PepSection;
 pub use population::{MAX_USERS, Users};
 pub use protocol::Protocol;
 pub use scenario::{
-    Crypto, Expect, FairnessSection, Hop, ONLY_HOP, Output, PathSection, PointFilter, Published,
-    Scenario, TimeSeries, json_schema,
+    CaptureAt, Crypto, Expect, FairnessSection, Hop, ONLY_HOP, Output, PathSection, PointFilter,
+    Published, Scenario, TimeSeries, json_schema,
 };
 pub use transport::{
     FlowControlPreset, HttpKind, MeasuredVisit, PathChangeResponseName, PepMode, TcpBuffers,

@@ -268,6 +268,20 @@ pub struct Output {
     /// Its name is `access` on a path without a list of hops.
     #[schemars(with = "Option<String>")]
     pub capture: Option<Spanned<String>>,
+    /// End of the hop at which packets are captured, with the times of sending and arrival there:
+    /// the one towards the `server` (the default) or the `client`.
+    pub capture_at: CaptureAt,
+}
+
+/// End of a hop at which packets are captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CaptureAt {
+    /// The end towards the server.
+    #[default]
+    Server,
+    /// The end towards the client.
+    Client,
 }
 
 /// Which runs write time series.

@@ -1,4 +1,4 @@
-//! Captures the packets that enter one hop, with the TLS secrets, as pcapng.
+//! Captures the packets at one end of a hop, with the TLS secrets, as pcapng.
 
 use crate::datagram::{Body, Datagram, Filler, FillerProtocol, socket};
 use bentpipe_link::{Ecn, Packet};
@@ -50,7 +50,7 @@ impl Capture {
         Self { hop: hop.to_owned(), packets: Vec::new() }
     }
 
-    /// Captures a packet from or to `terminal` that enters the hop.
+    /// Captures a packet from or to `terminal`.
     pub fn packet(
         &mut self,
         now: Time,

@@ -4,12 +4,12 @@ use crate::checks::{self, LinkAudit, VisitAudit};
 use crate::datagram::PathDirection;
 use crate::error::SimError;
 use crate::flow::Flow;
-use crate::link_state::LinkState;
+use crate::link_state::{CapturedLink, LinkState};
 use crate::loss_reason::LossReason;
 use crate::outcome::FlowOutcome;
 use crate::packet_arena::PacketId;
 use crate::packet_network::{NetworkUpdate, NextHop, PacketNetwork};
-use crate::spec::{FlowSpec, RunSpec, Stack};
+use crate::spec::{CaptureEnd, CapturePoint, FlowSpec, RunSpec, Stack};
 use bentpipe_link::{LinkContext, Packet};
 use bentpipe_recorder::PathTrace;
 use bentpipe_units::{Span, Time};
@@ -60,7 +60,7 @@ impl HopPath {
         if u16::try_from(spec.hops.len()).is_err() {
             return Err(SimError::Spec(format!("{} hops; allowed: 65,535", spec.hops.len())));
         }
-        if let Some(hop) = &spec.capture
+        if let Some(CapturePoint { hop, .. }) = &spec.capture
             && !spec.hops.iter().any(|candidate| &candidate.name == hop)
         {
             let names: Vec<&str> = spec.hops.iter().map(|hop| hop.name.as_str()).collect();
@@ -82,7 +82,7 @@ impl HopPath {
         let mut routes: Vec<TerminalLinks> =
             (0..terminals).map(|_| TerminalLinks::default()).collect();
         for (net_node, hop) in (0u32..).zip(&spec.hops) {
-            let captured = spec.capture.as_deref() == Some(&hop.name);
+            let captured = spec.capture.as_ref().filter(|point| point.hop == hop.name);
             let copies = if hop.shared { 1 } else { terminals };
             let ports = if hop.shared { terminals } else { 1 };
             for copy in 0..copies {
@@ -113,7 +113,10 @@ impl HopPath {
                     if let Some(limit) = spec.trace {
                         state.record(limit);
                     }
-                    state.captured = captured.then_some(interface);
+                    state.captured = captured.map(|point| CapturedLink {
+                        interface,
+                        entrance: (direction == "forward") == (point.end == CaptureEnd::Server),
+                    });
                     links.push(state);
                 }
             }

@@ -40,7 +40,7 @@ pub use outcome::{
 };
 pub use simulation::run;
 pub use spec::{
-    DatagramTraffic, Direction, Failure, FlowSpec, HopSpec, MeshSpec, Object, PepSpec,
-    ProgramStack, RunSpec, Stack, TcpStack, Visit,
+    CaptureEnd, CapturePoint, DatagramTraffic, Direction, Failure, FlowSpec, HopSpec, MeshSpec,
+    Object, PepSpec, ProgramStack, RunSpec, Stack, TcpStack, Visit,
 };
 pub use time_budget::{Episode, TimeBudget, TimePart};

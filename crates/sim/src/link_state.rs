@@ -22,8 +22,8 @@ pub struct LinkState {
     pub has_outages: bool,
     /// True if its recorder takes the shares of frames.
     records_frames: bool,
-    /// Capture interface for packets that enter this link.
-    pub captured: Option<u32>,
+    /// Where its packets are captured, if they are.
+    pub captured: Option<CapturedLink>,
     /// Bytes that have left it by flow, independent of the link's counters.
     pub carried: BytesByFlow,
     /// Transmission time before the first measured visit.
@@ -33,6 +33,15 @@ pub struct LinkState {
     pub first_in: Option<Time>,
     /// Departure of its last packet.
     pub last_out: Time,
+}
+
+/// A link whose packets are captured.
+#[derive(Debug, Clone, Copy)]
+pub struct CapturedLink {
+    /// Capture interface.
+    pub interface: u32,
+    /// The end of the link: true where packets enter it, false where they leave it.
+    pub entrance: bool,
 }
 
 impl LinkState {

@@ -115,7 +115,7 @@ impl<N: PacketNetwork> Simulation<N> {
             links,
             packet_arena: PacketArena::default(),
             flows,
-            capture: spec.capture.as_ref().map(|hop| Capture::new(hop)),
+            capture: spec.capture.as_ref().map(|point| Capture::new(&point.hop)),
             base_rtt: spec.base_rtt,
             measured_from: None,
             events: 0,
@@ -232,6 +232,7 @@ impl<N: PacketNetwork> Simulation<N> {
                         trip.add(service, state.has_outages);
                     }
                     let net_node = state.count_delivered(self.now, port, &packet);
+                    self.capture(index, &packet, false);
                     self.forward(net_node, packet);
                 }
                 Event::Lost { cause, at, mut packet, service, .. } => {
@@ -309,21 +310,24 @@ impl<N: PacketNetwork> Simulation<N> {
     fn enter(&mut self, index: usize, port: usize, mut packet: Packet<PacketId>) {
         packet.payload.count_hop();
         let now = self.now;
-        let state = &mut self.links[index];
-        if let (Some(capture), Some(interface)) = (&mut self.capture, state.captured) {
-            let datagram = self.packet_arena.get(packet.payload);
-            let terminal = self.flows[datagram.flow as usize].progress().terminal();
-            capture.packet(
-                now,
-                interface,
-                terminal,
-                &Packet { bytes: packet.bytes, ecn: packet.ecn, payload: datagram },
-            );
-        }
-        let dropped = state.offer(now, port, packet);
+        self.capture(index, &packet, true);
+        let dropped = self.links[index].offer(now, port, packet);
         self.schedule_link(index);
         if let Some((lost, packet)) = dropped {
             self.lost(packet.payload, lost, now);
+        }
+    }
+
+    /// Captures a packet that enters or leaves a link, if the run captures packets at that end.
+    #[inline(always)]
+    fn capture(&mut self, index: usize, packet: &Packet<PacketId>, entrance: bool) {
+        let Some(capture) = &mut self.capture else { return };
+        let Some(captured) = self.links[index].captured else { return };
+        if captured.entrance == entrance {
+            let datagram = self.packet_arena.get(packet.payload);
+            let terminal = self.flows[datagram.flow as usize].progress().terminal();
+            let packet = Packet { bytes: packet.bytes, ecn: packet.ecn, payload: datagram };
+            capture.packet(self.now, captured.interface, terminal, &packet);
         }
     }
 

@@ -36,11 +36,31 @@ pub struct RunSpec {
     pub trace: Option<SeriesLimit>,
     /// Forms in which both ends write qlog.
     pub qlog: Forms,
-    /// Name of the hop to capture, in both directions.
-    pub capture: Option<String>,
+    /// Where packets are captured, in both directions.
+    pub capture: Option<CapturePoint>,
     /// Whether QUIC packets are encrypted. Nothing else changes: without encryption they have the
     /// same lengths. Those of a capture are encrypted in any case.
     pub encrypt: bool,
+}
+
+/// Where packets are captured: at one end of a hop, as a program there sees them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapturePoint {
+    /// Name of the hop.
+    pub hop: String,
+    /// The end of the hop. At an end of the path it is the host itself, whose packets have the times
+    /// at which it sends and receives them.
+    pub end: CaptureEnd,
+}
+
+/// An end of a hop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CaptureEnd {
+    /// The one towards the server.
+    #[default]
+    Server,
+    /// The one towards the client.
+    Client,
 }
 
 /// A hop of the path, in both directions.

@@ -7,7 +7,7 @@ mod common;
 
 use bentpipe_link::DirectionModel;
 use bentpipe_quic::{Handshake, Settings};
-use bentpipe_sim::{RunOutcome, RunSpec, Stack, Visit};
+use bentpipe_sim::{CaptureEnd, CapturePoint, RunOutcome, RunSpec, Stack, Visit};
 use bentpipe_units::{Rate, Span};
 use common::{download, flow, hop, link, run_complete, run_spec};
 use std::collections::BTreeSet;
@@ -24,13 +24,17 @@ fn visit(handshake: Handshake) -> Visit {
     Visit { idle_before: Span::from_secs(5), ..download(1_000, handshake) }
 }
 
-/// Captures a visit with a full handshake, then one with early data, with every packet.
+/// Captures a visit with a full handshake, then one with early data, at the client.
 fn captured() -> RunOutcome {
+    captured_at(CaptureEnd::Client)
+}
+
+fn captured_at(end: CaptureEnd) -> RunOutcome {
     let visits = vec![visit(Handshake::OneRtt), visit(Handshake::ZeroRtt)];
     let flows = vec![flow("main", Stack::quic(Settings::default()), visits)];
     let hops = vec![hop("satellite", direction(50), direction(10))];
     run_complete(&RunSpec {
-        capture: Some("satellite".into()),
+        capture: Some(CapturePoint { hop: "satellite".to_owned(), end }),
         ..run_spec(Span::from_millis(600), hops, flows)
     })
 }
@@ -110,6 +114,25 @@ fn every_packet_is_captured_with_its_time_and_interface() {
         assert_eq!(packet[4], packet[5], "length");
     }
     assert_eq!(values(&packets, 1).len(), 2);
+}
+
+#[test]
+fn a_host_has_its_own_times() {
+    for end in [CaptureEnd::Server, CaptureEnd::Client] {
+        let capture = captured_at(end).capture.unwrap();
+        let fields = ["frame.time_epoch", "ip.src"];
+        let Some(packets) = dissect(&capture, "", &fields) else { return };
+        let at = |packet: &[String]| packet[0].parse::<f64>().unwrap();
+        assert!(packets.is_sorted_by_key(|packet| at(packet)));
+        // The first answer: at once at the server, and an RTT later at the client.
+        let answer = packets.iter().find(|packet| packet[1] == "198.19.0.0").unwrap();
+        let waited = at(answer) - at(&packets[0]);
+        let expected = if end == CaptureEnd::Server { 0.0 } else { 0.6 };
+        assert!((waited - expected).abs() < 0.01, "{end:?}: {waited} s");
+        // The request has crossed the path at the server.
+        let start = at(&packets[0]) - if end == CaptureEnd::Server { 0.3 } else { 0.0 };
+        assert!(start.abs() < 0.01, "{end:?}: {start} s");
+    }
 }
 
 #[test]

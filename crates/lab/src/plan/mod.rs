@@ -20,9 +20,9 @@ use bentpipe_scenario::{
     Axis, Crypto, Document, Output, Scenario, TimeSeries, check, figures, is_planned, rules,
     variant_names,
 };
-use bentpipe_scenario::{Problem, ScenarioError, Source};
+use bentpipe_scenario::{CaptureAt, Problem, ScenarioError, Source};
 use bentpipe_series::SeriesLimit;
-use bentpipe_sim::RunSpec;
+use bentpipe_sim::{CaptureEnd, CapturePoint, RunSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -113,8 +113,8 @@ pub(crate) struct RecordingSpec {
     pub trace: Option<SeriesLimit>,
     /// Forms of qlog files.
     pub qlog: Forms,
-    /// The hop to capture.
-    pub capture: Option<String>,
+    /// Where to capture packets.
+    pub capture: Option<CapturePoint>,
 }
 
 #[cfg(any(test, feature = "store"))]
@@ -393,7 +393,13 @@ impl Plan {
                 true => Forms { current: self.output.qlog, qvis: self.output.qvis },
                 false => Forms::default(),
             },
-            capture: capture.map(|capture| capture.get_ref().clone()),
+            capture: capture.map(|capture| CapturePoint {
+                hop: capture.get_ref().clone(),
+                end: match self.output.capture_at {
+                    CaptureAt::Server => CaptureEnd::Server,
+                    CaptureAt::Client => CaptureEnd::Client,
+                },
+            }),
         }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) use supported::check_supported;
 
 use crate::run::{CompletedRun, RunError, Runner};
 use bentpipe_emu::{CaptureConfig, EmuError, Monitor, Settings, Testbed};
-use bentpipe_sim::{RunSpec, SimError, Stack};
+use bentpipe_sim::{CaptureEnd, RunSpec, SimError, Stack};
 use bentpipe_units::{Bytes, Span};
 use outcome::outcome;
 use path::mtu;
@@ -82,9 +82,11 @@ impl Runner for RealClock {
         let directory = tempfile::tempdir().map_err(|error| {
             RunError::Failed(format!("cannot create a temporary directory: {error}"))
         })?;
-        let file = directory.path().join("server.pcapng");
+        let file = directory.path().join("capture.pcapng");
+        let at = |end| spec.capture.as_ref().is_some_and(|point| point.end == end);
         let capture = CaptureConfig {
-            server: spec.capture.is_some().then(|| file.clone()),
+            server: at(CaptureEnd::Server).then(|| file.clone()),
+            clients: at(CaptureEnd::Client).then(|| file.clone()),
             max_size: MAX_CAPTURE,
             ..CaptureConfig::default()
         };

@@ -33,7 +33,8 @@ impl Plan {
         }
         if self.output.capture.is_some() {
             self.notes.push(
-                "captures are taken at the server's interface, whichever hop `output.capture` names"
+                "captures are taken at the interface of the server or the client \
+                    (`output.capture_at`), whichever hop `output.capture` names"
                     .to_owned(),
             );
         }

@@ -20,7 +20,7 @@ use crate::loss_reason::LossReason;
 use crate::outcome::FlowOutcome;
 use crate::packet_arena::PacketId;
 use crate::packet_network::{NetworkUpdate, NextHop, PacketNetwork};
-use crate::spec::{Direction, FlowSpec, MeshSpec, RunSpec, Stack};
+use crate::spec::{CapturePoint, Direction, FlowSpec, MeshSpec, RunSpec, Stack};
 use bentpipe_link::{DropCause, Packet};
 use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{Changes, Network, Node, RouteTimeline, SPEED_OF_LIGHT};
@@ -406,7 +406,7 @@ fn check(spec: &RunSpec) -> Result<(), SimError> {
             spec.terminals
         ));
     }
-    if let Some(hop) = &spec.capture {
+    if let Some(CapturePoint { hop, .. }) = &spec.capture {
         return wrong(format!(
             "capture of `{hop}` in a satellite network is not possible; allowed: none"
         ));
