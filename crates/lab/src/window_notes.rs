@@ -7,7 +7,7 @@ use bentpipe_results::{Flow, Run, TIME_PARTS};
 /// Share of the completion time from which default windows are said to limit a transfer.
 const NOTED: f64 = 0.05;
 
-/// Returns a note if default windows or buffers limited a flow, with the one that they limited most.
+/// Returns a note if default windows or buffers limited a flow: the one that they limited most.
 pub fn default_windows_limit(plan: &Plan, runs: &[Run]) -> Option<String> {
     let mut most: Option<(f64, &str, &str)> = None;
     for run in runs {
@@ -22,8 +22,8 @@ pub fn default_windows_limit(plan: &Plan, runs: &[Run]) -> Option<String> {
     }
     let (share, variant, flow) = most?;
     Some(format!(
-        "the default windows or send buffer limited flow `{flow}` of `{variant}` for {:.0} % of the \
-         time; a larger `flow_control.send_buffer` or receive window shows the path without them",
+        "the default windows or send buffer limited flow `{flow}` of `{variant}` for {:.0} % of \
+         the time; a larger `flow_control.send_buffer` or receive window shows the path without them",
         share * 100.0
     ))
 }

@@ -48,8 +48,8 @@ pub struct RunSpec {
 pub struct CapturePoint {
     /// Name of the hop.
     pub hop: String,
-    /// The end of the hop. At an end of the path it is the host itself, whose packets have the times
-    /// at which it sends and receives them.
+    /// The end of the hop. At an end of the path it is the host itself, whose packets have the
+    /// times at which it sends and receives them.
     pub end: CaptureEnd,
 }
 

@@ -1,5 +1,5 @@
-//! Satellite coverage of the stations and flows of a network, sampled before the runs. The RTTs that
-//! queues, windows and timeouts are sized by come from here.
+//! Satellite coverage of the stations and flows of a network, sampled before the runs. Queues,
+//! windows and timeouts are sized by the RTTs found here.
 
 use super::extremes::Extremes;
 use super::orbit_path::FlowEnds;

@@ -68,9 +68,9 @@ pub(super) fn quic(
 
 /// Returns the idle timeout. `auto` outlives the longest time in which nothing may arrive.
 ///
-/// Three times: a gap in each direction, the RTT, and probes that were lost. RFC 9000 §10.1 asks for
-/// three probe timeouts, which the stack adds once it knows the RTT; before, it assumes the initial
-/// RTT.
+/// Three times: a gap in each direction, the RTT, and probes that were lost. RFC 9000 §10.1 asks
+/// for three probe timeouts, which the stack adds once it knows the RTT; before, it assumes the
+/// initial RTT.
 fn idle_timeout(keys: &Transport, extremes: Extremes) -> Span {
     match keys.quic.idle_timeout.unwrap_or_default() {
         IdleTimeout::Auto => {
