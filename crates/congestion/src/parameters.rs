@@ -29,8 +29,8 @@ pub struct Parameter {
 /// Declares the parameters of a component.
 ///
 /// A line reads `name: default, low => high, unit, about;`, and `about, document value;` if the
-/// document of the component has another value than the default. The macro generates a struct of `f64`
-/// fields with [`Default`], its `TABLE` of [`Parameter`]s, and a conversion from
+/// document of the component has another value than the default. The macro generates a struct of
+/// `f64` fields with [`Default`], its `TABLE` of [`Parameter`]s, and a conversion from
 /// [`ParameterValues`].
 macro_rules! parameters {
     (

@@ -23,7 +23,8 @@ pub fn default_windows_limit(plan: &Plan, runs: &[Run]) -> Option<String> {
     let (share, variant, flow) = most?;
     Some(format!(
         "the default windows or send buffer limited flow `{flow}` of `{variant}` for {:.0} % of \
-         the time; a larger `flow_control.send_buffer` or receive window shows the path without them",
+         the time; a larger `flow_control.send_buffer` or receive window shows the path without \
+         them",
         share * 100.0
     ))
 }
