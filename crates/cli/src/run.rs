@@ -4,7 +4,6 @@ use crate::Cluster;
 use crate::args::{Clock, Run};
 #[cfg(feature = "real-clock")]
 use crate::live::LiveLines;
-use crate::output::say;
 #[cfg(feature = "real-clock")]
 use crate::status::FAILED;
 use crate::status::OK;
@@ -103,7 +102,7 @@ pub fn run(args: &Run, program: &Path, cluster: Option<&dyn Cluster>) -> Result<
         let recorded = study.run(plan, target)?;
         #[cfg(feature = "store")]
         if store.as_ref().is_some_and(bentpipe_lab::ResultStore::has_failed) {
-            say!("warning: some results could not be kept in the result store");
+            output::say!("warning: some results could not be kept in the result store");
         }
         status = status.max(study.verdict(&recorded, target));
         if !args.json {

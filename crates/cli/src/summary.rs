@@ -215,6 +215,7 @@ time_series = "none"
         let text = results(&plan, &recorded, false)
             .replace(&directory.path().display().to_string(), "OUT");
         insta::assert_snapshot!(text);
-        assert!(results(&plan, &recorded, true).contains("\u{1b}[31mFAILED"));
+        let coloured = crate::output::printable(&results(&plan, &recorded, true));
+        assert!(coloured.contains("\u{1b}[31mFAILED"));
     }
 }

@@ -89,8 +89,11 @@ impl Access {
             return Err(Refusal::Origin);
         }
         // Browsers that send it say more than `Origin`, which GET lacks.
-        let site = headers.get("sec-fetch-site").and_then(|value| value.to_str().ok());
-        if matches!(site, Some("cross-site" | "same-site")) {
+        let field = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        // A studio that was started anew is opened from the page of the one before, with the secret.
+        let opens = field("sec-fetch-mode") == Some("navigate")
+            && field("sec-fetch-dest") == Some("document");
+        if matches!(field("sec-fetch-site"), Some("cross-site" | "same-site")) && !opens {
             return Err(Refusal::Origin);
         }
         Ok(())
@@ -156,7 +159,14 @@ mod tests {
             let fields = [host, ("origin", origin)];
             assert_eq!(admitted(&fields, None), Err(Refusal::Origin), "{origin}");
         }
-        assert_eq!(admitted(&[host, ("sec-fetch-site", "cross-site")], None), Err(Refusal::Origin));
+        let site = ("sec-fetch-site", "cross-site");
+        assert_eq!(admitted(&[host, site], None), Err(Refusal::Origin));
+        let frame = [("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "iframe")];
+        assert_eq!(admitted(&[host, site, frame[0], frame[1]], None), Err(Refusal::Origin));
+        // A link that opens the page has the secret.
+        let opens = [host, site, frame[0], ("sec-fetch-dest", "document")];
+        assert_eq!(admitted(&opens, None), Ok(()));
+        assert_eq!(admitted(&opens, Some("0")), Err(Refusal::Secret));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What each request does. Called in a thread that may block.
 
-use crate::check::{Checked, MAX_CASES, profile_names};
+use crate::check::{Checked, MAX_CASES, possible_keys, profile_names};
 use crate::edit::{Edit, edit};
 use crate::files::{Directory, FileError, Replaced, Written, digest};
 use crate::outlook::Outlook;
@@ -71,18 +71,20 @@ impl Api {
             ["api", "profiles"] if get => Ok(responses::json(&profile_names())),
             ["api", "check"] if post => {
                 let (name, text) = (request.parameter("file")?, request.text()?);
-                let base = self.directory.base(&name).map_err(refused)?;
+                let plan = self.plan(&name, text)?;
                 let in_store = |plan: &Plan| self.runs.in_store(plan);
-                let checked = Checked::new(text, |text| plan(&name, text, &base), in_store);
-                Ok(responses::json(&checked))
+                Ok(responses::json(&Checked::new(text, plan, in_store)))
             }
             ["api", "outlook"] if post => {
                 let (name, text) = (request.parameter("file")?, request.text()?);
                 let invalid =
                     |error: LabError| (StatusCode::UNPROCESSABLE_ENTITY, error.to_string());
-                let plan = self.plan(&name, text)?.and_then(Plan::on_virtual_clock);
-                let plan = plan.map_err(invalid)?;
-                let outlook = Outlook::new(&plan, self.runs.estimate(&plan)).map_err(invalid)?;
+                let base = self.directory.base(&name).map_err(refused)?;
+                let planned = plan(&name, text, &base).and_then(Plan::on_virtual_clock);
+                let planned = planned.map_err(invalid)?;
+                let possible = possible_keys(text, &planned, |text| plan(&name, text, &base));
+                let estimate = self.runs.estimate(&planned);
+                let outlook = Outlook::new(&planned, estimate, possible).map_err(invalid)?;
                 Ok(responses::json(&outlook))
             }
             ["api", "edit"] if post => {

@@ -10,9 +10,6 @@ use std::collections::BTreeMap;
 /// Largest number of sweep points times variants: planning takes a fraction of a millisecond each.
 pub const MAX_CASES: u64 = 10_000;
 
-/// Largest number of cases of a scenario for which keys that it lacks are tried: each is a plan.
-const MAX_TRIED_CASES: usize = 200;
-
 /// Answer to a check.
 #[derive(Debug, Serialize)]
 pub struct Checked {
@@ -22,8 +19,6 @@ pub struct Checked {
     pub error: Option<Fault>,
     /// Values of the form's keys, as text.
     pub form: BTreeMap<&'static str, String>,
-    /// Keys of the form that the text lacks and may have.
-    pub possible: Vec<&'static str>,
 }
 
 /// What a valid scenario plans.
@@ -70,25 +65,19 @@ pub struct Fault {
 }
 
 impl Checked {
-    /// Answers for `text`. `plan` plans it and variations of it, and `in_store` counts runs that need
-    /// not run.
+    /// Answers for `text`, of which `planned` was made. `in_store` counts runs that need not run.
     pub fn new(
         text: &str,
-        plan: impl Fn(&str) -> Result<Plan, LabError>,
+        planned: Result<Plan, LabError>,
         in_store: impl FnOnce(&Plan) -> usize,
     ) -> Self {
-        let (form, planned) = (edit::form(text), plan(text));
-        let is_small = |plan: &Plan| plan.cases.len() <= MAX_TRIED_CASES;
-        let possible = match planned.as_ref().is_ok_and(is_small) {
-            true => edit::possible(text, |text| plan(text).is_ok()),
-            false => Vec::new(),
-        };
+        let form = edit::form(text);
         match planned.and_then(Plan::on_virtual_clock) {
             Ok(plan) => {
                 let in_store = in_store(&plan);
-                Self { plan: Some(PlanFacts::new(&plan, in_store)), error: None, form, possible }
+                Self { plan: Some(PlanFacts::new(&plan, in_store)), error: None, form }
             }
-            Err(error) => Self { plan: None, error: Some(fault(text, &error)), form, possible },
+            Err(error) => Self { plan: None, error: Some(fault(text, &error)), form },
         }
     }
 }
@@ -105,6 +94,22 @@ impl PlanFacts {
             path: plan.path().cloned(),
         }
     }
+}
+
+/// Largest number of runs of a scenario for which keys that it lacks are tried: each is a plan.
+const MAX_TRIED: usize = 2000;
+
+/// Returns the keys of the form that the scenario `text`, of which `planned` was made, lacks and may
+/// have. `plan` plans variations of it.
+pub fn possible_keys(
+    text: &str,
+    planned: &Plan,
+    plan: impl Fn(&str) -> Result<Plan, LabError>,
+) -> Vec<&'static str> {
+    if planned.tasks.len() > MAX_TRIED {
+        return Vec::new();
+    }
+    edit::possible(text, |text| plan(text).is_ok())
 }
 
 /// Returns name and title of each built-in path.
@@ -137,11 +142,8 @@ mod tests {
 
     fn checked(text: &str) -> Checked {
         let base = Path::new("");
-        let plan = |text: &str| {
-            let plan = Plan::parse_up_to("x.toml", text, base, &Changes::default(), MAX_CASES);
-            plan.map_err(LabError::from)
-        };
-        Checked::new(text, plan, |_| 0)
+        let plan = Plan::parse_up_to("x.toml", text, base, &Changes::default(), MAX_CASES);
+        Checked::new(text, plan.map_err(LabError::from), |_| 0)
     }
 
     #[test]
@@ -153,8 +155,6 @@ mod tests {
         assert_eq!((plan.name.as_str(), plan.runs, plan.in_store), ("x", 1, 0));
         assert!(plan.path.unwrap().rtt_ms > 500.0);
         assert_eq!(checked.form["workload.download"], "2 MB");
-        assert!(checked.possible.contains(&"path.rtt"));
-        assert!(!checked.possible.contains(&"workload.upload"), "a download is the workload");
     }
 
     #[test]
@@ -183,13 +183,14 @@ mod tests {
             }
             let text = std::fs::read_to_string(&path).unwrap();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            let checked = Checked::new(&text, plan, |_| 0);
-            if checked.plan.is_none() {
+            let Ok(planned) = plan(&text).and_then(Plan::on_virtual_clock) else {
                 // For the real clock only.
                 continue;
-            }
+            };
+            let possible = possible_keys(&text, &planned, plan);
+            let checked = Checked::new(&text, Ok(planned), |_| 0);
             let shown = checked.form.iter().map(|(key, value)| (*key, value.clone()));
-            let more = checked.possible.iter().map(|&key| (key, edit::tried(key).to_owned()));
+            let more = possible.iter().map(|&key| (key, edit::tried(key).to_owned()));
             for (key, value) in shown.chain(more) {
                 let change =
                     edit::Edit { text: text.clone(), key: key.to_owned(), value: Some(value) };
@@ -203,8 +204,12 @@ mod tests {
                 .contains(&name.as_str())
             {
                 let download = "workload.download";
-                assert!(!checked.possible.contains(&download), "{name}");
+                assert!(!possible.contains(&download), "{name}");
                 assert!(!checked.form.contains_key(download), "{name}");
+            }
+            if name == "first.toml" {
+                assert!(possible.contains(&"path.rtt"), "{possible:?}");
+                assert!(!possible.contains(&"workload.upload"), "a download is the workload");
             }
             files += 1;
         }

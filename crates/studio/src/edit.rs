@@ -85,7 +85,8 @@ fn parsed(text: &str) -> Value {
     }
 }
 
-/// Returns the values of the form's keys in a text, as text. Empty if it is not TOML.
+/// Returns the values of the form's keys in a text, as text, but for tables and lists. Empty if it is
+/// not TOML.
 pub fn form(text: &str) -> BTreeMap<&'static str, String> {
     let Ok(document) = text.parse::<DocumentMut>() else { return BTreeMap::new() };
     let value = |key: &str| {
@@ -96,6 +97,8 @@ pub fn form(text: &str) -> BTreeMap<&'static str, String> {
         }
         match table.get(last)?.as_value()? {
             Value::String(text) => Some(text.value().clone()),
+            // What a field cannot show as one value it must not write as one.
+            Value::InlineTable(_) | Value::Array(_) => None,
             other => Some(other.to_string().trim().to_owned()),
         }
     };

@@ -3,7 +3,9 @@
 //! Text goes in and out as JSON, of the same shapes as those of the server, so that one page serves
 //! both. Crate `bentpipe-wasm` exports these functions to a Web Worker.
 
-use crate::{Checked, Edit, MAX_CASES, Outlook, edit as edited, main_metrics, profile_names};
+use crate::{
+    Checked, Edit, MAX_CASES, Outlook, edit as edited, main_metrics, possible_keys, profile_names,
+};
 pub use bentpipe_lab::SOURCES;
 use bentpipe_lab::{
     Changes, LabError, Options, Plan, PlanInput, Progress, Simulator, Study, Threads, estimate,
@@ -28,8 +30,8 @@ const PACKET_BYTES: u64 = 1200;
 /// # Errors
 /// `files` is not such an object.
 pub fn check(name: &str, text: &str, files: &str) -> Result<String, String> {
-    let files = read_files(files)?;
-    json(&Checked::new(text, |text| planned(name, text, &files), |_| 0))
+    let planned = plan(name, text, files)?;
+    json(&Checked::new(text, planned, |_| 0))
 }
 
 /// Returns how long the text `text` takes in this page, and what its path offers over time. For the
@@ -44,7 +46,9 @@ pub fn outlook(name: &str, text: &str, files: &str) -> Result<String, String> {
     let never = AtomicBool::new(false);
     let estimate =
         estimate(&plan, &Options::new(&threads, &never), NonZeroUsize::MIN, measured_pace);
-    json(&Outlook::new(&plan, estimate).map_err(|error| error.to_string())?)
+    let files = read_files(files)?;
+    let possible = possible_keys(text, &plan, |text| planned(name, text, &files));
+    json(&Outlook::new(&plan, estimate, possible).map_err(|error| error.to_string())?)
 }
 
 /// Changes one key of a text. `change` is a JSON object with `text`, `key` and `value`.

@@ -47,7 +47,7 @@ mod runs;
 #[cfg(feature = "server")]
 mod server;
 
-pub use check::{Checked, Fault, MAX_CASES, PlanFacts, profile_names};
+pub use check::{Checked, Fault, MAX_CASES, PlanFacts, possible_keys, profile_names};
 pub use edit::{Edit, Edited, edit};
 #[cfg(feature = "server")]
 pub use files::FileError;

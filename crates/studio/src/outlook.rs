@@ -13,18 +13,24 @@ pub struct Outlook {
     pub seconds: f64,
     /// True if earlier runs tell that; false if the pace of a small download on this machine does.
     pub from_earlier_runs: bool,
+    /// Keys of the form that the text lacks and may have.
+    pub possible: Vec<&'static str>,
     /// Elements of HTML with the data of a report page that shows capacity, RTT, satellites and
     /// routes over time. `None` if the path never changes.
     pub paths: Option<String>,
 }
 
 impl Outlook {
-    /// Answers for `plan`, whose runs `estimate` counts.
+    /// Answers for `plan`, whose runs `estimate` counts, and which may have the keys `possible`.
     ///
     /// # Errors
     /// See [`outlook`].
-    pub fn new(plan: &Plan, estimate: Estimate) -> Result<Self, LabError> {
+    pub fn new(
+        plan: &Plan,
+        estimate: Estimate,
+        possible: Vec<&'static str>,
+    ) -> Result<Self, LabError> {
         let Estimate { to_run, seconds, from_earlier_runs, .. } = estimate;
-        Ok(Self { to_run, seconds, from_earlier_runs, paths: outlook(plan)? })
+        Ok(Self { to_run, seconds, from_earlier_runs, possible, paths: outlook(plan)? })
     }
 }

@@ -26,8 +26,6 @@ export interface Checked {
   plan: PlanFacts | null;
   error: Fault | null;
   form: Record<string, string>;
-  /** Keys of the form that the text lacks and may have. */
-  possible: string[];
 }
 
 /** How long the runs of a valid scenario take, and what its path offers over time. */
@@ -37,6 +35,8 @@ export interface Outlook {
   seconds: number;
   /** Whether earlier runs tell that, or the pace of a small download. */
   from_earlier_runs: boolean;
+  /** Keys of the form that the text lacks and may have. */
+  possible: string[];
   /** Elements with the data of a report of paths; null if the path never changes. */
   paths: string | null;
 }

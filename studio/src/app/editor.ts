@@ -7,7 +7,7 @@ import {
   closeBracketsKeymap,
   completionKeymap,
 } from "@codemirror/autocomplete";
-import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { defaultKeymap, history, historyKeymap, isolateHistory } from "@codemirror/commands";
 import {
   bracketMatching,
   HighlightStyle,
@@ -142,7 +142,12 @@ export class Editor {
     this.#replace(text, true);
   }
 
-  #replace(text: string, undoable: boolean): void {
+  /** Exchanges the text, as one step that can be undone apart from what was typed before. */
+  exchange(text: string): void {
+    this.#replace(text, true, true);
+  }
+
+  #replace(text: string, undoable: boolean, apart = false): void {
     const old = this.text;
     if (text === old) return;
     let from = 0;
@@ -153,7 +158,10 @@ export class Editor {
       tail += 1;
     this.#view.dispatch({
       changes: { from, to: old.length - tail, insert: text.slice(from, text.length - tail) },
-      annotations: Transaction.addToHistory.of(undoable),
+      annotations: [
+        Transaction.addToHistory.of(undoable),
+        ...(apart ? [isolateHistory.of("full")] : []),
+      ],
     });
   }
 

@@ -79,6 +79,8 @@ export class Form {
   readonly #rows: Row[];
   readonly #change: Change;
   #profile: HTMLSelectElement | null = null;
+  #possible: string[] = [];
+  #shown: Checked | null = null;
 
   constructor(change: Change) {
     this.#change = change;
@@ -100,7 +102,9 @@ export class Form {
   }
 
   /** Shows the values of a text, and those of its path where the text has none. */
-  show({ form: values, possible, plan }: Checked): void {
+  show(checked: Checked): void {
+    this.#shown = checked;
+    const { form: values, plan } = checked;
     const path = plan?.path ?? null;
     const profile = values["path.profile"];
     this.#choice.hidden = profile === undefined;
@@ -110,8 +114,7 @@ export class Form {
       const { key } = row.field;
       // A sweep would override it.
       const swept = plan?.sweep.some(([one]) => one === key) ?? false;
-      // While the text is wrong, nothing is known of keys that it lacks.
-      const may = text !== undefined || possible.includes(key) || (!plan && !row.element.hidden);
+      const may = text !== undefined || this.#possible.includes(key);
       row.element.hidden = swept || !may;
       const usual = (path && row.field.ofPath?.(path)) ?? row.field.usual;
       // A slider in use keeps its middle and its place, which are ahead of the text.
@@ -123,6 +126,13 @@ export class Form {
       if (document.activeElement !== row.input) row.input.value = text ?? "";
       row.element.classList.toggle("unset", text === undefined);
     }
+  }
+
+  /** Shows sliders for keys that the text lacks and may have, until another text is opened. */
+  allow(keys: string[]): void {
+    // One that is there now may be there again.
+    this.#possible = [...keys, ...(keys.length ? Object.keys(this.#shown?.form ?? {}) : [])];
+    if (this.#shown) this.show(this.#shown);
   }
 
   #step(row: Row, text: string): number {

@@ -97,6 +97,13 @@ replace(
   h("main", { class: "wide" }, studio.body()),
   report,
 );
+// Wherever the focus is: a browser would save the page.
+addEventListener("keydown", (event) => {
+  if (!(event.ctrlKey || event.metaKey) || event.key !== "s" || event.defaultPrevented) return;
+  event.preventDefault();
+  void studio.save();
+});
+addEventListener("pagehide", () => studio.keepDraft());
 addEventListener("beforeunload", (event) => {
   if (studio.isChanged && !studio.isMoving) event.preventDefault();
 });

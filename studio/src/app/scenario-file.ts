@@ -47,6 +47,10 @@ congestion = "bbr3"
 `;
 };
 
+/** Whether a name stays below the directory. The command checks that, too. */
+const isName = (name: string): boolean =>
+  name.split("/").every((part) => part !== "" && !part.startsWith("."));
+
 /** The file. */
 export class ScenarioFile {
   /** Asks what is to become of a text. */
@@ -194,6 +198,10 @@ export class ScenarioFile {
   #askName(what: string, proposed: string, done: (name: string) => Promise<unknown>): void {
     const named = (name: string): void =>
       void this.#events.guard(async () => {
+        if (!isName(name))
+          throw new Error(
+            `${name} is no name; allowed: those below the directory, without dots first`,
+          );
         await done(name);
       });
     this.#ask(namePanel(what, proposed, named, () => this.#ask()));

@@ -48,7 +48,7 @@ export class Studio {
     "aria-label": "Scenario",
     change: () => void this.open(this.files.value),
   });
-  readonly saveButton = button("Save", () => void this.#save());
+  readonly saveButton = button("Save", () => void this.save());
   readonly runButton = button("Run", () => void this.#run(false), { class: "main" });
   readonly #live = h("input", { type: "checkbox", checked: true, id: "live" });
   /** Whether a moving slider runs the scenario. */
@@ -111,12 +111,15 @@ export class Studio {
         }, PAUSE_MS);
       },
       run: () => void this.#run(false),
-      save: () => void this.#save(),
+      save: () => void this.save(),
     });
     this.#file = new ScenarioFile(api, {
       text: () => this.#editor.text,
-      set: (text) => this.#editor.set(text),
-      load: (text) => this.#editor.load(text),
+      set: (text) => this.#editor.exchange(text),
+      load: (text) => {
+        this.#form.allow([]);
+        this.#editor.load(text);
+      },
       kept: (name, words) => this.#kept(name, words),
       guard: (work) => this.guard(work),
       notify: (words, bad) => this.notify(words, bad),
@@ -197,10 +200,15 @@ export class Studio {
         if (place.text === null) this.notify(`no scenarios in ${directory}; New makes one`);
       }
       if (place.text !== null) {
-        this.#editor.set(place.text);
+        this.#editor.exchange(place.text);
         this.notify("the text of the page before; it is not saved");
       }
     });
+  }
+
+  /** Keeps a draft of what is not saved. */
+  keepDraft(): void {
+    this.#file.changed();
   }
 
   /** Asks for a name, and opens a new scenario. */
@@ -298,7 +306,8 @@ export class Studio {
     });
   }
 
-  async #save(): Promise<void> {
+  /** Saves the text. */
+  async save(): Promise<void> {
     await this.guard(() => this.#file.save());
   }
 
@@ -325,6 +334,7 @@ export class Studio {
       const outlook = await this.#api.outlook(this.#file.name, text);
       if (text !== this.#editor.text) return;
       replace(this.#time, timeWords(outlook));
+      this.#form.allow(outlook.possible);
       await this.#page.showPaths(this.#paths, outlook.paths === null ? null : shown(outlook.paths));
     });
   }
