@@ -1,4 +1,5 @@
 //! `bentpipe orbit`, `bentpipe constellations` and `bentpipe cities`.
+#![allow(clippy::disallowed_methods, reason = "tests make files as they need")]
 
 use std::path::Path;
 use std::process::{Command, Output};

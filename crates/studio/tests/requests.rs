@@ -34,6 +34,8 @@ struct TestStudio {
     host: String,
     /// The path with the secret.
     base: String,
+    /// The path that leads to it once.
+    opening: String,
     stop: oneshot::Sender<()>,
     served: JoinHandle<()>,
 }
@@ -52,11 +54,15 @@ impl TestStudio {
         let opened = Studio::open(config, 0).await.unwrap();
         let url = opened.url();
         let (host, secret) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+        let opening = opened.opening_url();
+        assert!(!opening.contains(secret.trim_end_matches('/')));
+        let opening = opening.strip_prefix(&format!("http://{host}")).unwrap().to_owned();
         let (stop, stopped) = oneshot::channel();
         let served = tokio::spawn(opened.serve(async {
             let _ = stopped.await;
         }));
-        Self { directory, host: host.to_owned(), base: format!("/{secret}"), stop, served }
+        let (host, base) = (host.to_owned(), format!("/{secret}"));
+        Self { directory, host, base, opening, stop, served }
     }
 
     async fn ask(
@@ -265,6 +271,16 @@ async fn runs_are_cancelled_and_replaced_by_later_ones() {
     assert_eq!(studio.api("DELETE", "api/runs/99", "").await.0, StatusCode::NOT_FOUND);
     // A stop cancels what runs.
     studio.api("POST", "api/runs?file=small.toml", &long).await;
+    studio.close().await;
+}
+
+#[tokio::test]
+async fn a_browser_of_this_user_is_led_to_the_secret_once() {
+    let studio = TestStudio::new().await;
+    let stranger = [("host", "evil.example")];
+    assert_eq!(studio.ask("GET", &studio.opening, &stranger, "").await.0, 421);
+    assert_eq!(studio.ask("GET", &studio.opening, &[], "").await.0, StatusCode::SEE_OTHER);
+    assert_eq!(studio.ask("GET", &studio.opening, &[], "").await.0, StatusCode::NOT_FOUND);
     studio.close().await;
 }
 
