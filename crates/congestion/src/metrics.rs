@@ -38,6 +38,8 @@ pub struct SenderStats {
     pub packets_sent: u64,
     /// Bytes of those packets: QUIC packets without UDP and IP headers, payload of TCP segments.
     pub bytes_sent: u64,
+    /// Most of them that were in flight at a time.
+    pub max_in_flight: Bytes,
     /// Packets declared lost.
     pub packets_declared_lost: u64,
     /// Loss and ECN-CE events reported to the controller.
@@ -148,6 +150,7 @@ impl SenderStats {
         Self {
             packets_sent: 0,
             bytes_sent: 0,
+            max_in_flight: Bytes::ZERO,
             packets_declared_lost: 0,
             congestion_events: 0,
             spurious_events: 0,
@@ -186,6 +189,7 @@ impl SenderStats {
     pub fn absorb(&mut self, other: &Self) {
         self.packets_sent += other.packets_sent;
         self.bytes_sent += other.bytes_sent;
+        self.max_in_flight = self.max_in_flight.max(other.max_in_flight);
         self.packets_declared_lost += other.packets_declared_lost;
         self.congestion_events += other.congestion_events;
         self.spurious_events += other.spurious_events;
@@ -359,6 +363,7 @@ impl SenderMetrics {
         stats.last_sent = now;
         stats.packets_sent += 1;
         stats.bytes_sent += packet.bytes.get();
+        stats.max_in_flight = stats.max_in_flight.max(packet.in_flight);
         self.0.wants_to_send.store(false, Ordering::Relaxed);
         self.0.bytes_sent.store(stats.bytes_sent, Ordering::Relaxed);
         if let Some(limits) = &mut stats.limits {

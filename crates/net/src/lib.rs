@@ -46,6 +46,7 @@ mod driver;
 pub mod get;
 pub mod http;
 mod logging;
+mod narrow_window;
 mod path_report;
 pub mod pep;
 mod prometheus;
@@ -65,6 +66,7 @@ pub use admission::descriptors::{TooFewDescriptors, check_descriptors, raise_des
 pub use clock::RealClock;
 pub use driver::{Command, Driver};
 pub use logging::{Level, LogFormat, json_message};
+pub use narrow_window::{NarrowWindow, WindowKind};
 pub use path_report::PathReport;
 pub use qlog::{Qlog, QlogCounts};
 pub use resumption::{PathUse, Resumption, ResumptionError};

@@ -1,10 +1,12 @@
 //! Careful Resume (RFC 9959) for servers: ours, and programs with a noq endpoint of their own.
 
 use crate::clock::RealClock;
+use crate::narrow_window::{NarrowWindow, WindowKind, narrow_window};
 use crate::store::{OpenError, WriteBehind};
 use bentpipe_quic::congestion::resume::ResumeState;
 use bentpipe_quic::congestion::{CongestionConfig, ResumeHandle};
-use bentpipe_quic::noq_proto::ServerConfig;
+use bentpipe_quic::noq_proto::{ServerConfig, TransportConfig};
+use bentpipe_quic::observer::PeerWindows;
 use bentpipe_quic::path_memory::{
     Holder, Limits, MemoryStore, PathMemoryError, PathStore, Prefixes, StoreError,
 };
@@ -12,10 +14,12 @@ use bentpipe_quic::{
     ConnectionConfig, DEFAULT_LIFETIME, PathLease, PathMemory, SenderMetrics, Settings,
     SettingsError, SimultaneousStarts, StartLease,
 };
+use bentpipe_units::Bytes;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 
 /// Why resumption is not available.
@@ -165,18 +169,25 @@ impl Resumption {
         base: &ServerConfig,
         remote: SocketAddr,
     ) -> (Arc<ServerConfig>, PathUse) {
-        let (started, path_lease, start_lease) =
+        let (started, path_lease, start_lease, metrics) =
             self.start(self.config.clone(), remote.ip().to_canonical());
         started.confirm_address(self.clock.now());
         let mut transport = base.transport.as_ref().clone();
+        let send_window = send_window(&transport);
         transport.congestion_controller_factory(started.sender());
         let mut config = base.clone();
         config.transport_config(Arc::new(transport));
+        let peer_windows = PeerWindows::default();
+        config.crypto = peer_windows.server(config.crypto);
         let path = PathUse {
             resume: started.resume_handle().unwrap_or_default(),
             path_lease,
             start_lease,
             clock: self.clock.clone(),
+            metrics,
+            peer_windows,
+            send_window,
+            warned: AtomicBool::new(false),
         };
         (Arc::new(config), path)
     }
@@ -191,7 +202,7 @@ impl Resumption {
         &self,
         config: ConnectionConfig,
         remote: IpAddr,
-    ) -> (ConnectionConfig, Option<PathLease>, Option<StartLease>) {
+    ) -> (ConnectionConfig, Option<PathLease>, Option<StartLease>, SenderMetrics) {
         let factory = self.config.controller();
         let path_lease = factory.resumes().then(|| {
             let Some(memory) = &self.memory else { return PathLease::without_store() };
@@ -208,13 +219,22 @@ impl Resumption {
         });
         let start_lease =
             factory.needs_start_slot().then(|| self.simultaneous_starts.lease_unconfirmed(remote));
+        let metrics = SenderMetrics::new(None);
         let config = config
             .with_controller(factory.clone())
-            .with_metrics(SenderMetrics::new(None))
+            .with_metrics(metrics.clone())
             .with_path_lease(path_lease.clone())
             .with_start_lease(start_lease.clone());
-        (config, path_lease, start_lease)
+        (config, path_lease, start_lease, metrics)
     }
+}
+
+/// Returns the send window of `transport`. The stack keeps it private, but shows it for debugging.
+fn send_window(transport: &TransportConfig) -> Option<Bytes> {
+    let shown = format!("{transport:?}");
+    let (_, rest) = shown.split_once("send_window: ")?;
+    let digits = rest.split(|letter: char| !letter.is_ascii_digit()).next()?;
+    digits.parse().ok().map(Bytes::new)
 }
 
 /// Returns CUBIC with automatic slow start and Careful Resume.
@@ -234,9 +254,32 @@ pub struct PathUse {
     path_lease: Option<PathLease>,
     start_lease: Option<StartLease>,
     clock: RealClock,
+    metrics: SenderMetrics,
+    peer_windows: PeerWindows,
+    /// The server's own send window, if it is known.
+    send_window: Option<Bytes>,
+    /// Whether a warning about a narrow window was logged.
+    warned: AtomicBool,
 }
 
 impl PathUse {
+    /// Returns the window that keeps the connection from using its path, if one does: of flow
+    /// control, or the send window. noq's default windows carry 17 Mbps over 600 ms, and a path
+    /// that a window limits is not remembered. The same is logged as a warning once, when the
+    /// connection is saved.
+    pub fn narrow_window(&self) -> Option<NarrowWindow> {
+        let (stream, connection) = self.peer_windows.get().unzip();
+        let windows = [
+            (WindowKind::Stream, stream),
+            (WindowKind::Connection, connection),
+            (WindowKind::Send, self.send_window),
+        ];
+        let known = windows.into_iter().filter_map(|(kind, size)| Some((kind, size?)));
+        let remembered = self.resume.resume_state().offered.map(|offered| offered.window);
+        let stats = self.metrics.stats();
+        narrow_window(known, stats.max_in_flight, Bytes::new(stats.bytes_sent), remembered)
+    }
+
     /// Returns what was remembered of the path, what the connection has observed since, and whether
     /// the two disagree.
     pub fn resume_state(&self) -> ResumeState {
@@ -267,6 +310,11 @@ impl PathUse {
     }
 
     fn save(&self, ended: bool) -> Result<(), StoreError> {
+        if let Some(narrow) = self.narrow_window()
+            && !self.warned.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!("{narrow}");
+        }
         self.clock.now();
         self.path_lease.as_ref().map_or(Ok(()), |lease| lease.flush(ended))
     }

@@ -59,15 +59,15 @@ fn parse(encoded: &[u8]) -> Option<Parameters> {
     Some(parameters)
 }
 
+/// Returns an integer by its name in qlog.
+pub(super) fn integer(parameters: &Parameters, name: &str) -> Option<u64> {
+    parameters.integers.iter().find(|(known, _)| *known == name).map(|&(_, value)| value)
+}
+
 /// Returns the exponent of the ACK delays that the owner of `parameters` sends.
 pub(super) fn ack_delay_exponent(parameters: &Parameters) -> u32 {
-    let (_, exponent) = parameters
-        .integers
-        .iter()
-        .find(|(name, _)| *name == "ack_delay_exponent")
-        .unwrap_or(&("", DEFAULT_EXPONENT));
     // Larger values are invalid (RFC 9000 §18.2).
-    (*exponent).min(20) as u32
+    integer(parameters, "ack_delay_exponent").unwrap_or(DEFAULT_EXPONENT).min(20) as u32
 }
 
 #[cfg(test)]
