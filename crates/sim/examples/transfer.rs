@@ -11,7 +11,9 @@ use bentpipe_link::DirectionConfig;
 use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, Http, Settings};
 use bentpipe_series::SeriesLimit;
-use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunSpec, Stack, TcpStack, Visit};
+use bentpipe_sim::{
+    CaptureEnd, CapturePoint, Direction, FlowSpec, HopSpec, Object, RunSpec, Stack, TcpStack, Visit,
+};
 use bentpipe_tcp::http::{self, Version};
 use bentpipe_units::{Bytes, Rate, Span};
 use std::path::Path;
@@ -114,7 +116,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             _ => Forms::NONE,
         },
         encrypt: text(5, "none") == "encrypt",
-        capture: (text(5, "none") == "capture").then(|| "satellite".to_owned()),
+        capture: (text(5, "none") == "capture")
+            .then(|| CapturePoint { hop: "satellite".to_owned(), end: CaptureEnd::default() }),
     };
     let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false))?;
     let flow = &outcome.flows[0];
