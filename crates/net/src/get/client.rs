@@ -66,17 +66,18 @@ impl Client {
         let request = request
             .body(())
             .map_err(|_| ClientError::Url { url: url.to_string(), reason: "it cannot be sent" })?;
-        let connection = self.connection(&server, true).await?;
+        let (connection, kept) = self.connection(&server, true).await?;
         match connection.send(request.clone()).await {
             Err(_) if connection.early_refused() => {
                 self.forget(&server, connection).await;
-                self.connection(&server, false).await?.send(request).await
+                self.connection(&server, false).await?.0.send(request).await
             }
             // The server had closed it or announced its end, or it had timed out, before this
-            // request.
-            Err(_) if connection.is_closed() => {
+            // request, or while the request was on its way (RFC 9112 §9.3.1). Over TCP, a new
+            // connection that fails is no such case.
+            Err(_) if connection.is_closed() && (kept || connection.is_quic()) => {
                 self.forget(&server, connection).await;
-                self.connection(&server, true).await?.send(request).await
+                self.connection(&server, true).await?.0.send(request).await
             }
             result => result,
         }
@@ -125,21 +126,21 @@ impl Client {
         if found.is_empty() { Err(no_name("the answer is empty".to_owned())) } else { Ok(found) }
     }
 
-    /// Returns the open connection to `server`, or opens one.
+    /// Returns the open connection to `server`, or opens one, and whether it was open.
     async fn connection(
         &self,
         server: &HostPort,
         early: bool,
-    ) -> Result<OpenConnection, ClientError> {
+    ) -> Result<(OpenConnection, bool), ClientError> {
         let slot = self.slot(server);
         let mut slot = slot.lock().await;
         if let Some(connection) = slot.as_ref().filter(|connection| !connection.is_closed()) {
-            return Ok(connection.clone());
+            return Ok((connection.clone(), true));
         }
         let contexts = (&self.0.context, self.0.over_tcp.as_ref());
         let addresses = self.addresses(server).await?;
         let connection = OpenConnection::open(contexts, server, &addresses, early).await?;
         *slot = Some(connection.clone());
-        Ok(connection)
+        Ok((connection, false))
     }
 }

@@ -85,6 +85,11 @@ impl OpenConnection {
         }
     }
 
+    /// Returns whether it is one of HTTP/3.
+    pub const fn is_quic(&self) -> bool {
+        matches!(self, Self::Quic(_))
+    }
+
     /// Returns whether the connection is closed.
     pub fn is_closed(&self) -> bool {
         match self {

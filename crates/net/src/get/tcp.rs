@@ -62,6 +62,9 @@ struct Inner {
     started: Time,
     connected: Time,
     used: AtomicBool,
+    /// Whether an exchange has failed in a way that leaves the connection of no use. The library
+    /// notices a moment later.
+    dead: AtomicBool,
 }
 
 impl fmt::Debug for TcpConnection {
@@ -98,6 +101,7 @@ impl TcpConnection {
             started,
             connected: context.clock.now(),
             used: AtomicBool::new(false),
+            dead: AtomicBool::new(false),
         })))
     }
 
@@ -111,7 +115,11 @@ impl TcpConnection {
         let started = if first { self.0.started } else { clock.now() };
         let exchange = timeout((*stall_time).into(), self.exchange(request));
         let response = exchange.await.map_err(|_| stalled(server, *stall_time))?;
-        let (head, content) = response.map_err(|error| self.failed(&error))?.into_parts();
+        let response = response.map_err(|(ends, error)| {
+            self.0.dead.fetch_or(ends, Ordering::Relaxed);
+            self.failed(&error)
+        });
+        let (head, content) = response?.into_parts();
         let (sender, pieces) = mpsc::channel(PARTS);
         let reading = self.clone();
         tokio::spawn(async move {
@@ -136,21 +144,26 @@ impl TcpConnection {
         })
     }
 
-    async fn exchange(&self, request: Request<()>) -> hyper::Result<HttpResponse<Incoming>> {
+    /// Exchanges a request for a response. With an error, says whether it ends the connection: any
+    /// does over HTTP/1.1.
+    async fn exchange(
+        &self,
+        request: Request<()>,
+    ) -> Result<HttpResponse<Incoming>, (bool, hyper::Error)> {
         let mut request = request.map(|()| String::new());
-        let response = match &mut *self.0.sender.lock().await {
+        let (http1, response) = match &mut *self.0.sender.lock().await {
             Sender::Http1(sender) => {
                 for_http1(&mut request);
-                sender.ready().await?;
-                Either::Left(sender.send_request(request))
+                sender.ready().await.map_err(|error| (true, error))?;
+                (true, Either::Left(sender.send_request(request)))
             }
             Sender::Http2(sender) => {
-                sender.ready().await?;
-                Either::Right(sender.send_request(request))
+                sender.ready().await.map_err(|error| (true, error))?;
+                (false, Either::Right(sender.send_request(request)))
             }
         };
         // Without the lock: other requests of HTTP/2 do not wait for this response.
-        response.await
+        response.await.map_err(|error| (http1 || is_of_connection(&error), error))
     }
 
     /// Passes a response's content to its reader.
@@ -191,11 +204,24 @@ impl TcpConnection {
     /// Returns whether the connection is closed.
     pub fn is_closed(&self) -> bool {
         // One that is being asked is open.
-        self.0.sender.try_lock().is_ok_and(|sender| match &*sender {
-            Sender::Http1(sender) => sender.is_closed(),
-            Sender::Http2(sender) => sender.is_closed(),
-        })
+        self.0.dead.load(Ordering::Relaxed)
+            || self.0.sender.try_lock().is_ok_and(|sender| match &*sender {
+                Sender::Http1(sender) => sender.is_closed(),
+                Sender::Http2(sender) => sender.is_closed(),
+            })
     }
+}
+
+/// Returns whether an error over HTTP/2 is one of the connection, and not of one stream.
+fn is_of_connection(error: &hyper::Error) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if error.is::<std::io::Error>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    error.is_closed() || error.is_canceled()
 }
 
 /// Connects, and selects the version of HTTP that the server prefers.

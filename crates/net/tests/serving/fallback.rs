@@ -193,3 +193,35 @@ async fn without_fallback_or_trust_there_is_no_response() {
     let Err(ClientError::Both { tcp, .. }) = refused else { panic!("{refused:?}") };
     assert!(tcp.to_string().contains("certificate"), "{tcp}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kept_connection_that_closes_under_a_request_is_replaced_and_a_new_one_is_not() {
+    for (protocol, breaks) in [("a kept connection", false), ("every connection", true)] {
+        let connections = Arc::new(AtomicUsize::new(0));
+        let counted = connections.clone();
+        // Answers one request of each connection, and closes it when the second has come.
+        let serve = move |mut stream: TlsStream<TcpStream>| {
+            let number = counted.fetch_add(1, Relaxed);
+            async move {
+                let mut request = [0; 4096];
+                let read = stream.read(&mut request).await.unwrap();
+                let answer: &[u8] = match &request[..read] {
+                    _ if breaks && number > 0 => return,
+                    start if start.starts_with(b"GET /moved ") => {
+                        b"HTTP/1.1 302 Found\r\nlocation: /here\r\ncontent-length: 0\r\n\r\n"
+                    }
+                    _ => b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nhere",
+                };
+                stream.write_all(answer).await.unwrap();
+                // Without a TLS alert, as a process that is killed.
+                let _ = stream.read(&mut request).await;
+            }
+        };
+        let (address, trust) = server_of(&[], serve).await;
+        let target = url(address, "/moved");
+        let outcome = soon(discard(&client(&trust), &target, |_, _| {})).await;
+        let bytes = outcome.map(|outcome| (outcome.bytes, outcome.redirects)).ok();
+        assert_eq!(bytes, (!breaks).then_some((4, 1)), "{protocol}");
+        assert_eq!(connections.load(Relaxed), 2, "{protocol}");
+    }
+}
