@@ -1,5 +1,5 @@
-//! Everything that goes to a terminal: standard output, written in one piece and without an error if
-//! its reader has gone, messages on standard error, and colours.
+//! Everything that goes to a terminal: standard output, written in one piece and without an error
+//! if its reader has gone, messages on standard error, and colours.
 //!
 //! Titles, names and notes of a scenario or a run directory may come from somebody else. So control
 //! characters are escaped here, where text leaves the program, and nowhere else. Colours of our own
@@ -63,8 +63,8 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// Returns `text` with its control characters escaped, apart from line ends, tabs and the colours of
-/// [`paint`]. Characters that change the direction of a text are escaped as well.
+/// Returns `text` with its control characters escaped, apart from line ends, tabs and the colours
+/// of [`paint`]. Characters that change the direction of a text are escaped as well.
 pub fn printable(text: &str) -> String {
     let mut printed = String::with_capacity(text.len());
     for (index, piece) in text.split(MARK.as_str()).enumerate() {

@@ -85,8 +85,8 @@ impl<'a> Study<'a> {
     }
 }
 
-/// Returns the directory for results: the one that the user names, where a link leads to its target,
-/// or `out/NAME`.
+/// Returns the directory for results: the one that the user names, where a link leads to its
+/// target, or `out/NAME`.
 ///
 /// # Errors
 /// `out` is a link, and the user has not named it: it may come with a directory of somebody else.

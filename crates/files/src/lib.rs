@@ -1,12 +1,12 @@
 //! Writes files and directories of results without following symbolic links.
 //!
-//! A run directory or a directory of scenarios may come from somebody else, with a link in the place
-//! of `report.html` or `out`. So nothing is written through a link whose name Bentpipe chose: a file
-//! replaces it, and a directory is refused. In paths that a user names, links to directories are
-//! followed as usual; a link in the place of the file itself is replaced here, too.
+//! A run directory or a directory of scenarios may come from somebody else, with a link in the
+//! place of `report.html` or `out`. So nothing is written through a link whose name Bentpipe chose:
+//! a file replaces it, and a directory is refused. In paths that a user names, links to directories
+//! are followed as usual; a link in the place of the file itself is replaced here, too.
 //!
-//! Clippy refuses the functions of the standard library that follow links (`clippy.toml`); all other
-//! crates call these.
+//! Clippy refuses the functions of the standard library that follow links (`clippy.toml`); all
+//! other crates call these.
 #![expect(clippy::disallowed_methods, reason = "the place of the functions that others may call")]
 
 use std::fs::{self, File, OpenOptions};
@@ -153,8 +153,8 @@ pub fn with_real_parent(file: &Path) -> io::Result<PathBuf> {
     Ok(fs::canonicalize(parent(file))?.join(file.file_name().unwrap_or_default()))
 }
 
-/// Returns the directory that `path`, which a user named, leads to if it is a link to one; otherwise
-/// `path`.
+/// Returns the directory that `path`, which a user named, leads to if it is a link to one;
+/// otherwise `path`.
 pub fn followed(path: &Path) -> PathBuf {
     let target = fs::canonicalize(path).ok().filter(|target| is_link(path) && target.is_dir());
     target.unwrap_or_else(|| path.to_owned())

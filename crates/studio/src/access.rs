@@ -40,8 +40,9 @@ impl Access {
         Ok(Self { secret: draw()?, hosts, once: Mutex::new(Some(draw()?)) })
     }
 
-    /// Returns an address for the arguments of the program that opens a browser, which every user of
-    /// the machine can read. It leads to that with the secret once, and only a program of this user.
+    /// Returns an address for the arguments of the program that opens a browser, which every user
+    /// of the machine can read. It leads to that with the secret once, and only a program of this
+    /// user.
     pub fn opening_url(&self) -> String {
         let once = self.once.lock().unwrap_or_else(PoisonError::into_inner);
         format!("http://{}{OPEN}{}", self.hosts[0], once.as_deref().unwrap_or_default())
@@ -90,7 +91,8 @@ impl Access {
         }
         // Browsers that send it say more than `Origin`, which GET lacks.
         let field = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        // A studio that was started anew is opened from the page of the one before, with the secret.
+        // A studio that was started anew is opened from the page of the one before, with the
+        // secret.
         let opens = field("sec-fetch-mode") == Some("navigate")
             && field("sec-fetch-dest") == Some("document");
         if matches!(field("sec-fetch-site"), Some("cross-site" | "same-site")) && !opens {

@@ -99,8 +99,8 @@ impl PlanFacts {
 /// Largest number of runs of a scenario for which keys that it lacks are tried: each is a plan.
 const MAX_TRIED: usize = 2000;
 
-/// Returns the keys of the form that the scenario `text`, of which `planned` was made, lacks and may
-/// have. `plan` plans variations of it.
+/// Returns the keys of the form that the scenario `text`, of which `planned` was made, lacks and
+/// may have. `plan` plans variations of it.
 pub fn possible_keys(
     text: &str,
     planned: &Plan,

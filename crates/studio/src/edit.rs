@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use toml_edit::{DocumentMut, Item, TableLike, Value, value};
 
-/// Keys with a field in the page's form, and a value of each, with which is tried whether a scenario
-/// may have it.
+/// Keys with a field in the page's form, and a value of each, with which is tried whether a
+/// scenario may have it.
 const FORM: [(&str, &str); 9] = [
     ("path.profile", "geo-50-10"),
     ("path.rtt", "600 ms"),
@@ -85,8 +85,8 @@ fn parsed(text: &str) -> Value {
     }
 }
 
-/// Returns the values of the form's keys in a text, as text, but for tables and lists. Empty if it is
-/// not TOML.
+/// Returns the values of the form's keys in a text, as text, but for tables and lists. Empty if it
+/// is not TOML.
 pub fn form(text: &str) -> BTreeMap<&'static str, String> {
     let Ok(document) = text.parse::<DocumentMut>() else { return BTreeMap::new() };
     let value = |key: &str| {

@@ -62,8 +62,8 @@ pub enum Replaced {
 pub enum Written {
     /// It was.
     Done,
-    /// It was not: the file has this text, which is not the one to be replaced. `None` if it does not
-    /// exist any more.
+    /// It was not: the file has this text, which is not the one to be replaced. `None` if it does
+    /// not exist any more.
     Conflict(Option<String>),
 }
 

@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt;
 /// Column of the user ID in `/proc/net/tcp` (proc_net_tcp in the kernel's documentation).
 const USER: usize = 7;
 
-/// Returns true if the program at `client` that is connected to `server` belongs to this user. False
-/// where that cannot be told.
+/// Returns true if the program at `client` that is connected to `server` belongs to this user.
+/// False where that cannot be told.
 pub fn is_own(client: SocketAddr, server: SocketAddr) -> bool {
     let (SocketAddr::V4(client), SocketAddr::V4(server)) = (client, server) else { return false };
     let Ok(own) = std::fs::metadata("/proc/self").map(|metadata| metadata.uid()) else {

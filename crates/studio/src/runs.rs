@@ -221,7 +221,8 @@ impl Runs {
                 self.update(id, |entry| set_progress(&mut entry.state, progress));
             };
             let options = Options { progress: &show, ..self.options(&threads, &stop) };
-            // The directory of the scenarios may come from somebody else, with a link in this place.
+            // The directory of the scenarios may come from somebody else, with a link in this
+            // place.
             let recorded = bentpipe_files::create_dir_below(&self.root, Path::new(BELOW))
                 .map_err(|error| LabError::write(&directory, error))
                 .and_then(|_| record(&plan, &directory, &options));

@@ -73,8 +73,8 @@ impl Studio {
         self.access.url()
     }
 
-    /// Returns an address that leads one browser of this user to that with the secret, once. For the
-    /// arguments of a program, which others can read.
+    /// Returns an address that leads one browser of this user to that with the secret, once. For
+    /// the arguments of a program, which others can read.
     pub fn opening_url(&self) -> String {
         self.access.opening_url()
     }

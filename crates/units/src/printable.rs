@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Display, Write};
 
-/// Prints the text of a peer or a scenario with its control characters escaped, so that it is one line and
-/// changes nothing on a terminal. Characters that change the direction of a text are escaped as
-/// well.
+/// Prints the text of a peer or a scenario with its control characters escaped, so that it is one
+/// line and changes nothing on a terminal. Characters that change the direction of a text are
+/// escaped as well.
 #[derive(Debug, Clone, Copy)]
 pub struct Printable<T>(pub T);
 
