@@ -87,7 +87,7 @@ describe("many points", () => {
 });
 
 describe("flows", () => {
-  it("are shown by what their workload is about, on one axis of a few per cent at least", async () => {
+  it("are shown by what their workload is about, on an axis of a few per cent", async () => {
     const fixture = resumedReport();
     fixture.report.headlines = [1, 2].map((visit) => ({
       ...{ flow: "main", visit, metric: "goodput_mbps" },

@@ -299,7 +299,8 @@ impl Plan {
     }
 
     /// Keeps, of a plan that sweeps the controllers of `flows`, only the expectations about the
-    /// controllers of `unswept`, the same scenario without that sweep, and only for these: an expectation about one pair is none about others.
+    /// controllers of `unswept`, the same scenario without that sweep, and only for these: an
+    /// expectation about one pair is none about others.
     pub fn expect_only_of(&mut self, unswept: &Self, flows: &[String]) {
         let mut kept = Vec::new();
         for rule in &self.rules {

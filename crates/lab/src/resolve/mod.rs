@@ -10,6 +10,7 @@ mod flow;
 mod orbit;
 mod orbit_path;
 mod path;
+mod path_extremes;
 mod path_summary;
 mod quic;
 mod repeat;

@@ -400,7 +400,8 @@ fn results() -> crate::Results {
             "name": name, "visit": 1, "workload": workload, "transport": "quic",
             "congestion": "cubic", "connections": 1, "direction": "download", "bytes": 9,
             "completed": completed, "start_s": 0.0, "error": null, "objects": [],
-            "reverse_bytes": crate::ReverseBytes::default(), "completion_s": completed.then_some(1.0), "goodput_mbps": 8.0,
+            "reverse_bytes": crate::ReverseBytes::default(),
+            "completion_s": completed.then_some(1.0), "goodput_mbps": 8.0,
         })
     };
     let run = |variant: &str, run: u64| {

@@ -134,8 +134,8 @@ impl SlowStart for LongPath {
             return Progress::Congested;
         }
         let path = &mut self.path;
-        // Losses of packets sent before the bursts are no evidence about them. A handshake packet alone takes
-        // several with it, whose keys then come late.
+        // Losses of packets sent before the bursts are no evidence about them. A handshake packet
+        // alone takes several with it, whose keys then come late.
         let first = if let Step::Growing(first) = self.step { first } else { 0 };
         path.losses.note_from(loss, first);
         path.lossless = false;
