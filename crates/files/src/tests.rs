@@ -115,7 +115,7 @@ fn directories_below_a_root_are_no_links() {
     create_dir_below(root.path(), below).unwrap();
     for link in ["linked", "deep/linked"] {
         let link = Path::new(link);
-        create_named_dir(&root.path().join(link).parent().unwrap().to_owned()).unwrap();
+        create_named_dir(root.path().join(link).parent().unwrap()).unwrap();
         symlink(outside.path(), root.path().join(link)).unwrap();
         for path in [link.to_owned(), link.join("more")] {
             let error = create_dir_below(root.path(), &path).unwrap_err().to_string();
