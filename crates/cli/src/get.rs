@@ -6,7 +6,7 @@ use crate::status::{FAILED, NOT_MET, OK, USAGE};
 use bentpipe_lab::LabError;
 use bentpipe_net::get::{Client, ClientError, Download, DownloadError, Outcome, discard, download};
 use bentpipe_net::store::{TokenFile, default_tokens};
-use bentpipe_net::{PathReport, Trust};
+use bentpipe_net::{LogFormat, PathReport, Trust, write_warnings};
 use http::{Uri, Version};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -36,6 +36,7 @@ pub fn run(args: &Get) -> Result<u8, LabError> {
             Ok(runtime) => runtime,
             Err(error) => return Ok(output::refuse(&error.to_string(), FAILED)),
         };
+    write_warnings(LogFormat::Text, Box::new(std::io::stderr()));
     let (text, ended) = runtime.block_on(get(args));
     // A task that still runs belongs to an aborted download, whose file has what has arrived.
     runtime.shutdown_timeout(Duration::from_secs(1));

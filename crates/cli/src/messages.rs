@@ -2,7 +2,7 @@
 
 use crate::args::LogStyle;
 use crate::output::say;
-use bentpipe_net::{Level, LogFormat, RealClock, json_message};
+use bentpipe_net::{Level, LogFormat, RealClock, json_message, write_warnings};
 use bentpipe_units::Span;
 use std::io::Write;
 
@@ -13,8 +13,11 @@ pub struct Messages {
 }
 
 impl Messages {
+    /// Also writes warnings of the libraries from now on.
     pub fn new(log: LogStyle) -> Self {
-        Self { format: log.format().unwrap_or(LogFormat::Text), clock: RealClock::new() }
+        let format = log.format().unwrap_or(LogFormat::Text);
+        write_warnings(format, Box::new(std::io::stderr()));
+        Self { format, clock: RealClock::new() }
     }
 
     /// Returns the format, for logs that go to standard error as well.

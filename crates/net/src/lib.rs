@@ -65,7 +65,7 @@ mod workers;
 pub use admission::descriptors::{TooFewDescriptors, check_descriptors, raise_descriptor_limit};
 pub use clock::RealClock;
 pub use driver::{Command, Driver};
-pub use logging::{Level, LogFormat, json_message};
+pub use logging::{Level, LogFormat, json_message, write_warnings};
 pub use narrow_window::{NarrowWindow, WindowKind};
 pub use path_report::PathReport;
 pub use qlog::{Qlog, QlogCounts};

@@ -19,7 +19,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use thiserror::Error;
 
 /// Why resumption is not available.
@@ -99,7 +99,8 @@ impl Resumption {
 
     /// Remembers paths in `file`, or without one until the program ends. A file that is damaged or
     /// on a full disk does not keep a server from starting: paths are then remembered until the
-    /// program ends, and `warnings` says so.
+    /// program ends, and `warnings` says so. `failures` counts changes that are not
+    /// written later.
     ///
     /// # Errors
     /// The file is not a path store.
@@ -107,13 +108,14 @@ impl Resumption {
         file: Option<&Path>,
         clock: &RealClock,
         warnings: &mut Vec<String>,
+        failures: &Arc<AtomicU64>,
     ) -> Result<Self, ResumptionError> {
         // It brings the epoch up to date, by which the store expires paths.
         clock.now();
         let limits = Limits::default();
         let in_memory = || Self::with_store(MemoryStore::new(limits), clock.clone());
         let Some(file) = file else { return in_memory() };
-        match WriteBehind::open_classified(file, limits, clock.epoch().epoch()) {
+        match WriteBehind::open_classified(file, limits, clock.epoch().epoch(), failures.clone()) {
             Ok((store, invalid)) => {
                 if invalid > 0 {
                     let file = file.display();

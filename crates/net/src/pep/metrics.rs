@@ -34,6 +34,8 @@ pub struct Metrics {
     pub bytes_up: AtomicU64,
     /// Bytes forwarded to clients.
     pub bytes_down: AtomicU64,
+    /// Changes of remembered paths that were not written to their file.
+    pub paths_failed: Arc<AtomicU64>,
     /// Lines of the log that were lost because its sink was too slow.
     pub log_lost: Arc<AtomicU64>,
 }
@@ -78,6 +80,11 @@ impl Metrics {
             Series::counter("unreachable_total", "Unreachable destinations", &self.unreachable),
             Series::counters("ended_total", "Connections ended", ended),
             Series::counters("bytes_total", "Bytes forwarded", bytes),
+            Series::counter(
+                "store_failures_total",
+                "Paths that could not be written",
+                &self.paths_failed,
+            ),
             Series::counter("log_lines_lost_total", "Lost lines of the log", &self.log_lost),
         ];
         prometheus::text("bentpipe_pep_", &series)

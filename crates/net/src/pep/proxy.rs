@@ -108,7 +108,8 @@ impl Pep {
         let mut warnings = tuning.warnings(buffer);
         let tunnel_config = || {
             let paths = config.tunnel_paths.as_deref();
-            let resumption = Resumption::open_or_in_memory(paths, &clock, &mut warnings)?;
+            let resumption =
+                Resumption::open_or_in_memory(paths, &clock, &mut warnings, &metrics.paths_failed)?;
             TunnelConfig::new(tunnel_congestion, (buffer, limits.memory), resumption, &clock)
         };
         let mut egress_config = None;

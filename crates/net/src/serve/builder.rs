@@ -248,13 +248,15 @@ impl ServerBuilder {
         let shutdown = Shutdown::new();
         let mut warnings = Vec::new();
         let tuning = Tuning::new(&limits, &origin, clock.base())?;
-        let keys =
-            ServerKeys::open(keys.as_deref(), (&tuning.description(), &clock), &mut warnings)?;
+        let settings = tuning.description();
+        let failures = &metrics.sessions_failed;
+        let keys = ServerKeys::open(keys.as_deref(), (&settings, &clock), &mut warnings, failures)?;
         let certificates = CertificateResolver::new(&certificate)?;
         let (mut config, tls) = configurations(&certificates, &keys)?;
         config.max_incoming(limits.connections);
         let file = store.as_deref().filter(|_| remember_paths);
-        let resumption = Resumption::open_or_in_memory(file, &clock, &mut warnings)?;
+        let failures = &metrics.paths_failed;
+        let resumption = Resumption::open_or_in_memory(file, &clock, &mut warnings, failures)?;
         let resumption = if remember_paths { resumption } else { resumption.without_store() };
         let resumption = resumption.with_congestion(congestion)?;
         let tokens = keys.token_server(&clock)?;

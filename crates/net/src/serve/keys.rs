@@ -16,6 +16,7 @@ use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use zeroize::Zeroizing;
 
 /// TLS sessions in memory that can be resumed, each once. Each takes about 500 bytes. Our choice.
@@ -35,17 +36,19 @@ impl ServerKeys {
     /// Returns the keys in `file`, or new ones that last until the program ends. A file that is
     /// damaged or on a full disk does not keep the server from starting: `warnings` says so, and
     /// also if other users may read the file.
+    /// `failures` counts sessions that are not written or read later.
     /// `settings` describes the transport settings, which sessions are bound to.
     pub fn open(
         file: Option<&Path>,
         (settings, clock): (&str, &RealClock),
         warnings: &mut Vec<String>,
+        failures: &Arc<AtomicU64>,
     ) -> Result<Self, ServerError> {
         let Some(file) = file else { return Self::draw() };
         let error = match ServerFile::open(file) {
             Ok(opened) => {
                 warnings.extend(opened.warning());
-                match Self::read(opened, settings, clock) {
+                match Self::read(opened, settings, clock, failures) {
                     Ok(keys) => return Ok(keys),
                     Err(error) => error,
                 }
@@ -57,12 +60,17 @@ impl ServerKeys {
         Self::draw()
     }
 
-    fn read(file: ServerFile, settings: &str, clock: &RealClock) -> Result<Self, StoreError> {
+    fn read(
+        file: ServerFile,
+        settings: &str,
+        clock: &RealClock,
+        failures: &Arc<AtomicU64>,
+    ) -> Result<Self, StoreError> {
         Ok(Self {
             path_tokens: Secret::new(&*file.secret("path tokens")?),
             address_tokens: Arc::new(AddressTokenKey::new(&*file.secret("address tokens")?)),
             resets: file.secret("stateless resets")?,
-            sessions: Arc::new(file.sessions(settings, clock.epoch())?),
+            sessions: Arc::new(file.sessions(settings, clock.epoch(), failures.clone())?),
         })
     }
 
@@ -151,7 +159,8 @@ mod tests {
         let file = directory.path().join("server.sqlite");
         let warnings = || {
             let mut warnings = Vec::new();
-            ServerKeys::open(Some(&file), ("", &RealClock::new()), &mut warnings).unwrap();
+            ServerKeys::open(Some(&file), ("", &RealClock::new()), &mut warnings, &Arc::default())
+                .unwrap();
             warnings
         };
         assert_eq!(warnings(), [""; 0], "a new file");

@@ -20,11 +20,12 @@ pub struct Metrics {
     pub retried: AtomicU64,
     /// Handshakes that failed or took too long.
     pub handshakes_failed: AtomicU64,
-    /// Clients aborted because they sent a header or took a response too slowly.
+    /// Clients aborted because they sent a header or took a response too slowly, or because they
+    /// were stalled while others waited.
     pub slow: AtomicU64,
     /// Malformed requests that were refused after their header was read.
     pub malformed: AtomicU64,
-    /// Requests that got 503 because the limit on open files was reached.
+    /// Requests that got 503 because no slot for a file was free in time.
     pub busy: AtomicU64,
     /// Files that could not be opened or read, because of a limit on descriptors or a failing disk.
     pub files_failed: AtomicU64,
@@ -46,6 +47,10 @@ pub struct Metrics {
     pub upstream: Arc<UpstreamCounts>,
     /// Datagrams that threads forwarded to each other.
     pub forwarding: Arc<ForwardCounts>,
+    /// Changes of remembered paths that were not written to their file.
+    pub paths_failed: Arc<AtomicU64>,
+    /// TLS sessions that were not written to their file, or not read from it.
+    pub sessions_failed: Arc<AtomicU64>,
     /// Connections ended by a panic in one of their tasks.
     pub panics: AtomicU64,
     /// Lines of the access log that were lost because its sink was too slow.
@@ -83,11 +88,7 @@ impl Metrics {
             Series::counter("early_data_total", "Connections with early data", &self.early),
             Series::counter("slow_clients_total", "Clients aborted as too slow", &self.slow),
             Series::counter("malformed_total", "Malformed requests refused", &self.malformed),
-            Series::counter(
-                "busy_total",
-                "Requests refused by the limit on open files",
-                &self.busy,
-            ),
+            Series::counter("busy_total", "Requests refused by the limit on files", &self.busy),
             Series::counter(
                 "files_failed_total",
                 "Files that could not be read",
@@ -130,6 +131,14 @@ impl Metrics {
                 "datagrams_lost_total",
                 "Datagrams lost between threads",
                 &self.forwarding.lost,
+            ),
+            Series::counters(
+                "store_failures_total",
+                "Paths and TLS sessions that could not be written or read",
+                [
+                    ("{file=\"paths\"}", &*self.paths_failed),
+                    ("{file=\"sessions\"}", &*self.sessions_failed),
+                ],
             ),
             Series::counter(
                 "panics_total",

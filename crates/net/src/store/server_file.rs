@@ -10,6 +10,7 @@ use bentpipe_quic::tls::Randomness;
 use rusqlite::{Connection, OptionalExtension, params};
 use rustls::server::StoresServerSessions;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zeroize::Zeroizing;
@@ -117,13 +118,19 @@ impl ServerFile {
     /// They are kept only for servers with the same `settings`: early data obeys the transport
     /// parameters of the connection before, which a server must not reduce (RFC 9001 §4.6.1). They
     /// end with the run of the system, because a power failure may undo the removal of a used
-    /// session, whose early data could be replayed then.
+    /// session, whose early data could be replayed then. `failures` counts sessions that cannot be
+    /// written or read.
     ///
     /// # Errors
     /// The file cannot be written, or no thread can be started.
-    pub fn sessions(self, settings: &str, clock: EpochClock) -> Result<Sessions, StoreError> {
+    pub fn sessions(
+        self,
+        settings: &str,
+        clock: EpochClock,
+        failures: Arc<AtomicU64>,
+    ) -> Result<Sessions, StoreError> {
         let boot = std::fs::read_to_string(BOOT_ID).unwrap_or_default();
-        self.sessions_in(settings, boot.trim(), clock)
+        self.sessions_in(settings, boot.trim(), clock, failures)
     }
 
     fn sessions_in(
@@ -131,6 +138,7 @@ impl ServerFile {
         settings: &str,
         boot: &str,
         clock: EpochClock,
+        failures: Arc<AtomicU64>,
     ) -> Result<Sessions, StoreError> {
         let Self { file, mut database } = self;
         let fails = |error: rusqlite::Error| failed(&file, &error);
@@ -155,19 +163,24 @@ impl ServerFile {
         let database = Arc::new(Mutex::new(database));
         let (new, inbox) = sync_channel(QUEUE);
         let (writing, writing_clock) = (database.clone(), clock.clone());
+        let (writing_file, writing_failures) = (file.clone(), failures.clone());
         std::thread::Builder::new()
             .name("TLS sessions".to_owned())
-            .spawn(move || write(&writing, &writing_clock, &inbox))
+            .spawn(move || {
+                write(&writing_file, &writing, &writing_clock, &writing_failures, &inbox)
+            })
             .map_err(|error| storage(&file, &error.to_string(), "free some memory or threads"))?;
-        Ok(Sessions { database, clock, new })
+        Ok(Sessions { file, database, clock, failures, new })
     }
 }
 
 /// TLS sessions in a file. Each is used once, by one process.
 #[derive(Debug)]
 pub(crate) struct Sessions {
+    file: PathBuf,
     database: Arc<Mutex<Connection>>,
     clock: EpochClock,
+    failures: Arc<AtomicU64>,
     /// Sessions that a thread of its own writes.
     new: SyncSender<(Vec<u8>, Vec<u8>)>,
 }
@@ -181,7 +194,19 @@ fn seconds(clock: &EpochClock) -> u64 {
     clock.epoch().as_unix_millis() / 1000
 }
 
-fn write(database: &Mutex<Connection>, clock: &EpochClock, inbox: &Receiver<(Vec<u8>, Vec<u8>)>) {
+fn failed_to_keep(file: &Path, error: &rusqlite::Error, failures: &AtomicU64) {
+    failures.fetch_add(1, Relaxed);
+    let error = failed(file, error);
+    tracing::warn!(%error, "a TLS session is not kept, or not found");
+}
+
+fn write(
+    file: &Path,
+    database: &Mutex<Connection>,
+    clock: &EpochClock,
+    failures: &AtomicU64,
+    inbox: &Receiver<(Vec<u8>, Vec<u8>)>,
+) {
     while let Ok((id, value)) = inbox.recv() {
         let database = lock(database);
         let put = || {
@@ -192,7 +217,7 @@ fn write(database: &Mutex<Connection>, clock: &EpochClock, inbox: &Receiver<(Vec
             database.execute("DELETE FROM session WHERE number <= ?1", [oldest])
         };
         if let Err(error) = put() {
-            tracing::warn!(%error, "TLS sessions");
+            failed_to_keep(file, &error, failures);
         }
     }
 }
@@ -202,7 +227,7 @@ impl Sessions {
         let found = lock(&self.database)
             .query_row(query, params![id, seconds(&self.clock)], |row| row.get::<_, Vec<u8>>(0))
             .optional();
-        found.inspect_err(|error| tracing::warn!(%error, "TLS sessions")).ok().flatten()
+        found.inspect_err(|error| failed_to_keep(&self.file, error, &self.failures)).ok().flatten()
     }
 }
 
@@ -234,7 +259,7 @@ mod tests {
 
     fn sessions(file: &Path, settings: &str, boot: &str) -> Sessions {
         let clock = EpochClock::new(1_800_000_000);
-        ServerFile::open(file).unwrap().sessions_in(settings, boot, clock).unwrap()
+        ServerFile::open(file).unwrap().sessions_in(settings, boot, clock, Arc::default()).unwrap()
     }
 
     /// Keeps a session and waits until it is in the file.

@@ -115,7 +115,7 @@ impl TokenFile {
 }
 
 fn log<T>(result: rusqlite::Result<T>) -> Option<T> {
-    result.inspect_err(|error| tracing::warn!(%error, "token file")).ok()
+    result.inspect_err(|error| tracing::warn!(%error, "a token is not kept, or not found")).ok()
 }
 
 fn write_all(database: &Connection, tokens: &[Token]) -> rusqlite::Result<()> {

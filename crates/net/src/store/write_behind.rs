@@ -10,6 +10,7 @@ use bentpipe_quic::path_memory::{
 use bentpipe_units::Epoch;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
 /// Paths in memory, loaded from an SQLite file. A thread of its own writes each change to the file,
@@ -33,15 +34,16 @@ impl WriteBehind {
     /// # Errors
     /// Those of [`SqliteStore::open`], or no thread can be started.
     pub fn open(file: &Path, limits: Limits, now: Epoch) -> Result<Self, StoreError> {
-        Ok(Self::open_classified(file, limits, now)?.0)
+        Ok(Self::open_classified(file, limits, now, Arc::default())?.0)
     }
 
     /// As [`WriteBehind::open`]. Also returns the number of rows in the file that hold no valid
-    /// path. They are ignored.
+    /// path. They are ignored. `failures` counts changes that cannot be written.
     pub(crate) fn open_classified(
         file: &Path,
         limits: Limits,
         now: Epoch,
+        failures: Arc<AtomicU64>,
     ) -> Result<(Self, usize), OpenError> {
         let mut store = SqliteStore::open_classified(file, limits)?;
         let mut memory = MemoryStore::new(limits);
@@ -53,7 +55,10 @@ impl WriteBehind {
         let inbox = changes.clone();
         let spawned = std::thread::Builder::new().name("path store".to_owned()).spawn(move || {
             while let Some(pending) = inbox.take() {
-                pending.write(&mut store, |error| tracing::warn!(%error, "path store"));
+                pending.write(&mut store, |error| {
+                    failures.fetch_add(1, Relaxed);
+                    tracing::warn!(%error, "a path is not written");
+                });
             }
         });
         let writer = spawned.map_err(|error| {
