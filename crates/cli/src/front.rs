@@ -5,7 +5,7 @@ use crate::messages::Messages;
 use crate::output;
 use crate::status::{FAILED, OK, USAGE};
 use crate::stop::{ServiceSignal, StopSignals};
-use bentpipe_net::serve::{CertificateResolver, Limits, ServerBuilder};
+use bentpipe_net::serve::{CertificateResolver, Limits, ServerBuilder, WantedLimits};
 use bentpipe_net::store::{default_keys, default_store};
 use bentpipe_net::{Certificate, CertificateError, raise_descriptor_limit};
 use bentpipe_quic::congestion::CongestionConfig;
@@ -20,8 +20,13 @@ const DESCRIPTORS_PER_THREAD: u64 = 4;
 /// Open descriptors that a server needs in addition to those of its clients.
 #[derive(Debug, Clone, Copy)]
 pub enum ExtraDescriptors {
-    /// Files to send.
-    Files,
+    /// Files to send: at most this many, in total and to one client.
+    Files {
+        /// In total.
+        all: Option<usize>,
+        /// To one client.
+        per_client: Option<usize>,
+    },
     /// Connections to an upstream, at most this many.
     Upstream(usize),
 }
@@ -56,13 +61,16 @@ fn limits(args: &Front, opens: ExtraDescriptors) -> Result<Limits, String> {
     let traces = args.qlog.qlog().map_or(0, |qlog| qlog.files as u64);
     let limits = Limits { per_client: args.max_per_client, ..Limits::default() };
     let others = traces + DESCRIPTORS_PER_THREAD * u64::from(args.threads().get());
-    let (limits, others) = match opens {
-        ExtraDescriptors::Files => (limits, others),
+    let wanted = WantedLimits { connections: args.max_connections, ..WantedLimits::default() };
+    let (limits, others, wanted) = match opens {
+        ExtraDescriptors::Files { all, per_client } => {
+            (limits, others, WantedLimits { files: all, files_per_client: per_client, ..wanted })
+        }
         ExtraDescriptors::Upstream(connections) => {
-            (Limits { open_files: 0, ..limits }, others + connections as u64)
+            (Limits { files: 0, ..limits }, others + connections as u64, wanted)
         }
     };
-    let limits = limits.fit(raise_descriptor_limit(), others, args.max_connections);
+    let limits = limits.fit(raise_descriptor_limit(), others, wanted);
     limits.map_err(|error| error.to_string())
 }
 

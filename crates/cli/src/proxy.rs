@@ -5,18 +5,24 @@ use crate::front::ExtraDescriptors;
 use crate::status::USAGE;
 use crate::{front, output};
 use bentpipe_lab::LabError;
-use bentpipe_net::Trust;
 use bentpipe_net::proxy::Upstream;
 use bentpipe_net::serve::Server;
+use bentpipe_net::{Trust, raise_descriptor_limit};
 
 /// Most upstreams. Our choice: selecting one looks at each.
 const MAX_UPSTREAMS: usize = 64;
 
+/// Default of `--upstream-connections`. Our choice. A quarter of the limit on descriptors if that is
+/// less, so that most are left to clients.
+const UPSTREAM_CONNECTIONS: u64 = 1024;
+
 /// Serves until a signal stops it.
 pub fn run(args: &Proxy) -> Result<u8, LabError> {
-    Ok(match upstream(args) {
+    let default = (raise_descriptor_limit() / 4).clamp(1, UPSTREAM_CONNECTIONS);
+    let connections = args.upstream_connections.unwrap_or(default as usize);
+    Ok(match upstream(args, connections) {
         Ok(upstream) => {
-            let descriptors = ExtraDescriptors::Upstream(args.upstream_connections);
+            let descriptors = ExtraDescriptors::Upstream(connections);
             front::run(&args.front, &args.upstream.join(", "), descriptors, |certificate| {
                 Server::proxy(upstream, certificate)
             })
@@ -25,7 +31,7 @@ pub fn run(args: &Proxy) -> Result<u8, LabError> {
     })
 }
 
-fn upstream(args: &Proxy) -> Result<Upstream, String> {
+fn upstream(args: &Proxy, connections: usize) -> Result<Upstream, String> {
     let [first, others @ ..] = &args.upstream[..] else {
         return Err("no upstream is given; allowed: --upstream URL".to_owned());
     };
@@ -64,7 +70,11 @@ fn upstream(args: &Proxy) -> Result<Upstream, String> {
     upstream = upstream
         .trust(trust)
         .answer_time(args.upstream_timeout)
-        .connections(args.upstream_connections);
+        .connections(connections)
+        .min_upload_rate(args.min_upload_rate);
+    if let Some(limit) = args.upstream_per_client {
+        upstream = upstream.per_client(limit);
+    }
     Ok(match args.max_body {
         Some(limit) => upstream.max_body(limit),
         None => upstream,

@@ -8,7 +8,9 @@ use bentpipe_net::serve::Server;
 /// Serves until a signal stops it.
 pub fn run(args: &Serve) -> Result<u8, LabError> {
     let what = args.dir.display().to_string();
-    Ok(front::run(&args.front, &what, ExtraDescriptors::Files, |certificate| {
+    let files =
+        ExtraDescriptors::Files { all: args.max_files, per_client: args.max_files_per_client };
+    Ok(front::run(&args.front, &what, files, |certificate| {
         let builder = Server::builder(&args.dir, certificate);
         match &args.cache_control {
             Some(value) => builder.cache_control(value.clone()),

@@ -130,7 +130,7 @@ async fn many() -> Result<bool, Failed> {
 
 /// Returns limits that allow all clients to have the same address.
 fn all_from_one_address() -> Limits {
-    Limits { per_client: CLIENTS, open_files_per_client: CLIENTS, ..Limits::default() }
+    Limits { per_client: CLIENTS, files_per_client: CLIENTS, ..Limits::default() }
 }
 
 fn word(held: bool) -> &'static str {

@@ -5,7 +5,7 @@ use super::values::{ParameterValue, at_least_one, nonzero_time, parameter, socke
 use bentpipe_net::http::CacheControl;
 use bentpipe_net::{LogFormat, Qlog};
 use bentpipe_quic::congestion::{ControllerName, ResumeName, SlowStartName};
-use bentpipe_units::{Bytes, Span};
+use bentpipe_units::{Bytes, Rate, Span};
 use clap::{Args, ValueEnum};
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU8;
@@ -71,6 +71,14 @@ pub struct Serve {
     /// [default: none]
     #[arg(long, value_name = "VALUE")]
     pub cache_control: Option<CacheControl>,
+    /// Maximum number of files sent at the same time; small ones count by their size, and more wait
+    /// for up to 30 s [default: 4096, or fewer if the limit on open files is low]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub max_files: Option<usize>,
+    /// The same per client (an IPv4 address or an IPv6 /56; an IPv6 /48 has twice as many)
+    /// [default: an eighth of --max-files, at least 100]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub max_files_per_client: Option<usize>,
     /// Options of the client side.
     #[command(flatten)]
     pub front: Front,
@@ -109,9 +117,18 @@ pub struct Proxy {
     /// Time limit for the upstream to respond, and for pauses within a response
     #[arg(long, value_name = "TIME", default_value = "50 s", value_parser = nonzero_time)]
     pub upstream_timeout: Span,
-    /// Maximum number of concurrent requests to the upstream; more wait
-    #[arg(long, value_name = "N", default_value_t = 512, value_parser = at_least_one)]
-    pub upstream_connections: usize,
+    /// Maximum number of concurrent requests to the upstream; more wait [default: 1024, or a quarter
+    /// of the limit on open files]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub upstream_connections: Option<usize>,
+    /// The same per client (an IPv4 address or an IPv6 /56; an IPv6 /48 has twice as many)
+    /// [default: an eighth of --upstream-connections; at least 100, at most half]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub upstream_per_client: Option<usize>,
+    /// Refuse clients that send the content of a request more slowly than this, but for 20 s in all;
+    /// `0 bps` accepts any rate
+    #[arg(long, value_name = "RATE", default_value = "4 kbps")]
+    pub min_upload_rate: Rate,
     /// Refuse request bodies larger than this [default: no limit]
     #[arg(long, value_name = "SIZE")]
     pub max_body: Option<Bytes>,
@@ -208,12 +225,13 @@ pub struct Front {
     /// Remember no paths on the server; only clients with tokens do
     #[arg(long, conflicts_with_all = ["store", "no_store"])]
     pub tokens_only: bool,
-    /// Maximum number of concurrent connections; more are refused [default: 4096, or fewer if the
+    /// Maximum number of concurrent connections; more are refused [default: 8192, or fewer if the
     /// limit on open files is low]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub max_connections: Option<usize>,
-    /// Maximum number of concurrent connections per client (an IPv4 address or an IPv6 /56)
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = at_least_one)]
+    /// Maximum number of concurrent connections per client (an IPv4 address or an IPv6 /56; an IPv6
+    /// /48 has twice as many)
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = at_least_one)]
     pub max_per_client: usize,
     /// Time for clients to finish when the server stops
     #[arg(long, value_name = "TIME", default_value = "10 s")]

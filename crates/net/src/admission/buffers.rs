@@ -81,7 +81,12 @@ mod tests {
     const WANTED: (Bytes, Bytes) = (Bytes::from_mb(8), Bytes::from_mb(1));
 
     fn control(connections: usize, memory: Bytes) -> AdmissionControl {
-        AdmissionControl::new(AdmissionLimits { connections, per_client: 100_000, memory })
+        AdmissionControl::new(AdmissionLimits {
+            connections,
+            per_client: 100_000,
+            guaranteed: 100_000,
+            memory,
+        })
     }
 
     fn admit(control: &AdmissionControl) -> Result<ConnectionGuard<Buffers>, Full> {

@@ -1,6 +1,6 @@
 //! Admission of connections, within bounds on their number and on the memory reserved for them.
 
-use super::client::{ConnectionCounts, client_network};
+use super::client::{ConnectionCounts, SITE_CLIENTS, client_network, site_network};
 use bentpipe_quic::path_memory::IpPrefix;
 use bentpipe_units::Bytes;
 use std::net::IpAddr;
@@ -11,8 +11,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) struct AdmissionLimits {
     /// Largest number of concurrent connections.
     pub connections: usize,
-    /// Largest number of concurrent connections of one client.
+    /// Largest number of concurrent connections of one client. The clients of an IPv6 /48 have
+    /// [`SITE_CLIENTS`] times as many together.
     pub per_client: usize,
+    /// Connections that one client may have even if they are more than a third of those that are
+    /// left: less than [`AdmissionLimits::per_client`] leaves room for clients that come late.
+    pub guaranteed: usize,
     /// Largest amount of memory reserved for all connections.
     pub memory: Bytes,
 }
@@ -118,11 +122,22 @@ impl AdmissionControl {
         Bytes::new(self.state().memory)
     }
 
-    /// Number of connections that `client` has, as far as they count against a new one. A
-    /// connection whose address may be forged must not keep a validated one out.
-    fn counted(state: &State, client: &IpPrefix, validated: bool) -> usize {
-        let counts = state.connections.of(client);
+    /// Number of connections of `network`, as far as they count against a new one. A connection
+    /// whose address may be forged must not keep a validated one out.
+    fn counted(state: &State, network: &IpPrefix, validated: bool) -> usize {
+        let counts = state.connections.of(network);
         if validated { counts.validated } else { counts.total() }
+    }
+
+    /// Returns whether `client`, or its IPv6 /48, has as many connections as it may have.
+    fn is_full(&self, state: &State, client: &IpPrefix, validated: bool) -> bool {
+        let limits = &self.0.limits;
+        let left = limits.connections.saturating_sub(state.connections.total());
+        let per_client = limits.per_client.min((left / 3).max(limits.guaranteed));
+        let per_site = per_client.saturating_mul(SITE_CLIENTS);
+        Self::counted(state, client, validated) >= per_client
+            || site_network(client.address())
+                .is_some_and(|site| Self::counted(state, &site, validated) >= per_site)
     }
 
     fn check(&self, state: &State, client: &IpPrefix, validated: bool) -> Result<(), Full> {
@@ -130,7 +145,7 @@ impl AdmissionControl {
             Err(Full::Closed)
         } else if state.connections.total() >= self.0.limits.connections {
             Err(Full::Connections)
-        } else if Self::counted(state, client, validated) >= self.0.limits.per_client {
+        } else if self.is_full(state, client, validated) {
             Err(Full::Client)
         } else {
             Ok(())
@@ -232,7 +247,7 @@ impl<R: Reservation> ConnectionGuard<R> {
         if self.validated {
             return Ok(());
         }
-        if state.connections.of(&self.client).validated >= self.control.0.limits.per_client {
+        if self.control.is_full(&state, &self.client, true) {
             return Err(Full::Client);
         }
         state.connections.remove(&self.client, false);
@@ -265,7 +280,12 @@ mod tests {
     }
 
     fn control(connections: usize, per_client: usize) -> AdmissionControl {
-        AdmissionControl::new(AdmissionLimits { connections, per_client, memory: Bytes::new(100) })
+        AdmissionControl::new(AdmissionLimits {
+            connections,
+            per_client,
+            guaranteed: per_client,
+            memory: Bytes::new(100),
+        })
     }
 
     /// Admits a connection whose address is validated.
@@ -301,6 +321,40 @@ mod tests {
         assert_eq!(denied(admit(&control, ip(1))), Denial::Refuse(Full::Client));
         assert!(admit(&control, ip(2)).is_ok());
         assert_eq!(denied(admit(&control, site(2))), Denial::Refuse(Full::Client), "the same site");
+    }
+
+    #[test]
+    fn clients_that_come_late_find_room() {
+        let limits = AdmissionLimits {
+            connections: 8192,
+            per_client: 1024,
+            guaranteed: 256,
+            memory: Bytes::ZERO,
+        };
+        let control = &AdmissionControl::new(limits);
+        let connected = |last| {
+            let mut guard = admit(control, ip(last)).ok()?;
+            guard.handshake_complete().unwrap();
+            Some(guard)
+        };
+        let held = |last| std::iter::from_fn(move || connected(last));
+        let guards: Vec<Vec<_>> = (0..12).map(|last| held(last).collect()).collect();
+        let counts: Vec<usize> = guards.iter().map(Vec::len).collect();
+        assert_eq!(counts[..5], [1024; 5]);
+        assert!(counts[5..].iter().all(|count| (256..1024).contains(count)), "{counts:?}");
+        let twelve: usize = counts.iter().sum();
+        assert!(twelve < 8192, "twelve clients do not fill the server: {counts:?}");
+    }
+
+    #[test]
+    fn the_networks_of_an_ipv6_site_have_two_shares_together() {
+        let control = control(9, 2);
+        let network =
+            |network: u16, host: u16| IpAddr::from([0x2001, 0xdb8, 7, network, 0, 0, 0, host]);
+        let _guards = [(0, 1), (0, 2), (0x100, 1), (0x200, 1)]
+            .map(|(id, host)| admit(&control, network(id, host)).unwrap());
+        assert_eq!(denied(admit(&control, network(0x300, 1))), Denial::Refuse(Full::Client));
+        assert!(admit(&control, IpAddr::from([0x2001, 0xdb8, 8, 0, 0, 0, 0, 1])).is_ok());
     }
 
     #[test]

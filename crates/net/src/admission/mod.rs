@@ -10,9 +10,11 @@
 //! - [`addresses`] are rules about who may connect and where to;
 //! - [`buffers`] divides memory among the connections of the TCP proxy;
 //! - [`send_memory`] divides the server's memory among the responses under way;
-//! - [`slots`] bounds the files that are open for responses, and requests of an upstream;
+//! - [`slots`] bounds the responses and the requests of an upstream that are under way, and
+//!   [`activity`] says which of them wait for their clients;
 //! - [`descriptors`] checks all of it against the limit of the process.
 
+pub mod activity;
 pub mod addresses;
 pub mod buffers;
 pub mod client;

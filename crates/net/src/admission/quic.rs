@@ -46,7 +46,8 @@ mod tests {
     #[test]
     fn the_guard_of_an_admitted_connection_is_taken_once() {
         let ip = |last: u8| IpAddr::from([192, 0, 2, last]);
-        let limits = AdmissionLimits { connections: 9, per_client: 9, memory: Bytes::ZERO };
+        let limits =
+            AdmissionLimits { connections: 9, per_client: 9, guaranteed: 9, memory: Bytes::ZERO };
         let control = AdmissionControl::new(limits);
         let handshakes = HandshakeLimits { retry_from: 1, refuse_from: 2 };
         let mut gate = QuicGate::new(control.clone(), handshakes);

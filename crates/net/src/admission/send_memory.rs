@@ -1,6 +1,6 @@
 //! Memory for response data that was sent and is not acknowledged, shared by all responses.
 
-use super::client::{CLIENT_SHARE, client_network};
+use super::client::{CLIENT_SHARE, SITE_CLIENTS, client_network, networks, site_network};
 use bentpipe_quic::path_memory::IpPrefix;
 use bentpipe_units::Bytes;
 use std::collections::BTreeMap;
@@ -30,7 +30,8 @@ struct Inner {
 #[derive(Debug, Default)]
 struct State {
     all: Shares,
-    by_client: BTreeMap<IpPrefix, Shares>,
+    /// Of each client, and of each IPv6 /48.
+    by_network: BTreeMap<IpPrefix, Shares>,
 }
 
 /// Responses and the memory granted to them.
@@ -53,14 +54,29 @@ impl Shares {
 impl State {
     fn grant(&mut self, client: &IpPrefix, bytes: u64) {
         self.all.granted += bytes;
-        self.by_client.entry(*client).or_default().granted += bytes;
+        for network in networks(*client) {
+            self.by_network.entry(network).or_default().granted += bytes;
+        }
     }
 
     fn take_back(&mut self, client: &IpPrefix, bytes: u64) {
         self.all.granted -= bytes;
-        if let Some(shares) = self.by_client.get_mut(client) {
-            shares.granted -= bytes;
+        for network in networks(*client) {
+            if let Some(shares) = self.by_network.get_mut(&network) {
+                shares.granted -= bytes;
+            }
         }
+    }
+
+    /// Largest buffer for one response of `client` that holds `granted` bytes now, within the share
+    /// of the client, `memory`, and that of its IPv6 /48.
+    fn own_room(&self, client: &IpPrefix, memory: u64, granted: u64) -> u64 {
+        let room = |network: &IpPrefix, memory| {
+            self.by_network.get(network).map_or(0, |shares| shares.room(memory, granted))
+        };
+        let own = room(client, memory);
+        site_network(client.address())
+            .map_or(own, |site| own.min(room(&site, memory.saturating_mul(SITE_CLIENTS as u64))))
     }
 }
 
@@ -78,7 +94,9 @@ impl SendMemory {
         let client = client_network(address);
         let mut state = self.state();
         state.all.responses += 1;
-        state.by_client.entry(client).or_default().responses += 1;
+        for network in networks(client) {
+            state.by_network.entry(network).or_default().responses += 1;
+        }
         drop(state);
         SendBufferGrant { memory: self.clone(), client, granted: 0, next: 0 }
     }
@@ -105,8 +123,7 @@ impl SendBufferGrant {
         let of_client = (total / CLIENT_SHARE as u64).max(MAX_BUFFER).min(total);
         let mut state = self.memory.state();
         let all = state.all.room(total, self.granted);
-        let own = state.by_client.get(&self.client);
-        let own = own.map_or(0, |shares| shares.room(of_client, self.granted));
+        let own = state.own_room(&self.client, of_client, self.granted);
         let useful = window.clamp(INITIAL_BUFFER, MAX_BUFFER);
         self.next = useful.min(all).min(own).max(MIN_BUFFER.min(useful));
         let more = self.next.saturating_sub(self.granted);
@@ -133,10 +150,12 @@ impl Drop for SendBufferGrant {
         let mut state = self.memory.state();
         state.take_back(&self.client, self.granted);
         state.all.responses -= 1;
-        let Some(shares) = state.by_client.get_mut(&self.client) else { return };
-        shares.responses -= 1;
-        if shares.responses == 0 {
-            state.by_client.remove(&self.client);
+        for network in networks(self.client) {
+            let Some(shares) = state.by_network.get_mut(&network) else { continue };
+            shares.responses -= 1;
+            if shares.responses == 0 {
+                state.by_network.remove(&network);
+            }
         }
     }
 }
@@ -166,7 +185,7 @@ mod tests {
         assert_eq!(grants[1].buffer(u64::MAX), MIN_BUFFER);
         drop((first, grants, more));
         let state = memory.state();
-        assert_eq!((state.all.granted, state.by_client.len()), (0, 0));
+        assert_eq!((state.all.granted, state.by_network.len()), (0, 0));
     }
 
     #[test]
@@ -183,6 +202,18 @@ mod tests {
         assert!(granted <= MAX_BUFFER, "{granted}");
         let mut other = memory.register(ip(2));
         assert_eq!(other.buffer(u64::MAX), 512_000_000 / 257, "an equal share of all");
+    }
+
+    #[test]
+    fn an_ipv6_site_gets_two_shares() {
+        let memory = SendMemory::new(Bytes::from_mb(1024));
+        let network = |id: u16| IpAddr::from([0x2001, 0xdb8, 7, id << 8, 0, 0, 0, 1]);
+        let mut grants: Vec<SendBufferGrant> =
+            (0..64).map(|id| memory.register(network(id))).collect();
+        let buffers: Vec<u64> = grants.iter_mut().map(|grant| grant.buffer(u64::MAX)).collect();
+        assert_eq!(buffers, [4_000_000; 64], "a quarter of the memory together");
+        drop(grants);
+        assert!(memory.state().by_network.is_empty());
     }
 
     #[test]
@@ -213,7 +244,7 @@ mod tests {
             let held: u64 = grants.iter().map(SendBufferGrant::granted).sum();
             assert_eq!(held, memory.state().all.granted);
             let by_client: u64 =
-                memory.state().by_client.values().map(|shares| shares.granted).sum();
+                memory.state().by_network.values().map(|shares| shares.granted).sum();
             assert_eq!(held, by_client);
             assert!(held <= total + MIN_BUFFER * grants.len() as u64, "{held} at step {step}");
         }

@@ -10,9 +10,9 @@ mod range;
 mod response;
 mod root;
 
-pub use body::{Body, MAX_PIECE};
+pub use body::{Body, FIRST_PIECE, MAX_PIECE};
 pub use cache_control::{CacheControl, CacheControlError};
 pub use path::{PathError, RequestPath};
 pub use range::{ByteRange, Selected};
-pub use response::{FileResponse, Files, RETRY, respond, status_text};
-pub use root::Root;
+pub use response::{FileResponse, Files, RETRY, respond, respond_if, status_text};
+pub use root::{Root, StoredFile};

@@ -18,7 +18,7 @@ use nix::errno::Errno;
 use std::io;
 use std::time::SystemTime;
 
-/// `Retry-After` of a 503, in seconds. Our choice: about the time that a request waits for a file.
+/// `Retry-After` of a 503, in seconds. Our choice.
 pub const RETRY: HeaderValue = HeaderValue::from_static("2");
 
 /// Files that are served.
@@ -44,7 +44,18 @@ pub struct FileResponse {
 /// Responds to a request for one of `files`. `now` is the value of Date. Blocks while it opens
 /// the file and reads its first piece.
 pub fn respond<T>(files: &Files, request: &Request<T>, now: SystemTime) -> FileResponse {
-    let mut response = find(files, request);
+    respond_if(files, request, now, |_| true)
+}
+
+/// As [`respond`], but asks `read` whether to read the first piece, with the number of bytes that
+/// are to be sent. Content that is not read takes no memory.
+pub fn respond_if<T>(
+    files: &Files,
+    request: &Request<T>,
+    now: SystemTime,
+    read: impl FnOnce(u64) -> bool,
+) -> FileResponse {
+    let mut response = find(files, request, read);
     let headers = response.head.headers_mut();
     headers.insert(DATE, value(&httpdate::fmt_http_date(now)));
     if *request.method() == Method::HEAD {
@@ -53,7 +64,7 @@ pub fn respond<T>(files: &Files, request: &Request<T>, now: SystemTime) -> FileR
     response
 }
 
-fn find<T>(files: &Files, request: &Request<T>) -> FileResponse {
+fn find<T>(files: &Files, request: &Request<T>, read: impl FnOnce(u64) -> bool) -> FileResponse {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let mut response = status_text(StatusCode::METHOD_NOT_ALLOWED);
         response.head.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -62,7 +73,7 @@ fn find<T>(files: &Files, request: &Request<T>) -> FileResponse {
     let path = request.uri().path();
     let Ok(wanted) = RequestPath::parse(path) else { return status_text(StatusCode::NOT_FOUND) };
     match files.root.find(&wanted, &coding::accepted(request.headers())) {
-        Ok(Found::File(opened)) => file(opened, request, files.cache_control.as_ref()),
+        Ok(Found::File(opened)) => file(opened, request, files.cache_control.as_ref(), read),
         Ok(Found::Directory) => redirect(path),
         Err(error) => unreadable(error),
     }
@@ -106,8 +117,9 @@ fn file<T>(
     opened: OpenFile,
     request: &Request<T>,
     cache_control: Option<&CacheControl>,
+    read: impl FnOnce(u64) -> bool,
 ) -> FileResponse {
-    let OpenFile { file, length, validators, content_type, coding } = opened;
+    let OpenFile { file, length, validators, stored, content_type, coding } = opened;
     let condition = validators.check(request.headers());
     let range = request.headers().get(RANGE).and_then(|range| range.to_str().ok());
     // Ranges apply to GET only (RFC 9110 §14.2).
@@ -153,8 +165,9 @@ fn file<T>(
     if *request.method() == Method::HEAD {
         return response;
     }
-    match Body::file(file, range) {
-        Ok(body) => FileResponse { body, ..response },
+    let mut body = Body::unread(stored, range);
+    match if read(range.length) { body.read_first(file) } else { Ok(()) } {
+        Ok(()) => FileResponse { body, ..response },
         // The file became shorter after it was opened.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
             status_text(StatusCode::INTERNAL_SERVER_ERROR)
@@ -353,11 +366,52 @@ mod tests {
         std::fs::write(&name, vec![7; 600_000]).unwrap();
         let root = files(directory.path());
         let mut body = respond(&root, &Request::get("/f").body(()).unwrap(), UNIX_EPOCH).body;
-        std::fs::File::options().write(true).open(&name).unwrap().set_len(200_000).unwrap();
         assert_eq!(body.next(MAX_PIECE).await.unwrap().unwrap().len(), 32_768);
+        assert_eq!(body.next(10_000).await.unwrap().unwrap().len(), 10_000);
+        std::fs::File::options().write(true).open(&name).unwrap().set_len(200_000).unwrap();
         assert_eq!(
             body.next(MAX_PIECE).await.unwrap_err().kind(),
             std::io::ErrorKind::UnexpectedEof
         );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_file_is_open_only_while_it_is_sent_and_stays_the_same_version() {
+        let directory = tempfile::tempdir().unwrap();
+        let name = directory.path().join("f");
+        let replace = |byte: u8| {
+            let new = directory.path().join("new");
+            std::fs::write(&new, vec![byte; 100_000 + usize::from(byte)]).unwrap();
+            std::fs::rename(new, &name).unwrap();
+        };
+        // Descriptors of this process that lead to the file, whether it still has a name or not.
+        let open = || {
+            let paths = std::fs::read_dir("/proc/self/fd")
+                .unwrap()
+                .filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+            paths.filter(|path| path.to_string_lossy().starts_with(name.to_str().unwrap())).count()
+        };
+        replace(1);
+        let root = files(directory.path());
+        let request = Request::get("/f").body(()).unwrap();
+        let mut body = respond(&root, &request, UNIX_EPOCH).body;
+        assert_eq!(open(), 0, "before anything is sent");
+        body.next(MAX_PIECE).await.unwrap();
+        assert_eq!(open(), 0, "the first piece is sent");
+        body.next(10_000).await.unwrap();
+        assert_eq!(open(), 1);
+        replace(2);
+        assert_eq!(body.next(10_000).await.unwrap().unwrap(), [1; 10_000][..], "it stays open");
+        while body.next(MAX_PIECE).await.unwrap().is_some() {}
+        assert_eq!(open(), 0, "all of it was read");
+
+        let mut unread = respond_if(&root, &request, UNIX_EPOCH, |_| false).body;
+        assert_eq!((unread.left(), unread.next(10).await.unwrap().unwrap().len()), (100_002, 10));
+        let mut body = respond(&root, &request, UNIX_EPOCH).body;
+        body.next(MAX_PIECE).await.unwrap();
+        replace(3);
+        let error = body.next(MAX_PIECE).await.unwrap_err();
+        assert_eq!(error.to_string(), "the file was replaced while it was sent");
     }
 }

@@ -8,7 +8,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The file that is served for a directory.
@@ -29,10 +29,35 @@ pub struct OpenFile {
     pub length: u64,
     /// Identifies its version.
     pub validators: Validators,
+    /// Where it is, to open it again.
+    pub stored: StoredFile,
     /// Its media type, before it was compressed.
     pub content_type: &'static str,
     /// The content coding that it has.
     pub coding: Option<Coding>,
+}
+
+/// A version of a file below a directory.
+#[derive(Debug, Clone)]
+pub struct StoredFile {
+    root: Root,
+    below: PathBuf,
+    /// Entity tag of the version, before it was compressed.
+    etag: String,
+}
+
+impl StoredFile {
+    /// Opens the file. Blocks.
+    ///
+    /// # Errors
+    /// It cannot be read, or holds another version now.
+    pub fn open(&self) -> io::Result<File> {
+        let opened = self.root.file(&self.below)?;
+        if opened.validators.etag != self.etag {
+            return Err(io::Error::other("the file was replaced while it was sent"));
+        }
+        Ok(opened.file)
+    }
 }
 
 /// What a path leads to.
@@ -101,10 +126,16 @@ impl Root {
         }
         let validators = Validators::new(metadata.modified()?.into_std(), metadata.len());
         let content_type = content_type::of(below);
+        let stored = StoredFile {
+            root: self.clone(),
+            below: below.to_owned(),
+            etag: validators.etag.clone(),
+        };
         Ok(OpenFile {
             file: file.into_std(),
             length: metadata.len(),
             validators,
+            stored,
             content_type,
             coding: None,
         })

@@ -8,7 +8,7 @@ pub struct Limits {
     /// Concurrent connections. Further ones are refused.
     pub connections: usize,
     /// Concurrent connections of one client: an IPv4 address, or an IPv6 /56, the usual prefix of
-    /// one site.
+    /// one site. All clients of an IPv6 /48 have twice as many together.
     pub per_client: usize,
     /// Memory for all connections, including the kernel's buffers. As less is free, new connections
     /// get smaller buffers, down to 32 kB. Without free memory they are refused.

@@ -241,13 +241,15 @@ impl Pep {
 }
 
 fn admission(limits: &Limits, listener: &Listener) -> AdmissionControl {
+    let per_client = match listener {
+        // The other proxy stands for many clients.
+        Listener::Tunnel { .. } => limits.connections,
+        _ => limits.per_client,
+    };
     AdmissionControl::new(AdmissionLimits {
         connections: limits.connections,
-        per_client: match listener {
-            // The other proxy stands for many clients.
-            Listener::Tunnel { .. } => limits.connections,
-            _ => limits.per_client,
-        },
+        per_client,
+        guaranteed: per_client,
         memory: limits.memory,
     })
 }

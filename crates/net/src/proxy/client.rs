@@ -1,17 +1,21 @@
 //! Forwards requests to the upstream.
 
 use super::fields::{self, Forwarding};
+use super::pace::Pace;
 use super::pool::{ActiveRequest, Pool, Slot, UpstreamCounts};
 use super::response_body::ResponseBody;
 use super::upload::{Fault, Upload};
 use super::upstream::{HealthCheck, Upstream, UpstreamServer};
 use super::websocket::{Handshake, WebSocket, asks_for_websocket};
+use crate::admission::activity::Activity;
 use crate::admission::client::CLIENT_SHARE;
-use crate::admission::slots::Slots;
+use crate::admission::slots::{
+    ClientSlot, STALLED, SlotLimits, SlotRequest, Slots, WAITING, memory_of,
+};
 use crate::logging::Level;
 use bentpipe_units::Bytes as Size;
 use futures_util::future::join_all;
-use http::header::{EXPECT, HOST, UPGRADE};
+use http::header::{EXPECT, HOST, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use http::response::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
@@ -48,7 +52,14 @@ const CHECK_TIME: Duration = Duration::from_secs(5);
 /// upstream takes. Our choice: those of one connection.
 const CLIENT_REQUESTS: usize = 100;
 
-/// Returns how many of `connections` requests at a time one client may have.
+/// Bytes of a request's content that are read before the upstream is asked. Our choice: what one
+/// RTT over a slow uplink brings.
+const BEGINNING: usize = 32 * 1024;
+/// Memory for the beginnings of content, bytes. Our choice: two thousand requests at a time, an
+/// eighth of them for one client.
+const BEGINNINGS: u64 = 64 * 1024 * 1024;
+
+/// Returns how many of `connections` requests at a time one client may have, unless it is set.
 fn per_client(connections: usize) -> usize {
     (connections / CLIENT_SHARE).max(CLIENT_REQUESTS).min(connections / 2).max(1)
 }
@@ -59,7 +70,10 @@ pub(crate) struct UpstreamClient {
     upstream: Upstream,
     pool: Pool,
     client: Client<HttpsConnector<HttpConnector>, Upload>,
-    slots: Slots,
+    /// Places among the requests of the upstream.
+    places: Slots,
+    /// Memory for the beginnings of content, in bytes.
+    beginnings: Slots,
 }
 
 /// What the upstream responded.
@@ -82,9 +96,11 @@ struct Failure {
 }
 
 /// Client and circumstances of a request.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct RequestContext {
     pub client: IpAddr,
+    /// Whether the request waits for its client.
+    pub activity: Arc<Activity>,
     pub version: Version,
     /// Whether the request is early data (0-RTT) of an incomplete handshake.
     pub early: bool,
@@ -111,10 +127,15 @@ impl UpstreamClient {
             .pool_max_idle_per_host(upstream.connections.min(64))
             .http1_max_buf_size(BUFFER)
             .build(connector.wrap_connector(tcp));
-        // What waits is bounded by the connections of a client and their requests.
-        let slots = Slots::new(upstream.connections, per_client(upstream.connections), usize::MAX);
+        let slots = |all: u64, per_client: u64| {
+            Slots::new(SlotLimits { all, per_client, waiting: WAITING, stalled: STALLED })
+        };
+        let connections = upstream.connections;
+        let of_client = upstream.per_client.unwrap_or_else(|| per_client(connections));
+        let places = slots(connections as u64, of_client as u64);
+        let beginnings = slots(BEGINNINGS, BEGINNINGS / CLIENT_SHARE as u64);
         let pool = Pool::new(&upstream.servers, counts);
-        Ok(Self { upstream, pool, client, slots })
+        Ok(Self { upstream, pool, client, places, beginnings })
     }
 
     /// Reports servers that are down, and up again, from now on.
@@ -162,6 +183,10 @@ impl UpstreamClient {
         if other && !asks_for_websocket(request) {
             return Some(StatusCode::NOT_IMPLEMENTED);
         }
+        if fields::has_other_coding(request.headers()) {
+            // RFC 9112 §6.1.
+            return Some(StatusCode::NOT_IMPLEMENTED);
+        }
         let (Some(_), Ok(length)) = (fields::host(request), fields::length(request.headers()))
         else {
             return Some(StatusCode::BAD_REQUEST);
@@ -189,19 +214,33 @@ impl UpstreamClient {
             return Err(StatusCode::OK);
         }
         let host = fields::host(request).ok_or(StatusCode::BAD_REQUEST)?;
-        let RequestContext { client, version, early, now } = context;
+        let RequestContext { client, activity, version, early, now } = context;
         let forwarding =
             Forwarding { client, version, host, upstream_host: self.upstream.host.clone(), early };
         let limit = Duration::from(self.upstream.answer_time);
         if !upload.set_limit(self.upstream.max_body.map_or(u64::MAX, Size::get)) {
             return Err(StatusCode::PAYLOAD_TOO_LARGE);
         }
-        upload.peek().await.map_err(fault_status)?;
-        let place = self.slots.slot(client, limit).await.ok_or(StatusCode::SERVICE_UNAVAILABLE)?;
+        let wanted = SlotRequest {
+            address: client,
+            weight: 1,
+            waiting: memory_of(request.headers()),
+            activity: activity.clone(),
+        };
+        upload.set_pace(Pace::new(self.upstream.min_upload_rate, activity));
+        // Whoever sends nothing, or little at a time, keeps nobody from the upstream.
+        let beginning = self.read_beginning(&mut upload, &wanted, limit).await?;
+        let busy = StatusCode::SERVICE_UNAVAILABLE;
+        let place = self.places.slot(&wanted, limit).await.ok_or(busy)?;
+        drop(beginning);
         let handshake = Handshake::of(request);
         let mut headers = fields::request(request, &forwarding);
         if let Some(handshake) = &handshake {
             handshake.ask(&mut headers);
+        }
+        if upload.length().is_none() {
+            // The library would send GET and HEAD without their content.
+            headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
         // A stream of HTTP/2 asks with CONNECT, and HTTP/1.1 with GET.
         let method = if handshake.is_some() { &Method::GET } else { request.method() };
@@ -220,14 +259,32 @@ impl UpstreamClient {
             }
         }
         let (head, incoming) = response.into_parts();
-        if head.status.is_informational() {
-            // The proxy requested no other protocol.
+        // The proxy requested no other protocol, and no transfer coding (RFC 9110 §10.1.4).
+        if head.status.is_informational() || fields::has_other_coding(&head.headers) {
             return Err(StatusCode::BAD_GATEWAY);
         }
         // A response to HEAD has the length of the content that GET would get.
         let known = *request.method() == Method::HEAD || incoming.size_hint().exact().is_some();
         let head = response_head(head, known, now);
         Ok(Forwarded::Response(head, ResponseBody::new(incoming, limit, slot)))
+    }
+
+    /// Reads the beginning of the content, as `wanted` says for whom. Returns the memory for it.
+    async fn read_beginning(
+        &self,
+        upload: &mut Upload,
+        wanted: &SlotRequest,
+        limit: Duration,
+    ) -> Result<Option<ClientSlot>, StatusCode> {
+        if upload.has_ended() {
+            return Ok(None);
+        }
+        let weight = upload.length().unwrap_or(u64::MAX).clamp(1, BEGINNING as u64);
+        let memory = SlotRequest { weight, ..wanted.clone() };
+        let memory = self.beginnings.slot(&memory, limit).await;
+        let memory = memory.ok_or(StatusCode::SERVICE_UNAVAILABLE)?;
+        upload.buffer(BEGINNING).await.map_err(fault_status)?;
+        Ok(Some(memory))
     }
 
     /// Sends a request to one server, and to others if that fails and nothing is lost by it: the
@@ -305,7 +362,7 @@ impl UpstreamClient {
 /// Returns the head for the client. `known`: the length of the content is known.
 fn response_head(upstream: Parts, known: bool, now: SystemTime) -> Response<()> {
     let Parts { status, version, mut headers, .. } = upstream;
-    fields::response(&mut headers, version, known, now);
+    fields::response(&mut headers, (status, version), known, now);
     let mut response = Response::new(());
     (*response.status_mut(), *response.headers_mut()) = (status, headers);
     response

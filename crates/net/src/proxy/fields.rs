@@ -6,7 +6,7 @@ use http::header::{
     PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::uri::Authority;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Version};
 use std::net::IpAddr;
 use std::time::SystemTime;
 
@@ -18,10 +18,9 @@ const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto")
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
 /// Fields in which other proxies and content delivery networks name the client.
-const CLIENT_ADDRESS_FIELDS: [&str; 12] = [
+const CLIENT_ADDRESS_FIELDS: [&str; 11] = [
     "cf-connecting-ipv6",
     "cf-pseudo-ipv4",
-    "x-appengine-user-ip",
     "x-azure-clientip",
     "x-azure-socketip",
     "x-envoy-external-address",
@@ -106,7 +105,7 @@ pub(super) fn request<T>(request: &Request<T>, forwarding: &Forwarding) -> Heade
     // Handled here: to the client, the proxy is the origin server (RFC 9110 §10.1.1).
     headers.remove(EXPECT);
     let received: Vec<HeaderName> =
-        headers.keys().filter(|name| is_forwarding_field(name)).cloned().collect();
+        headers.keys().filter(|name| is_misleading(name.as_str())).cloned().collect();
     for name in received {
         headers.remove(name);
     }
@@ -148,9 +147,16 @@ pub(super) fn request<T>(request: &Request<T>, forwarding: &Forwarding) -> Heade
 
 /// Changes the upstream's fields to those for the client. `known`: the length of the content is
 /// known.
-pub(super) fn response(headers: &mut HeaderMap, version: Version, known: bool, now: SystemTime) {
+pub(super) fn response(
+    headers: &mut HeaderMap,
+    (status, version): (StatusCode, Version),
+    known: bool,
+    now: SystemTime,
+) {
     strip(headers);
-    if !known {
+    // No such field may go with 1xx and 204 (RFC 9110 §8.6): clients of HTTP/2 take it for a
+    // length that the content does not have.
+    if !known || status.is_informational() || status == StatusCode::NO_CONTENT {
         headers.remove(CONTENT_LENGTH);
     }
     // It refers to ports of the upstream.
@@ -177,16 +183,32 @@ fn strip(headers: &mut HeaderMap) {
     }
 }
 
-/// Returns whether a field describes the source of a request, which only the proxy knows. Some
-/// servers read underscores as hyphens.
-fn is_forwarding_field(name: &HeaderName) -> bool {
-    let name = name.as_str().replace('_', "-");
-    name == "forwarded"
-        || name.starts_with("x-forwarded-")
-        || CLIENT_ADDRESS_FIELDS.contains(&name.as_str())
-        // `True-Client-IP`, `Fastly-Client-IP`, `CF-Connecting-IP` and their like.
-        || name.ends_with("client-ip")
-        || name.ends_with("connecting-ip")
+/// Returns whether a message has a transfer coding other than chunked. The library takes chunked
+/// off, and nothing would say that the rest is still there.
+pub(super) fn has_other_coding(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    let chunked = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"chunked");
+    codings.next().is_some_and(|first| !chunked(first)) || codings.next().is_some()
+}
+
+/// Returns whether an upstream could take a request's field for something that only the proxy may
+/// say.
+fn is_misleading(name: &str) -> bool {
+    // CGI, WSGI and their like read hyphens as underscores, so that any such field looks like
+    // another: one of ours, or a length. nginx drops them too.
+    name.contains('_')
+        // CGI has it as HTTP_PROXY, which is the proxy for requests of the program itself.
+        || name == "proxy"
+        || is_forwarding_field(name)
+}
+
+/// Returns whether a field describes the source of a request, which only the proxy knows.
+fn is_forwarding_field(name: &str) -> bool {
+    name.starts_with("forwarded")
+        || name.starts_with("x-forwarded")
+        || CLIENT_ADDRESS_FIELDS.contains(&name)
+        // `True-Client-IP`, `Fastly-Client-IP`, `CF-Connecting-IP`, `X-ProxyUser-IP` and their like.
+        || ["client-ip", "connecting-ip", "user-ip"].iter().any(|end| name.ends_with(end))
 }
 
 /// Returns the value of Via: the received protocol and the name of the proxy (RFC 9110 §7.6.3).
@@ -270,6 +292,15 @@ mod tests {
             ("x_client_ip", "10.0.0.1"),
             ("x-cluster-client-ip", "10.0.0.1"),
             ("x-envoy-external-address", "10.0.0.1"),
+            ("x-forwarded", "10.0.0.1"),
+            ("x-forwardedfor", "10.0.0.1"),
+            ("forwarded-for", "10.0.0.1"),
+            ("x-proxyuser-ip", "10.0.0.1"),
+            ("x-appengine-user-ip", "10.0.0.1"),
+            ("proxy", "http://10.0.0.1"),
+            ("transfer_encoding", "10.0.0.1"),
+            ("content_length", "10.0.0.1"),
+            ("any_other", "10.0.0.1"),
             ("connection", "x-forwarded-for, host"),
             ("host", "ignored"),
         ];
@@ -332,7 +363,8 @@ mod tests {
             headers.insert(name, value.parse().unwrap());
         }
         let mut known = headers.clone();
-        response(&mut headers, Version::HTTP_11, false, UNIX_EPOCH);
+        let ok = |version| (StatusCode::OK, version);
+        response(&mut headers, ok(Version::HTTP_11), false, UNIX_EPOCH);
         let mut names: Vec<&str> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(
@@ -340,10 +372,26 @@ mod tests {
             ("date etag via", &"1.1 bentpipe".parse().unwrap())
         );
         known.insert(DATE, "theirs".parse().unwrap());
-        response(&mut known, Version::HTTP_10, true, UNIX_EPOCH);
+        let mut empty = known.clone();
+        response(&mut empty, (StatusCode::NO_CONTENT, Version::HTTP_11), true, UNIX_EPOCH);
+        assert!(!empty.contains_key(CONTENT_LENGTH), "RFC 9110 §8.6");
+        response(&mut known, ok(Version::HTTP_10), true, UNIX_EPOCH);
         assert_eq!(
             (&known[DATE], &known[CONTENT_LENGTH]),
             (&"theirs".parse().unwrap(), &"5".parse().unwrap())
         );
+    }
+
+    #[test]
+    fn chunked_is_the_only_transfer_coding() {
+        let other = |values: &[&str]| {
+            let fields: Vec<_> = values.iter().map(|value| ("transfer-encoding", *value)).collect();
+            has_other_coding(options(&fields).headers())
+        };
+        assert!(!other(&[]) && !other(&["chunked"]) && !other(&["Chunked"]));
+        for wrong in [&["gzip, chunked"][..], &["gzip", "chunked"], &["chunked", "gzip"], &["gzip"]]
+        {
+            assert!(other(wrong), "{wrong:?}");
+        }
     }
 }

@@ -7,6 +7,7 @@
 
 mod client;
 mod fields;
+mod pace;
 mod pool;
 mod response_body;
 mod upload;

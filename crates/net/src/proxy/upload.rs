@@ -1,6 +1,7 @@
 //! The content of a request, read from the client as fast as the upstream takes it.
 
-use bytes::Bytes;
+use super::pace::Pace;
+use bytes::{Bytes, BytesMut};
 use futures_util::stream::{Stream, StreamExt, unfold};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -67,10 +68,14 @@ pub(crate) enum Piece {
 /// Content of a request, as a body for hyper. Trailers are dropped.
 pub(crate) struct Upload {
     pieces: Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>,
-    first: Option<Bytes>,
-    /// Bytes that are still to come, if announced.
+    /// What [`Upload::buffer`] has read.
+    beginning: BytesMut,
+    /// Whether all content was read from the client.
+    ended: bool,
+    /// Bytes that the upstream's connection has still to take, if known.
     left: Option<u64>,
     limit: u64,
+    pace: Option<Pace>,
     progress: Arc<Progress>,
 }
 
@@ -87,27 +92,43 @@ impl Upload {
     ) -> Self {
         Self {
             pieces: Box::pin(pieces.fuse()),
-            first: None,
+            beginning: BytesMut::new(),
+            ended: false,
             left,
             limit: u64::MAX,
+            pace: None,
             progress: Arc::default(),
         }
     }
 
     /// Returns no content.
     pub(super) fn empty() -> Self {
-        Self::new(futures_util::stream::empty(), Some(0))
+        Self { ended: true, ..Self::new(futures_util::stream::empty(), Some(0)) }
     }
 
-    /// Returns whether there is no content, after [`Upload::peek`].
+    /// Returns whether there is no content, after [`Upload::buffer`].
     pub(super) fn is_empty(&self) -> bool {
-        self.left == Some(0) && self.first.is_none()
+        self.left == Some(0) && self.beginning.is_empty()
+    }
+
+    /// Returns whether all content was read from the client.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Returns the length of the content, if it is known before the upstream's connection has
+    /// taken any.
+    pub(super) fn length(&self) -> Option<u64> {
+        self.left
     }
 
     /// Returns the content of a request over HTTP/1.1 or HTTP/2, whose library has checked the
     /// length. Each piece has to arrive within `stall`.
     pub fn from_hyper(incoming: Incoming, stall: Duration) -> Self {
-        let length = if incoming.is_end_stream() { Some(0) } else { incoming.size_hint().exact() };
+        if incoming.is_end_stream() {
+            return Self::empty();
+        }
+        let length = incoming.size_hint().exact();
         let pieces = unfold(incoming, move |mut incoming| async move {
             loop {
                 let frame =
@@ -152,17 +173,49 @@ impl Upload {
         self.progress.clone()
     }
 
-    /// Waits for the first piece or the end if no length is announced, so that a request without
-    /// content does not look like one with content of unknown length.
-    pub(super) async fn peek(&mut self) -> Result<(), Fault> {
-        while self.left.is_none() && self.first.is_none() {
-            match self.pieces.next().await {
-                None => self.left = Some(0),
-                Some(Ok(piece)) => self.first = Some(piece).filter(|piece| !piece.is_empty()),
-                Some(Err(error)) => return Err(fault_of(&error)),
+    /// Sets how slowly the client may send.
+    pub(super) fn set_pace(&mut self, pace: Pace) {
+        self.pace = Some(pace);
+    }
+
+    /// Reads the beginning of the content from the client: `limit` bytes, or all of it, whose
+    /// length is then known. A request without content does not look like one with content of
+    /// unknown length.
+    pub(super) async fn buffer(&mut self, limit: usize) -> Result<(), Fault> {
+        while !self.ended && self.beginning.len() < limit {
+            let piece = poll_fn(|cx| self.poll_piece(cx)).await;
+            if let Some(piece) = piece {
+                self.beginning.extend_from_slice(&piece.map_err(|error| fault_of(&error))?);
+            }
+            let read = self.beginning.len() as u64;
+            let short = self.ended && self.left.is_some_and(|left| left > read);
+            if short || self.left.is_some_and(|left| left < read) {
+                return Err(Fault::Broken);
+            }
+            if read > self.limit {
+                return Err(Fault::TooLarge);
+            }
+            if self.ended {
+                self.left = Some(read);
             }
         }
         Ok(())
+    }
+
+    /// Returns the next piece from the client. Fails if the client is too slow.
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        let polled = self.pieces.poll_next_unpin(cx);
+        self.progress.waiting.store(polled.is_pending(), Relaxed);
+        match (&polled, &mut self.pace) {
+            (Poll::Pending, Some(pace)) => {
+                return pace.poll_too_slow(cx).map(|()| Some(Err(io::ErrorKind::TimedOut.into())));
+            }
+            (Poll::Ready(Some(Ok(piece))), Some(pace)) => pace.received(piece.len() as u64),
+            (Poll::Ready(_), Some(pace)) => pace.received(0),
+            _ => {}
+        }
+        self.ended |= matches!(polled, Poll::Ready(None));
+        polled
     }
 
     fn fail(&self, fault: Fault) -> Poll<Option<io::Result<Frame<Bytes>>>> {
@@ -183,13 +236,13 @@ impl Body for Upload {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        let piece = match self.first.take() {
-            Some(first) => Some(Ok(first)),
-            None => {
-                let polled = self.pieces.poll_next_unpin(cx);
-                self.progress.waiting.store(polled.is_pending(), Relaxed);
-                ready!(polled)
-            }
+        let beginning = std::mem::take(&mut self.beginning);
+        let piece = if !beginning.is_empty() {
+            Some(Ok(beginning.freeze()))
+        } else if self.ended {
+            None
+        } else {
+            ready!(self.poll_piece(cx))
         };
         let piece = match piece {
             None if self.left.is_some_and(|left| left > 0) => return self.fail(Fault::Broken),
@@ -225,6 +278,7 @@ mod tests {
         sizes: &[usize],
         announced: Option<u64>,
         limit: u64,
+        buffered: usize,
     ) -> (Result<u64, Fault>, Upload) {
         let (sender, pieces) = mpsc::channel(16);
         for size in sizes {
@@ -233,7 +287,9 @@ mod tests {
         sender.send(Piece::End).await.unwrap();
         let mut upload = Upload::from_http3(pieces, announced);
         upload.set_limit(limit);
-        upload.peek().await.unwrap();
+        if let Err(fault) = upload.buffer(buffered).await {
+            return (Err(fault), upload);
+        }
         let mut bytes = 0;
         while let Some(frame) = poll_fn(|cx| Pin::new(&mut upload).poll_frame(cx)).await {
             match frame {
@@ -250,7 +306,7 @@ mod tests {
         sender.send(Piece::Data(Bytes::from_static(b"half"))).await.unwrap();
         drop(sender);
         let mut upload = Upload::from_http3(pieces, None);
-        upload.peek().await.unwrap();
+        upload.buffer(1).await.unwrap();
         assert!(poll_fn(|cx| Pin::new(&mut upload).poll_frame(cx)).await.unwrap().is_ok());
         assert!(poll_fn(|cx| Pin::new(&mut upload).poll_frame(cx)).await.unwrap().is_err());
         assert_eq!(upload.progress().fault(), Some(Fault::Broken));
@@ -258,15 +314,34 @@ mod tests {
 
     #[tokio::test]
     async fn content_has_the_announced_length_within_the_limit() {
-        assert_eq!(upload(&[3, 4], None, 7).await.0, Ok(7));
-        assert_eq!(upload(&[3, 4], Some(7), 7).await.0, Ok(7));
-        assert_eq!(upload(&[3, 5], None, 7).await.0, Err(Fault::TooLarge));
-        assert_eq!(upload(&[3, 4], Some(8), 9).await.0, Err(Fault::Broken));
-        assert_eq!(upload(&[3, 4], Some(6), 9).await.0, Err(Fault::Broken));
-        let (bytes, empty) = upload(&[0, 0], None, 9).await;
-        assert!(
-            bytes == Ok(0) && empty.is_end_stream() && empty.size_hint().exact() == Some(0),
-            "an empty upload has length 0"
+        // Whether the fault is found in the beginning or later.
+        for buffered in [1, 4, 100] {
+            let upload = |sizes, announced, limit| upload(sizes, announced, limit, buffered);
+            assert_eq!(upload(&[3, 4], None, 7).await.0, Ok(7));
+            assert_eq!(upload(&[3, 4], Some(7), 7).await.0, Ok(7));
+            assert_eq!(upload(&[3, 5], None, 7).await.0, Err(Fault::TooLarge));
+            assert_eq!(upload(&[3, 4], Some(8), 9).await.0, Err(Fault::Broken));
+            assert_eq!(upload(&[3, 4], Some(6), 9).await.0, Err(Fault::Broken));
+            assert_eq!(upload(&[3], Some(0), 9).await.0, Err(Fault::Broken));
+            let (bytes, empty) = upload(&[0, 0], None, 9).await;
+            assert!(
+                bytes == Ok(0) && empty.is_end_stream() && empty.size_hint().exact() == Some(0),
+                "an empty upload has length 0"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn the_length_of_small_content_is_known_before_it_is_sent() {
+        let (sender, pieces) = mpsc::channel(16);
+        for piece in [Piece::Data(Bytes::from_static(b"some")), Piece::End] {
+            sender.send(piece).await.unwrap();
+        }
+        let mut upload = Upload::from_http3(pieces, None);
+        upload.buffer(100).await.unwrap();
+        assert_eq!(
+            (upload.length(), upload.has_ended(), upload.is_empty()),
+            (Some(4), true, false)
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::authority::host_and_port;
 use crate::tls::Trust;
-use bentpipe_units::{Bytes as Size, Span};
+use bentpipe_units::{Bytes as Size, Rate, Span};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderValue, Uri};
 use std::fmt;
@@ -77,6 +77,8 @@ pub struct Upstream {
     pub(super) max_body: Option<Size>,
     pub(super) answer_time: Span,
     pub(super) connections: usize,
+    pub(super) per_client: Option<usize>,
+    pub(super) min_upload_rate: Rate,
 }
 
 impl Upstream {
@@ -93,7 +95,10 @@ impl Upstream {
             max_body: None,
             // Less than the QUIC idle timeout of one minute, so that the client gets the 504.
             answer_time: Span::from_secs(50),
-            connections: 512,
+            connections: 1024,
+            per_client: None,
+            // As in Apache (mod_reqtimeout): 500 bytes per second.
+            min_upload_rate: Rate::from_bps(4000),
         })
     }
 
@@ -159,10 +164,26 @@ impl Upstream {
     }
 
     /// Sets the number of concurrent requests, each on a connection of its own. Further requests
-    /// wait. One client may have an eighth of them; at least 100, at most half. Defaults to 512.
+    /// wait. Defaults to 1024.
     #[must_use]
     pub fn connections(mut self, limit: usize) -> Self {
         self.connections = limit;
+        self
+    }
+
+    /// Sets the number of concurrent requests of one client. Defaults to an eighth of those of all;
+    /// at least 100, at most half. A client never has more than are left for the others.
+    #[must_use]
+    pub fn per_client(mut self, limit: usize) -> Self {
+        self.per_client = Some(limit);
+        self
+    }
+
+    /// Sets the rate at which clients have to send content, but for 20 s in all. Only time in which
+    /// the proxy waits for the client counts. 0 sets no minimum. Defaults to 4 kbps.
+    #[must_use]
+    pub fn min_upload_rate(mut self, rate: Rate) -> Self {
+        self.min_upload_rate = rate;
         self
     }
 }

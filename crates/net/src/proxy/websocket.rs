@@ -4,6 +4,7 @@
 //! gets HTTP/1.1 in both cases.
 
 use super::pool::Slot;
+use crate::admission::activity::Activity;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::header::{
@@ -25,6 +26,9 @@ use tokio::time::{Instant, sleep, timeout};
 const UPGRADE_TIME: Duration = Duration::from_secs(10);
 /// Bytes read at a time in each direction. Our choice: most messages are smaller.
 const BUFFER: usize = 16 * 1024;
+/// Silence of a WebSocket that is not yet a stall, for which it could lose its place to a request
+/// that waits. Our choice: longer than the interval of most pings.
+const SILENCE: Duration = Duration::from_secs(60);
 /// What a server appends to the key (RFC 6455 §1.3).
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
@@ -146,18 +150,28 @@ impl WebSocket {
     }
 
     /// Passes bytes between the client and the upstream until both directions have ended, one has
-    /// failed, or nothing was passed for `idle`.
+    /// failed, or nothing was passed for `idle`. After [`SILENCE`], it counts as stalled.
     ///
     /// # Errors
     /// A side did not become ready, failed, or was idle for too long.
-    pub async fn relay(self, client: OnUpgrade, idle: Duration) -> io::Result<()> {
+    pub async fn relay(
+        self,
+        client: OnUpgrade,
+        idle: Duration,
+        activity: &Activity,
+    ) -> io::Result<()> {
         let both = async { tokio::try_join!(client, self.upstream).map_err(io::Error::other) };
         let (client, upstream) = timeout(UPGRADE_TIME, both).await??;
         let (client, to_client) = split(TokioIo::new(client));
         let (upstream, to_upstream) = split(TokioIo::new(upstream));
         let last = Mutex::new(Instant::now());
+        let passed = || {
+            *last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+            activity.waits_after(SILENCE);
+        };
+        passed();
         let pass = async {
-            tokio::try_join!(pass(client, to_upstream, &last), pass(upstream, to_client, &last))
+            tokio::try_join!(pass(client, to_upstream, &passed), pass(upstream, to_client, &passed))
         };
         tokio::select! {
             passed = pass => passed.map(|_| ()),
@@ -169,7 +183,7 @@ impl WebSocket {
 async fn pass(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    last: &Mutex<Instant>,
+    passed: impl Fn(),
 ) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER];
     loop {
@@ -179,7 +193,7 @@ async fn pass(
         };
         to.write_all(data).await?;
         to.flush().await?;
-        *last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        passed();
     }
 }
 

@@ -6,6 +6,7 @@ use super::keys::{SESSIONS, ServerKeys};
 use super::limits::Limits;
 use super::metrics::Metrics;
 use super::origin::Origin;
+use super::response::SLOT;
 use super::server::Server;
 use super::shared::Shared;
 use super::tcp;
@@ -14,7 +15,7 @@ use super::upstream_health;
 use super::workers;
 use crate::admission::control::{AdmissionControl, AdmissionLimits};
 use crate::admission::send_memory::SendMemory;
-use crate::admission::slots::Slots;
+use crate::admission::slots::{STALLED, SlotLimits, Slots, WAITING};
 use crate::clock::RealClock;
 use crate::driver::server_endpoint_config;
 use crate::http::{CacheControl, Files, Root};
@@ -271,15 +272,17 @@ impl ServerBuilder {
             admission: AdmissionControl::new(AdmissionLimits {
                 connections: limits.connections,
                 per_client: limits.per_client,
+                guaranteed: limits.guaranteed(),
                 // The memory of responses is divided by `send_memory`.
                 memory: Bytes::MAX,
             }),
             send_memory: SendMemory::new(limits.send_memory),
-            files: Slots::new(
-                limits.open_files,
-                limits.open_files_per_client,
-                limits.open_files_per_client,
-            ),
+            files: Slots::new(SlotLimits {
+                all: SLOT.saturating_mul(limits.files as u64),
+                per_client: SLOT.saturating_mul(limits.files_per_client as u64),
+                waiting: WAITING,
+                stalled: STALLED,
+            }),
             metrics,
             errors: ErrorLog::new(errors),
             access_log,

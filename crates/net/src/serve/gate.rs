@@ -64,6 +64,7 @@ mod tests {
         let control = AdmissionControl::new(AdmissionLimits {
             connections: limits.connections,
             per_client: limits.per_client,
+            guaranteed: limits.guaranteed(),
             memory: Bytes::MAX,
         });
         let metrics = Metrics::default();
@@ -93,6 +94,7 @@ mod tests {
         let control = AdmissionControl::new(AdmissionLimits {
             connections: limits.connections,
             per_client: limits.per_client,
+            guaranteed: limits.guaranteed(),
             memory: Bytes::MAX,
         });
         let mut gate = QuicGate::new(control, handshake_limits(&limits));

@@ -6,6 +6,7 @@ use super::path_metrics::PathView;
 use super::request_log::RequestLog;
 use super::response::StreamedResponse;
 use super::shared::Shared;
+use crate::admission::activity::Activity;
 use crate::admission::control::ConnectionGuard;
 use crate::admission::send_memory::SendBufferGrant;
 use crate::path_report::{PathReport, accepts_trailers};
@@ -203,6 +204,7 @@ async fn respond(
 ) {
     let Context { conn, shared, client, resume } = context;
     let (client, stall) = (*client, shared.limits.stall_time);
+    let activity = Arc::new(Activity::default());
     let (mut stream, mut content) = stream.split();
     let mut log = RequestLog::start(shared, client, &request, Version::HTTP_3);
     let report = *request.method() == Method::GET && accepts_trailers(request.headers());
@@ -213,7 +215,7 @@ async fn respond(
             // The content of a request is not read. It would only take flow-control window.
             content.stop_sending(Code::H3_NO_ERROR);
             drop(content);
-            StreamedResponse::file(shared, files, request, client, now).await
+            StreamedResponse::file(shared, files, request, (client, &activity), now).await
         }
         Origin::Upstream(upstream) => {
             let early = conn.connected_at().is_none();
@@ -221,18 +223,33 @@ async fn respond(
                 return;
             }
             let early = early && request.method().is_safe();
-            let from = RequestContext { client, version: Version::HTTP_3, early, now };
-            let streams = (&mut stream, content);
-            let Some(response) = forward(conn, streams, upstream, &request, from, stall).await
-            else {
-                return;
+            let from = RequestContext {
+                client,
+                activity: activity.clone(),
+                version: Version::HTTP_3,
+                early,
+                now,
             };
+            let streams = (&mut stream, content);
+            let forwarded = tokio::select! {
+                forwarded = forward(conn, streams, upstream, &request, from, stall) => forwarded,
+                () = activity.revoked() => {
+                    shared.metrics.slow.fetch_add(1, Relaxed);
+                    return stream.stop_stream(Code::H3_EXCESSIVE_LOAD);
+                }
+            };
+            let Some(response) = forwarded else { return };
             response
         }
     };
     log.set_status(response.head.status());
     let mut grant = shared.send_memory.register(client);
-    match send(conn, &mut stream, response, resume, (&mut grant, stall), &mut log).await {
+    let limits = (&mut grant, stall, &*activity);
+    let sent = tokio::select! {
+        sent = send(conn, &mut stream, response, resume, limits, &mut log) => sent,
+        () = activity.revoked() => Err(Some(Code::H3_EXCESSIVE_LOAD)),
+    };
+    match sent {
         Ok(()) => {
             log.complete();
             acknowledged(context, &stream, grant).await;
@@ -265,8 +282,9 @@ async fn forward(
     let (sender, pieces) = mpsc::channel(UPLOAD_QUEUE);
     conn.spawn(read_content(content, sender, stall));
     let upload = Upload::from_http3(pieces, announced_length(request.headers()));
+    let now = from.now;
     let result = upstream.forward(request, upload, from).await;
-    Some(StreamedResponse::forwarded(result, from.now))
+    Some(StreamedResponse::forwarded(result, now))
 }
 
 /// Reads a request's content until the receiver is gone.
@@ -324,7 +342,7 @@ async fn send(
     stream: &mut RequestStream<SendStream, Bytes>,
     StreamedResponse { mut head, mut content }: StreamedResponse,
     resume: Option<&ResumeHandle>,
-    (grant, stall): (&mut SendBufferGrant, Span),
+    (grant, stall, activity): (&mut SendBufferGrant, Span, &Activity),
     log: &mut RequestLog,
 ) -> Result<(), Option<Code>> {
     let slow = || Some(Code::H3_EXCESSIVE_LOAD);
@@ -346,7 +364,9 @@ async fn send(
         };
         conn.set_send_buffer(buffer);
         let bytes = piece.len() as u64;
+        activity.waits();
         within(stall, stream.send_data(piece)).await.ok_or_else(slow)?.map_err(|_| None)?;
+        activity.proceeds();
         grant.written();
         log.add_bytes(bytes);
     }

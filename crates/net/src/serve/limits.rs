@@ -10,18 +10,22 @@ pub struct Limits {
     /// Concurrent connections over QUIC and TCP together. Further ones are refused.
     pub connections: usize,
     /// Concurrent connections of one client: an IPv4 address, or an IPv6 /56, the usual prefix of
-    /// one site.
+    /// one site. All clients of an IPv6 /48 have twice as many together. If this is at most a
+    /// quarter of all, a client that has more than a quarter of it gets no more than a third of the
+    /// connections that are left.
     pub per_client: usize,
     /// Concurrent handshakes. From this number on, clients first have to validate their addresses
     /// (Retry, RFC 9000 §8.1.2). From four times as many on, all are refused.
     pub handshakes: usize,
     /// Concurrent requests of one connection.
     pub requests: u32,
-    /// Files that are sent concurrently, each of which may take a descriptor. Further requests wait
-    /// for up to 2 s and then get 503.
-    pub open_files: usize,
-    /// The same for one client.
-    pub open_files_per_client: usize,
+    /// Files that are sent concurrently, each of which may take a descriptor and 96 kB. Files below
+    /// 30 kB take no descriptor and count by their size. Further requests wait for up to 30 s and
+    /// then get 503; meanwhile, responses that are stalled for 5 s are aborted to make room.
+    pub files: usize,
+    /// The same for one client. All clients of an IPv6 /48 have twice as many together. A client
+    /// never has more than are left for the others.
+    pub files_per_client: usize,
     /// Size of a request's header fields, as HTTP/3 counts it (RFC 9114 §4.2.2).
     pub header: Bytes,
     /// Memory for unacknowledged data of all QUIC connections.
@@ -52,12 +56,12 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections: 4096,
-            per_client: 256,
+            connections: 8192,
+            per_client: 1024,
             handshakes: 256,
             requests: 100,
-            open_files: 4096,
-            open_files_per_client: 512,
+            files: 4096,
+            files_per_client: 512,
             header: Bytes::new(16 * 1024),
             send_memory: Bytes::from_mb(512),
             handshake_time: Span::from_secs(10),
@@ -73,33 +77,50 @@ impl Default for Limits {
     }
 }
 
+/// What an operator wants instead of the defaults.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WantedLimits {
+    /// [`Limits::connections`].
+    pub connections: Option<usize>,
+    /// [`Limits::files`].
+    pub files: Option<usize>,
+    /// [`Limits::files_per_client`].
+    pub files_per_client: Option<usize>,
+}
+
 impl Limits {
-    /// Reduces the limits to a process that may have `descriptors` open, of which `others` are
-    /// neither connections of clients nor files that are sent.
-    ///
-    /// `connections` is the wanted number. Without it, connections and files share the descriptors,
-    /// up to these limits.
+    /// Returns the connections that a client may have although few are left. An operator who lets
+    /// one client have more than a quarter of all means it.
+    pub(super) const fn guaranteed(&self) -> usize {
+        if self.per_client > self.connections / 4 { self.per_client } else { self.per_client / 4 }
+    }
+
+    /// Adapts the limits to a process that may have `descriptors` open, of which `others` are
+    /// neither connections of clients nor files that are sent. What is not wanted otherwise shares
+    /// the descriptors, up to these limits.
     ///
     /// # Errors
-    /// The wanted connections do not fit, or there are too few descriptors for any.
+    /// What is wanted does not fit, or there are too few descriptors for any connection.
     pub fn fit(
         mut self,
         descriptors: u64,
         others: u64,
-        connections: Option<usize>,
+        wanted: WantedLimits,
     ) -> Result<Self, TooFewDescriptors> {
         let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-        let min_files = self.open_files.min(MIN_FILES) as u64;
+        self.files = wanted.files.unwrap_or(self.files);
+        let min_files = wanted.files.unwrap_or(self.files.min(MIN_FILES)) as u64;
         let free = descriptors.saturating_sub(RESERVED_DESCRIPTORS.saturating_add(others));
-        self.connections = connections.unwrap_or_else(|| {
-            let files = free.div_ceil(2).min(self.open_files as u64);
+        self.connections = wanted.connections.unwrap_or_else(|| {
+            let files = free.div_ceil(2).min(self.files as u64).max(min_files.min(free));
             self.connections.min(size(free - files)).max(1)
         });
         check_descriptors(descriptors, self.connections, 1, others.saturating_add(min_files))?;
-        self.open_files = self.open_files.min(size(free - self.connections as u64));
+        self.files = self.files.min(size(free - self.connections as u64));
         // Enough for the requests of one connection, if that leaves half to the others.
-        let share = (self.open_files / CLIENT_SHARE).max(self.requests as usize);
-        self.open_files_per_client = self.open_files_per_client.min(share).min(self.open_files / 2);
+        let share = (self.files / CLIENT_SHARE).max(self.requests as usize).min(self.files / 2);
+        let default = if wanted.files.is_some() { share } else { self.files_per_client.min(share) };
+        self.files_per_client = wanted.files_per_client.unwrap_or(default).min(self.files);
         Ok(self)
     }
 }
@@ -115,16 +136,33 @@ mod tests {
     #[test]
     fn limits_fit_the_limit_on_descriptors() {
         let fit = |descriptors, others, connections| {
-            let limits = Limits::default().fit(descriptors, others, connections)?;
-            Ok((limits.connections, limits.open_files, limits.open_files_per_client))
+            let wanted = WantedLimits { connections, ..WantedLimits::default() };
+            let limits = Limits::default().fit(descriptors, others, wanted)?;
+            Ok((limits.connections, limits.files, limits.files_per_client))
         };
-        assert_eq!(fit(1_048_576, 0, None), Ok((4096, 4096, 512)));
+        assert_eq!(fit(1_048_576, 0, None), Ok((8192, 4096, 512)));
+        assert_eq!(fit(65_536, 0, None), Ok((8192, 4096, 512)), "the unit for systemd");
         assert_eq!(fit(1024, 0, None), Ok((448, 448, 100)));
         assert_eq!(fit(1024, 100, Some(700)), Ok((700, 96, 48)));
         let error: TooFewDescriptors = fit(1024, 0, Some(4096)).unwrap_err();
         assert_eq!((error.needed, error.fitting), (4096 + 128 + 64, 1024 - 128 - 64));
         assert!(fit(100, 0, None).is_err());
-        let proxy = Limits { open_files: 0, ..Limits::default() };
-        assert_eq!(proxy.fit(1024, 512, None).unwrap().connections, 1024 - 128 - 512);
+        let proxy = Limits { files: 0, ..Limits::default() };
+        let fitting = proxy.fit(1024, 512, WantedLimits::default()).unwrap();
+        assert_eq!(fitting.connections, 1024 - 128 - 512);
+    }
+
+    #[test]
+    fn files_are_as_wanted_or_an_error() {
+        let fit = |files, files_per_client| {
+            let wanted = WantedLimits { files, files_per_client, ..WantedLimits::default() };
+            let limits = Limits::default().fit(4096, 0, wanted)?;
+            Ok::<_, TooFewDescriptors>((limits.files, limits.files_per_client))
+        };
+        assert_eq!(fit(Some(2000), None), Ok((2000, 250)));
+        assert_eq!(fit(Some(3000), Some(1000)), Ok((3000, 1000)));
+        assert_eq!(fit(None, Some(1000)), Ok((1984, 1000)));
+        assert_eq!(fit(Some(100), Some(1000)), Ok((100, 100)));
+        assert!(fit(Some(4000), None).is_err());
     }
 }

@@ -32,7 +32,7 @@ pub use crate::steering::ForwardCounts;
 pub use builder::ServerBuilder;
 pub use certificates::CertificateResolver;
 pub use error::ServerError;
-pub use limits::Limits;
+pub use limits::{Limits, WantedLimits};
 pub use metrics::Metrics;
 pub use path_metrics::PathMetrics;
 pub use server::Server;

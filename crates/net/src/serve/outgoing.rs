@@ -2,7 +2,8 @@
 
 use super::request_log::RequestLog;
 use super::response::Content;
-use bytes::Bytes;
+use crate::admission::activity::Activity;
+use bytes::{Buf, Bytes};
 use futures_util::FutureExt;
 use futures_util::stream::{Stream, unfold};
 use http_body::Frame;
@@ -31,43 +32,74 @@ tokio::task_local! {
 /// hyper polls for the next piece as soon as the stream's window lets it start to send the current
 /// one. It drops each piece after writing it to the connection.
 #[derive(Debug, Default)]
-pub(super) struct StreamProgress(Mutex<State>);
+pub(super) struct StreamProgress {
+    state: Mutex<State>,
+    /// Since when a piece waits for the client.
+    activity: Arc<Activity>,
+}
 
 #[derive(Debug, Default)]
 struct State {
-    /// When the client last took something, while a piece waits for it.
-    waiting_since: Option<Instant>,
     /// Pieces that hyper got and has not written.
     unwritten: usize,
+    /// Whether hyper dropped a piece before all of it was written.
+    lost: bool,
     /// Whether hyper has not polled since it got the last piece.
     unpolled: bool,
     waker: Option<Waker>,
 }
 
 impl StreamProgress {
+    /// Returns the activity of the stream that the present task serves, if it serves one.
+    pub fn current_activity() -> Option<Arc<Activity>> {
+        STREAM.try_with(|progress| progress.activity.clone()).ok()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts the client's time anew, if a piece waits for it.
+    fn restart(&self, state: &State) {
+        if state.unwritten > 0 { self.activity.waits() } else { self.activity.proceeds() }
     }
 
     /// Notes that hyper polls for a piece.
     fn polled(&self) {
         let mut state = self.state();
         if std::mem::take(&mut state.unpolled) {
-            state.waiting_since = (state.unwritten > 0).then(Instant::now);
+            self.restart(&state);
         }
     }
 
-    /// Returns `data` for hyper, as a piece that reports when it is written.
-    fn piece(self: &Arc<Self>, data: Bytes) -> Bytes {
+    /// Notes that hyper gets a piece.
+    fn give(&self) {
         let mut state = self.state();
+        if state.unwritten == 0 {
+            self.activity.waits();
+        }
         state.unwritten += 1;
         state.unpolled = true;
-        state.waiting_since.get_or_insert_with(Instant::now);
-        drop(state);
-        Bytes::from_owner(Piece { data, progress: self.clone() })
     }
 
-    /// Ready once all pieces are written.
+    /// Notes that hyper dropped a piece, of which `left` bytes were not written.
+    fn dropped(&self, left: usize) {
+        let mut state = self.state();
+        state.unwritten -= 1;
+        state.lost |= left > 0;
+        self.restart(&state);
+        let waker = state.waker.take();
+        drop(state);
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    /// Returns whether all pieces were written.
+    fn is_written(&self) -> bool {
+        let state = self.state();
+        state.unwritten == 0 && !state.lost
+    }
+
+    /// Ready once hyper holds no piece.
     fn poll_written(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state();
         if state.unwritten == 0 {
@@ -77,37 +109,50 @@ impl StreamProgress {
         Poll::Pending
     }
 
-    /// Waits until the client has taken nothing for `limit`, and up to a quarter longer.
+    /// Waits until the client has taken nothing for `limit`, and up to a quarter longer, or until
+    /// the stream's slot is taken back.
     async fn stalled(&self, limit: Duration) {
-        loop {
-            sleep(limit / 4).await;
-            if self.state().waiting_since.is_some_and(|since| since.elapsed() >= limit) {
-                return;
+        let stalled = async {
+            loop {
+                sleep(limit / 4).await;
+                if self.activity.stalled_for(Instant::now()).is_some_and(|time| time >= limit) {
+                    return;
+                }
             }
+        };
+        tokio::select! {
+            () = stalled => {}
+            () = self.activity.revoked() => {}
         }
     }
 }
 
-/// A piece that updates the progress when it is written.
-struct Piece {
+/// A piece of content for hyper, which updates the stream's progress when it is dropped.
+pub(super) struct OutgoingPiece {
     data: Bytes,
-    progress: Arc<StreamProgress>,
+    /// For HTTP/2.
+    progress: Option<Arc<StreamProgress>>,
 }
 
-impl AsRef<[u8]> for Piece {
-    fn as_ref(&self) -> &[u8] {
-        &self.data
+impl Buf for OutgoingPiece {
+    fn remaining(&self) -> usize {
+        self.data.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.data.chunk()
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.data.advance(count);
     }
 }
 
-impl Drop for Piece {
+impl Drop for OutgoingPiece {
     fn drop(&mut self) {
-        let mut state = self.progress.state();
-        state.unwritten -= 1;
-        state.waiting_since = (state.unwritten > 0).then(Instant::now);
-        let waker = state.waker.take();
-        drop(state);
-        waker.into_iter().for_each(Waker::wake);
+        if let Some(progress) = &self.progress {
+            progress.dropped(self.data.remaining());
+        }
     }
 }
 
@@ -208,11 +253,18 @@ pub(super) struct Outgoing {
     log: Option<RequestLog>,
     /// For HTTP/2.
     progress: Option<Arc<StreamProgress>>,
+    activity: Arc<Activity>,
     _active: ActiveRequest,
 }
 
 impl Outgoing {
-    pub fn new(content: Content, log: RequestLog, active: ActiveRequest) -> Self {
+    /// Returns the body of a response. `activity` is that of its request.
+    pub fn new(
+        content: Content,
+        log: RequestLog,
+        active: ActiveRequest,
+        activity: Arc<Activity>,
+    ) -> Self {
         let empty = matches!(content, Content::File { .. }) && content.is_done();
         let (open_ended, whole) = (matches!(content, Content::Upstream(_)), content.is_done());
         let pieces = unfold(content, |mut content| async move {
@@ -227,6 +279,7 @@ impl Outgoing {
             whole,
             log: Some(log),
             progress,
+            activity,
             _active: active,
         };
         // hyper does not poll for content whose length is 0.
@@ -239,19 +292,44 @@ impl Outgoing {
     fn complete(&mut self) {
         self.log.take().into_iter().for_each(RequestLog::complete);
     }
+
+    /// Returns `data` for hyper. HTTP/1.1 does not poll after content of known length.
+    fn piece(&mut self, data: Bytes) -> OutgoingPiece {
+        match &self.progress {
+            Some(progress) => progress.give(),
+            None => self.activity.waits(),
+        }
+        if self.whole && self.progress.is_none() {
+            self.complete();
+        }
+        OutgoingPiece { data, progress: self.progress.clone() }
+    }
+}
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        // A client that knows the length may leave as soon as it has all, before hyper polls for
+        // the end.
+        if self.whole && self.progress.as_ref().is_some_and(|progress| progress.is_written()) {
+            self.complete();
+        }
+        // Over HTTP/1.1, the next request has the same activity.
+        self.activity.proceeds();
+    }
 }
 
 impl http_body::Body for Outgoing {
-    type Data = Bytes;
+    type Data = OutgoingPiece;
     type Error = io::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+    ) -> Poll<Option<io::Result<Frame<OutgoingPiece>>>> {
         let this = &mut *self;
-        if let Some(progress) = &this.progress {
-            progress.polled();
+        match &this.progress {
+            Some(progress) => progress.polled(),
+            None => this.activity.proceeds(),
         }
         if !this.whole {
             let Poll::Ready(read) = this.content.as_mut().poll_next(cx) else {
@@ -261,14 +339,7 @@ impl http_body::Body for Outgoing {
                 Some(Ok((data, last))) => {
                     this.log.iter_mut().for_each(|log| log.add_bytes(data.len() as u64));
                     this.whole = last;
-                    let Some(progress) = &this.progress else {
-                        // HTTP/1.1 does not poll after content of known length.
-                        if last {
-                            this.complete();
-                        }
-                        return Poll::Ready(Some(Ok(Frame::data(data))));
-                    };
-                    return Poll::Ready(Some(Ok(Frame::data(progress.piece(data)))));
+                    return Poll::Ready(Some(Ok(Frame::data(this.piece(data)))));
                 }
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 None => this.whole = this.open_ended,

@@ -1,8 +1,9 @@
 //! Responses with content that is read while it is sent, for all versions of HTTP.
 
 use super::shared::Shared;
-use crate::admission::slots::ClientSlot;
-use crate::http::{Body, FileResponse, Files, RETRY, respond, status_text};
+use crate::admission::activity::Activity;
+use crate::admission::slots::{ClientSlot, SlotRequest, memory_of};
+use crate::http::{Body, FIRST_PIECE, FileResponse, Files, RETRY, respond_if, status_text};
 use crate::logging::Level;
 use crate::proxy::{Forwarded, ResponseBody};
 use bytes::Bytes;
@@ -10,13 +11,27 @@ use http::header::{CONTENT_LENGTH, DATE, RETRY_AFTER};
 use http::{HeaderValue, Request, Response, StatusCode};
 use std::io;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinError, spawn_blocking};
 
-/// Time that a request waits for a file's slot before its response is 503. Our choice: a few RTTs
-/// over a GEO satellite, in which other responses to the same client end.
-const SLOT_WAIT: Duration = Duration::from_secs(2);
+/// Time that a request waits for a slot before its response is 503. Our choice: a thousand
+/// connections that ask at once are served by then, and clients still wait.
+const SLOT_WAIT: Duration = Duration::from_secs(30);
+
+/// Bytes of content in a unit of weight.
+const UNIT: u64 = 1024;
+/// Units for what a response takes beside its content. Our choice.
+const BESIDE: u64 = 2;
+/// Weight of a slot: a file that takes a descriptor, and up to 96 kB in memory. Smaller files take
+/// less, by their size.
+pub(super) const SLOT: u64 = FIRST_PIECE / UNIT;
+
+/// Returns the weight of a response with `left` bytes of content.
+fn weight(left: u64) -> u64 {
+    left.div_ceil(UNIT).saturating_add(BESIDE).min(SLOT)
+}
 
 /// A response whose content is read while it is sent.
 #[derive(Debug)]
@@ -69,29 +84,47 @@ impl StreamedResponse {
         Self { head: with_date(head, now), content: Content::File { body, _slot: None } }
     }
 
-    /// Returns one of `files`, for the client at `address`.
+    /// Returns one of `files`, for the client at `address` whose request has `activity`. Waits for
+    /// a slot, if the content needs one.
     pub async fn file(
         shared: &Shared,
         files: &Files,
         request: Request<()>,
-        address: IpAddr,
+        (address, activity): (IpAddr, &Arc<Activity>),
         now: SystemTime,
     ) -> Self {
-        let Some(slot) = shared.files.slot(address, SLOT_WAIT).await else {
-            shared.metrics.busy.fetch_add(1, Relaxed);
-            return Self::busy(now);
+        let mut wanted = SlotRequest {
+            address,
+            weight: 0,
+            waiting: memory_of(request.headers()),
+            activity: activity.clone(),
         };
-        let (files, path) = (files.clone(), request.uri().path().to_owned());
-        let Ok(response) = spawn_blocking(move || respond(&files, &request, now)).await else {
+        let request = Arc::new(request);
+        let (slots, mut exact) = (shared.files.clone(), wanted.clone());
+        let looked_up = look_up(files, &request, now, move |left| {
+            exact.weight = weight(left);
+            slots.try_slot(&exact)
+        });
+        let mut result = looked_up.await;
+        if let Ok((unread, None)) = &result
+            && unread.body.is_unread()
+        {
+            wanted.weight = weight(unread.body.left());
+            let Some(slot) = shared.files.slot(&wanted, SLOT_WAIT).await else {
+                shared.metrics.busy.fetch_add(1, Relaxed);
+                return Self::busy(now);
+            };
+            // Anew, because the file may be another by now.
+            result = look_up(files, &request, now, move |_| Some(slot)).await;
+        }
+        let Ok((FileResponse { head, body, failure }, slot)) = result else {
             return Self::status(StatusCode::INTERNAL_SERVER_ERROR, now);
         };
-        let FileResponse { head, body, failure } = response;
         if let Some(error) = failure {
             shared.metrics.files_failed.fetch_add(1, Relaxed);
-            let text = format_args!("cannot read {}: {error}", path.escape_debug());
-            shared.report(Level::Error, &text);
+            let path = request.uri().path().escape_debug();
+            shared.report(Level::Error, &format_args!("cannot read {path}: {error}"));
         }
-        let slot = Some(slot).filter(|_| body.left() > 0);
         Self { head, content: Content::File { body, _slot: slot } }
     }
 
@@ -111,6 +144,27 @@ impl StreamedResponse {
             content: Content::File { body: Body::default(), _slot: None },
         }
     }
+}
+
+/// Looks a file up on a thread that may wait for the disk, and reads its first piece if `slot`
+/// returns one for the number of bytes to send.
+async fn look_up(
+    files: &Files,
+    request: &Arc<Request<()>>,
+    now: SystemTime,
+    slot: impl FnOnce(u64) -> Option<ClientSlot> + Send + 'static,
+) -> Result<(FileResponse, Option<ClientSlot>), JoinError> {
+    let (files, request) = (files.clone(), request.clone());
+    spawn_blocking(move || {
+        let mut got = None;
+        let response = respond_if(&files, &request, now, |left| {
+            got = slot(left);
+            got.is_some()
+        });
+        let got = got.filter(|_| response.body.left() > 0);
+        (response, got)
+    })
+    .await
 }
 
 fn with_date(mut head: Response<()>, now: SystemTime) -> Response<()> {

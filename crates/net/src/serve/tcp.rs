@@ -5,10 +5,13 @@ use super::client_stream::ClientStream;
 use super::http2_trailers::TrailerCheck;
 use super::malformed::lacks_host;
 use super::origin::Origin;
-use super::outgoing::{AbortReason, ActiveRequest, Outgoing, Requests, StreamExecutor};
+use super::outgoing::{
+    AbortReason, ActiveRequest, Outgoing, Requests, StreamExecutor, StreamProgress,
+};
 use super::request_log::RequestLog;
 use super::response::StreamedResponse;
 use super::shared::Shared;
+use crate::admission::activity::Activity;
 use crate::admission::control::ConnectionGuard;
 use crate::logging::Level;
 use crate::proxy::{Forwarded, RequestContext, Upload, WebSocket, asks_for_websocket};
@@ -104,12 +107,19 @@ async fn serve(
     let guard = Arc::new(guard);
     let client = remote.ip().to_canonical();
     let requests = Requests::new();
+    // Of an HTTP/1.1 connection. A stream of HTTP/2 has its own.
+    let activity = Arc::new(Activity::default());
     let service = {
         let (shared, requests, guard) = (shared.clone(), requests.clone(), guard.clone());
+        let activity = activity.clone();
         service_fn(move |request: Request<Incoming>| {
             let (shared, alt_svc, active) = (shared.clone(), alt_svc.clone(), requests.start());
-            let upgrading = Upgrading { guard: guard.clone(), requests: requests.clone() };
+            let (guard, requests) = (guard.clone(), requests.clone());
+            let of_connection = activity.clone();
             async move {
+                // Known here, and not where the library calls the service.
+                let activity = StreamProgress::current_activity().unwrap_or(of_connection);
+                let upgrading = Upgrading { guard, requests, activity };
                 let response = respond(request, shared, client, active, upgrading).await;
                 Ok::<_, Infallible>(with_alt_svc(response, alt_svc))
             }
@@ -135,8 +145,15 @@ async fn serve(
             .serve_connection(stream, service)
             .with_upgrades();
         let connection = pin!(connection);
-        return drive(connection, |connection| connection.graceful_shutdown(), shared, &requests)
-            .await;
+        let driven =
+            drive(connection, |connection| connection.graceful_shutdown(), &shared, &requests);
+        return tokio::select! {
+            () = driven => {}
+            // The request's slot is taken back, and so its client is cut off.
+            () = activity.revoked() => {
+                shared.metrics.slow.fetch_add(1, Relaxed);
+            }
+        };
     }
     let mut builder = http2::Builder::new(executor);
     builder
@@ -151,7 +168,7 @@ async fn serve(
         builder.enable_connect_protocol();
     }
     let connection = pin!(builder.serve_connection(stream, service));
-    drive(connection, |connection| connection.graceful_shutdown(), shared, &requests).await;
+    drive(connection, |connection| connection.graceful_shutdown(), &shared, &requests).await;
 }
 
 /// Serves a connection until it ends, is idle for too long, or the server is stopped; `shut_down`
@@ -159,7 +176,7 @@ async fn serve(
 async fn drive<C: Future>(
     mut connection: Pin<&mut C>,
     shut_down: impl Fn(Pin<&mut C>),
-    shared: Arc<Shared>,
+    shared: &Shared,
     requests: &Requests,
 ) {
     let mut shutdown = shared.shutdown.clone();
@@ -188,6 +205,7 @@ async fn drive<C: Future>(
 struct Upgrading {
     guard: Arc<ConnectionGuard>,
     requests: Requests,
+    activity: Arc<Activity>,
 }
 
 /// Relays a WebSocket until it ends, or the server is stopped and its time to drain is over. The
@@ -196,7 +214,7 @@ async fn relay(
     shared: Arc<Shared>,
     websocket: WebSocket,
     client: OnUpgrade,
-    Upgrading { guard, requests }: Upgrading,
+    Upgrading { guard, requests, activity }: Upgrading,
 ) {
     // An HTTP/2 connection with a WebSocket is not idle.
     let _active = requests.start();
@@ -204,7 +222,10 @@ async fn relay(
     let mut forced = shared.shutdown.clone();
     tokio::select! {
         // An error of one connection concerns nobody else.
-        _ = websocket.relay(client, shared.limits.websocket_idle.into()) => {}
+        _ = websocket.relay(client, shared.limits.websocket_idle.into(), &activity) => {}
+        () = activity.revoked() => {
+                shared.metrics.slow.fetch_add(1, Relaxed);
+            }
         () = forced.forced() => {}
     }
     drop(guard);
@@ -222,6 +243,7 @@ async fn respond(
     active: ActiveRequest,
     upgrading: Upgrading,
 ) -> Response<Outgoing> {
+    let activity = upgrading.activity.clone();
     let upgrade = asks_for_websocket(&request).then(|| hyper::upgrade::on(&mut request));
     let version = request.version();
     let mut log = RequestLog::start(&shared, client, &request, version);
@@ -234,11 +256,14 @@ async fn respond(
     }
     let StreamedResponse { head, content } = match &shared.origin {
         _ if malformed => StreamedResponse::status(StatusCode::BAD_REQUEST, now),
-        Origin::Files(files) => StreamedResponse::file(&shared, files, request, client, now).await,
+        Origin::Files(files) => {
+            StreamedResponse::file(&shared, files, request, (client, &activity), now).await
+        }
         Origin::Upstream(upstream) => {
             let upload = Upload::from_hyper(incoming, shared.limits.stall_time.into());
             // TLS over TCP accepts no early data here.
-            let from = RequestContext { client, version, early: false, now };
+            let from =
+                RequestContext { client, version, early: false, now, activity: activity.clone() };
             match (upstream.forward(&request, upload, from).await, upgrade) {
                 (Ok(Forwarded::WebSocket(head, websocket)), Some(client)) => {
                     let shared = shared.clone();
@@ -250,5 +275,5 @@ async fn respond(
         }
     };
     log.set_status(head.status());
-    head.map(|()| Outgoing::new(content, log, active))
+    head.map(|()| Outgoing::new(content, log, active, activity))
 }

@@ -250,7 +250,7 @@ async fn an_upload_that_ends_inside_a_frame_is_not_forwarded_as_complete() {
 
     let peer = Peer::connect(&proxied.server, &proxied.trust).await;
     let (mut send, mut recv) =
-        peer.ask(&[post.clone(), frame(DATA, 400), vec![7; 400]].concat()).await;
+        peer.ask(&[post.clone(), frame(DATA, 40_000), vec![7; 40_000]].concat()).await;
     send.finish().unwrap();
     timeout(SOON, recv.read_to_end(1000)).await.unwrap().unwrap();
     assert_eq!(taken.recv().await, Some(true), "a complete one is");
@@ -258,7 +258,7 @@ async fn an_upload_that_ends_inside_a_frame_is_not_forwarded_as_complete() {
 
     let peer = Peer::connect(&proxied.server, &proxied.trust).await;
     let (mut send, _recv) =
-        peer.ask(&[post.clone(), frame(DATA, 1000), vec![7; 400]].concat()).await;
+        peer.ask(&[post.clone(), frame(DATA, 100_000), vec![7; 40_000]].concat()).await;
     // The proxy has started to forward it.
     tokio::time::sleep(Duration::from_millis(200)).await;
     send.finish().unwrap();
@@ -266,7 +266,7 @@ async fn an_upload_that_ends_inside_a_frame_is_not_forwarded_as_complete() {
     assert_eq!(timeout(SOON, taken.recv()).await.expect("the upload continues"), Some(false));
 
     let peer = Peer::connect(&proxied.server, &proxied.trust).await;
-    let (mut send, _recv) = peer.ask(&[post, frame(DATA, 1000), vec![7; 400]].concat()).await;
+    let (mut send, _recv) = peer.ask(&[post, frame(DATA, 100_000), vec![7; 40_000]].concat()).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     send.reset(VarInt::from_u32(REQUEST_CANCELLED)).unwrap();
     assert_eq!(

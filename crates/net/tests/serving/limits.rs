@@ -7,7 +7,6 @@ use super::tcp::{ask, connect, connect_as};
 use super::{TestServer, content};
 use bentpipe_net::serve::Limits;
 use bentpipe_units::Span;
-use http::header::RETRY_AFTER;
 use http_body_util::BodyExt;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -18,7 +17,16 @@ use tokio::time::Instant;
 const ATTACKER: [u8; 4] = [127, 0, 0, 2];
 const OTHER: [u8; 4] = [127, 0, 0, 3];
 fn few_files() -> Limits {
-    Limits { open_files: 8, open_files_per_client: 4, ..Limits::default() }
+    Limits { files: 8, files_per_client: 4, ..Limits::default() }
+}
+
+/// Returns how many descriptors of this process lead to `file`.
+fn open_files(file: &std::path::Path) -> usize {
+    let links = std::fs::read_dir("/proc/self/fd").unwrap();
+    links
+        .filter_map(|link| std::fs::read_link(link.ok()?.path()).ok())
+        .filter(|to| to == file)
+        .count()
 }
 
 async fn get_as(site: &TestServer, source: [u8; 4], path: &str) -> String {
@@ -27,9 +35,10 @@ async fn get_as(site: &TestServer, source: [u8; 4], path: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn http2_clients_that_take_nothing_get_503_and_others_their_files() {
+async fn streams_that_take_nothing_hold_no_file_and_give_way_to_others() {
     let site = TestServer::limited(few_files()).await;
     site.file("big", 1_000_000);
+    let file = std::fs::canonicalize(site.path().join("big")).unwrap();
     let mut attacker = Http2::connect(&site, ATTACKER, 0).await;
     let mut held = Vec::new();
     for _ in 0..4 {
@@ -37,22 +46,78 @@ async fn http2_clients_that_take_nothing_get_503_and_others_their_files() {
         assert_eq!(response.status(), 200);
         held.push(response);
     }
+    assert_eq!(open_files(&file), 0, "no stream can send");
+    // Small files of other clients, and large ones, come at once.
     let begun = Instant::now();
-    let busy = attacker.ask("/big").await.unwrap();
-    assert_eq!(
-        (busy.status().as_u16(), &busy.headers()[RETRY_AFTER]),
-        (503, &"2".parse().unwrap())
-    );
-    assert!(begun.elapsed() >= Duration::from_millis(1900), "the request waited for a file");
-    assert!(site.server.metrics().busy.load(Relaxed) >= 1);
+    assert!(get_as(&site, OTHER, "/hello.txt").await.ends_with("hello"));
     assert!(get_as(&site, OTHER, "/big").await.starts_with("HTTP/1.1 200 "));
-    drop((held, busy, attacker));
+    assert!(begun.elapsed() < Duration::from_secs(4));
+    // The client itself waits until its oldest stream has been stalled for 5 s.
+    let late = attacker.ask("/big").await.unwrap();
+    assert_eq!(late.status(), 200);
+    assert!(begun.elapsed() > Duration::from_secs(4), "{:?}", begun.elapsed());
+    let reset = held.remove(0).into_body().collect().await.unwrap_err();
+    assert!(format!("{reset:?}").contains("CANCEL"), "{reset:?}");
+    let metrics = site.server.metrics();
+    assert_eq!((metrics.busy.load(Relaxed), metrics.slow.load(Relaxed)), (0, 1));
+    drop((held, late, attacker));
     until("files are closed", || site.server.connections() == 0).await;
-    assert!(get_as(&site, ATTACKER, "/big").await.starts_with("HTTP/1.1 200 "));
+    assert_eq!(open_files(&file), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn http3_clients_that_take_nothing_get_503() {
+async fn eight_addresses_that_take_nothing_keep_nobody_out() {
+    let site = TestServer::limited(few_files()).await;
+    site.file("big", 1_000_000);
+    let mut attackers = Vec::new();
+    for last in 10..18 {
+        let mut attacker = Http2::connect(&site, [127, 0, 0, last], 40_000).await;
+        let asked = tokio::spawn(async move {
+            let mut held = Vec::new();
+            for _ in 0..20 {
+                held.push(attacker.ask("/big").await);
+            }
+            (attacker, held)
+        });
+        attackers.push(asked);
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    for path in ["/hello.txt", "/big", "/hello.txt", "/big"] {
+        let answer = tokio::time::timeout(LONG, get_as(&site, OTHER, path)).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{path}: {}", &answer[..30]);
+    }
+    attackers.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bursts_of_one_address_wait_and_lose_nothing() {
+    let site = TestServer::limited(few_files()).await;
+    site.file("big", 100_000);
+    let begun = Instant::now();
+    // 200 requests where four large files, or 42 small ones, may be sent at a time.
+    let requests = (0..10).flat_map(|_| (0..20).map(|number| number % 2));
+    let mut clients = Vec::new();
+    for _ in 0..10 {
+        clients.push(Http2::connect(&site, OTHER, 1 << 20).await);
+    }
+    let answers = requests.zip((0..10).cycle()).map(|(large, client)| {
+        let request = clients[client].asking(if large == 1 { "/big" } else { "/hello.txt" });
+        tokio::spawn(async move {
+            let response = request.await.unwrap();
+            let status = response.status().as_u16();
+            (status, response.into_body().collect().await.unwrap().to_bytes().len())
+        })
+    });
+    let answers: Vec<_> = answers.collect();
+    for answer in answers {
+        let (status, bytes) = answer.await.unwrap();
+        assert!(status == 200 && (bytes == 5 || bytes == 100_000), "{status}: {bytes} bytes");
+    }
+    assert_eq!(site.server.metrics().busy.load(Relaxed), 0, "after {:?}", begun.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn http3_streams_that_take_nothing_give_way_too() {
     let site = TestServer::limited(few_files()).await;
     std::fs::File::create(site.path().join("big")).unwrap().set_len(300_000_000).unwrap();
     let client = site.client();
@@ -60,15 +125,13 @@ async fn http3_clients_that_take_nothing_get_503() {
     for _ in 0..4 {
         held.push(site.get(&client, "/big").await.unwrap());
     }
+    assert!(get_as(&site, OTHER, "/hello.txt").await.ends_with("hello"));
     // On another connection: unread content uses up the flow-control window of the first.
     let second = site.client();
-    let busy = site.get(&second, "/big").await.unwrap();
-    assert_eq!(
-        (busy.head.status().as_u16(), &busy.head.headers()[RETRY_AFTER]),
-        (503, &"2".parse().unwrap())
-    );
-    assert!(get_as(&site, OTHER, "/hello.txt").await.ends_with("hello"));
-    drop(held);
+    let late = site.get(&second, "/big").await.unwrap();
+    assert_eq!(late.head.status(), 200);
+    until("a response is aborted", || site.server.metrics().slow.load(Relaxed) > 0).await;
+    drop((held, late));
     second.disconnect().await;
     client.disconnect().await;
 }

@@ -29,6 +29,7 @@ mod shutdown;
 mod slow_peers;
 mod tcp;
 mod threads;
+mod uploads;
 mod upstreams;
 mod websockets;
 

@@ -105,7 +105,7 @@ impl Proxied {
     }
 }
 
-fn ask(method: &str, path: &str, fields: &[(&str, &str)], body: Vec<u8>) -> Request<Vec<u8>> {
+pub fn ask(method: &str, path: &str, fields: &[(&str, &str)], body: Vec<u8>) -> Request<Vec<u8>> {
     let mut request = Request::builder().method(method).uri(path);
     for (name, value) in fields {
         request = request.header(*name, *value);
@@ -208,6 +208,8 @@ async fn forwarding_fields_are_the_proxys_own() {
         ("x-forwarded-for", "10.0.0.1"),
         ("forwarded", "for=10.0.0.1"),
         ("te", "trailers"),
+        ("x_own", "10.0.0.1"),
+        ("proxy", "10.0.0.1"),
         ("x-own", "1"),
     ];
     let version = ["via: 3 bentpipe\n", "via: 1.1 bentpipe\n"];

@@ -37,6 +37,19 @@ impl Http2 {
         self.requests.send_request(request).await
     }
 
+    /// As [`Http2::ask`], for several requests at a time.
+    pub fn asking(
+        &self,
+        path: &str,
+    ) -> impl Future<Output = hyper::Result<Response<Incoming>>> + Send + 'static {
+        let mut requests = self.requests.clone();
+        let request = Request::get(format!("https://localhost{path}")).body(Empty::new()).unwrap();
+        async move {
+            requests.ready().await?;
+            requests.send_request(request).await
+        }
+    }
+
     /// Returns whether the server closes the connection within `limit`.
     pub async fn ended_within(&mut self, limit: Duration) -> bool {
         tokio::time::timeout(limit, &mut self.connection).await.is_ok()

@@ -1,12 +1,15 @@
 //! HTTP/1.1 and HTTP/2 beside HTTP/3, and the metrics.
 
 use super::kit::{LogBuffer, certificate, client_tls, page, scrape, soon};
+use super::slow_peers::Http2;
 use super::{TestServer, content};
 use bentpipe_net::get::Client;
 use bentpipe_net::serve::Limits;
 use bentpipe_net::{LogFormat, Trust};
 use bentpipe_units::Span;
 use http::header::CACHE_CONTROL;
+use http_body::Body;
+use http_body_util::BodyExt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -187,4 +190,36 @@ async fn new_connections_get_the_certificate_that_replaced_another() {
 
 fn client_of(trust: &Trust) -> Client {
     Client::builder().trust(trust.clone()).build().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn responses_that_arrived_whole_are_complete_though_their_client_leaves_at_once() {
+    let lines = LogBuffer::default();
+    let sink = lines.clone();
+    let site =
+        TestServer::with(|builder| builder.access_log(LogFormat::Json, Box::new(sink))).await;
+    site.file("1k.bin", 1024);
+    let large = site.file("large.bin", 300_000);
+    for number in 0..60 {
+        let path = if number % 2 == 0 { "/1k.bin" } else { "/large.bin" };
+        let mut client = Http2::connect(&site, [127, 0, 0, 1], 1 << 20).await;
+        let mut body = client.ask(path).await.unwrap().into_body();
+        let (mut left, length) = (large.len(), body.size_hint().exact().unwrap() as usize);
+        left -= large.len() - length;
+        // As curl does: it counts what comes, and does not wait for the end of the stream.
+        while left > 0 {
+            let data = body.frame().await.unwrap().unwrap().into_data().unwrap();
+            left -= data.len();
+        }
+        drop((body, client));
+    }
+    let all = lines.lines(60).await;
+    let broken = all.iter().filter(|line| line.contains("\"complete\":false")).count();
+    assert_eq!(broken, 0, "of {}", all.len());
+    // A client that leaves before it has all has not got it whole.
+    let mut client = Http2::connect(&site, [127, 0, 0, 1], 65_536).await;
+    let response = client.ask("/large.bin").await.unwrap();
+    drop((response, client));
+    let last = lines.lines(61).await.pop().unwrap();
+    assert!(last.contains("\"complete\":false"), "{last}");
 }

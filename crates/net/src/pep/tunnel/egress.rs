@@ -56,6 +56,7 @@ pub(in crate::pep) fn start(
     let tunnels = AdmissionControl::new(AdmissionLimits {
         connections: MAX_TUNNELS,
         per_client: MAX_PER_CLIENT,
+        guaranteed: MAX_PER_CLIENT,
         memory: Bytes::MAX,
     });
     let limits = HandshakeLimits { retry_from: RETRY_FROM, refuse_from: MAX_TUNNELS };
