@@ -12,8 +12,8 @@ use bentpipe_net::{Trust, raise_descriptor_limit};
 /// Most upstreams. Our choice: selecting one looks at each.
 const MAX_UPSTREAMS: usize = 64;
 
-/// Default of `--upstream-connections`. Our choice. A quarter of the limit on descriptors if that is
-/// less, so that most are left to clients.
+/// Default of `--upstream-connections`. Our choice. A quarter of the limit on descriptors if that
+/// is less, so that most are left to clients.
 const UPSTREAM_CONNECTIONS: u64 = 1024;
 
 /// Serves until a signal stops it.

@@ -117,16 +117,16 @@ pub struct Proxy {
     /// Time limit for the upstream to respond, and for pauses within a response
     #[arg(long, value_name = "TIME", default_value = "50 s", value_parser = nonzero_time)]
     pub upstream_timeout: Span,
-    /// Maximum number of concurrent requests to the upstream; more wait [default: 1024, or a quarter
-    /// of the limit on open files]
+    /// Maximum number of concurrent requests to the upstream; more wait [default: 1024, or a
+    /// quarter of the limit on open files]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub upstream_connections: Option<usize>,
     /// The same per client (an IPv4 address or an IPv6 /56; an IPv6 /48 has twice as many)
     /// [default: an eighth of --upstream-connections; at least 100, at most half]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub upstream_per_client: Option<usize>,
-    /// Refuse clients that send the content of a request more slowly than this, but for 20 s in all;
-    /// `0 bps` accepts any rate
+    /// Refuse clients that send the content of a request more slowly than this, but for 20 s in
+    /// all; `0 bps` accepts any rate
     #[arg(long, value_name = "RATE", default_value = "4 kbps")]
     pub min_upload_rate: Rate,
     /// Refuse request bodies larger than this [default: no limit]

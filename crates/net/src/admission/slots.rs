@@ -22,13 +22,14 @@ use tokio::time::{Duration, Instant, timeout};
 pub(crate) const STALLED: Duration = Duration::from_secs(5);
 /// Interval at which a request that waits looks for stalled ones.
 const LOOK: Duration = Duration::from_millis(250);
+
 /// Bounds of [`Slots`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SlotLimits {
     /// Weight of all slots.
     pub all: u64,
-    /// Weight of the slots of one client. The clients of an IPv6 /48 have [`SITE_CLIENTS`](super::client::SITE_CLIENTS)
-    /// times as much together.
+    /// Weight of the slots of one client. The clients of an IPv6 /48 have twice as much
+    /// together.
     pub per_client: u64,
     /// Memory of the requests of one client that wait, bytes. All clients have [`CLIENT_SHARE`]
     /// times as much.

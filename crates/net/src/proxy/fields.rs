@@ -207,7 +207,7 @@ fn is_forwarding_field(name: &str) -> bool {
     name.starts_with("forwarded")
         || name.starts_with("x-forwarded")
         || CLIENT_ADDRESS_FIELDS.contains(&name)
-        // `True-Client-IP`, `Fastly-Client-IP`, `CF-Connecting-IP`, `X-ProxyUser-IP` and their like.
+        // `True-Client-IP`, `CF-Connecting-IP`, `X-ProxyUser-IP` and their like.
         || ["client-ip", "connecting-ip", "user-ip"].iter().any(|end| name.ends_with(end))
 }
 
