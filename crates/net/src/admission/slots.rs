@@ -21,7 +21,7 @@ use tokio::time::{Duration, Instant, timeout};
 /// over a GEO satellite.
 pub(crate) const STALLED: Duration = Duration::from_secs(5);
 /// Interval at which a request that waits looks for stalled ones.
-const LOOK: Duration = Duration::from_millis(250);
+const LOOK: Duration = Duration::from_millis(500);
 
 /// Bounds of [`Slots`].
 #[derive(Debug, Clone, Copy)]

@@ -11,10 +11,10 @@ use tokio::time::{Duration, Instant};
 
 /// Shortest time between two looks of one client, and of all clients at the slots of others. Our
 /// choice: a look reads the state of many requests.
-const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(50)];
+const PAUSES: [Duration; 2] = [Duration::from_millis(400), Duration::from_millis(100)];
 /// Most slots that one look takes back, of the client itself and of others. Our choice: a client
 /// that asks again for each that it loses costs little.
-const AT_ONCE: [usize; 2] = [4, 16];
+const AT_ONCE: [usize; 2] = [4, 32];
 
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -171,78 +171,69 @@ impl State {
             }
             self.looked = Some(now);
         }
-        let mut victims = self.stalled(limits, client, bound, now);
-        // Those of the client that holds most first, but for slots that count together.
-        victims.sort_unstable_by_key(|victim| std::cmp::Reverse((victim.held, victim.stalled)));
-        let (mut taken, mut left) = (0, BTreeMap::new());
-        let mut count = AT_ONCE[usize::from(bound != Bound::Client)];
-        for Victim { client: source, held, number, .. } in victims {
-            if taken >= wanted || count == 0 {
+        let at_once = AT_ONCE[usize::from(bound != Bound::Client)];
+        let mut taken = 0;
+        for (source, held) in self.sources(client, bound) {
+            // Of others, only what they hold beyond this client.
+            let spare = match bound {
+                // At least one slot, if this client has none.
+                Bound::All if source != *client => {
+                    held.saturating_sub(own).saturating_add(u64::from(own == 0)) / 2
+                }
+                _ => u64::MAX,
+            };
+            let Some(entry) = self.clients.get_mut(&source) else { continue };
+            let mut left = spare;
+            for number in entry.longest_stalled(limits, now, at_once) {
+                if taken >= wanted || left == 0 {
+                    break;
+                }
+                let Some(holder) = entry.holders.remove(&number) else { continue };
+                holder.activity.revoke();
+                taken += holder.weight;
+                left = left.saturating_sub(holder.weight);
+            }
+            // One client at a time: the next look finds the next.
+            if taken > 0 {
                 return;
             }
-            let left = left.entry(source).or_insert(held);
-            if bound == Bound::All && source != *client && *left <= own + taken {
-                continue;
-            }
-            let holders = self.clients.get_mut(&source).map(|entry| &mut entry.holders);
-            let Some(holder) = holders.and_then(|holders| holders.remove(&number)) else {
-                continue;
-            };
-            holder.activity.revoke();
-            (taken, count) = (taken + holder.weight, count - 1);
-            *left = left.saturating_sub(holder.weight);
         }
     }
 
-    /// Returns the stalled requests whose slots `client` may get when `bound` keeps it from one.
-    fn stalled(
-        &self,
-        limits: &SlotLimits,
-        client: &IpPrefix,
-        bound: Bound,
-        now: Instant,
-    ) -> Vec<Victim> {
+    /// Returns the clients whose slots `client` may get when `bound` keeps it from one, those that
+    /// hold most first, with the weight that each holds.
+    fn sources(&self, client: &IpPrefix, bound: Bound) -> Vec<(IpPrefix, u64)> {
         let own = self.clients.get(client).map_or(0, |client| client.held);
-        let mut victims = Vec::new();
-        let mut add = |client: &IpPrefix, entry: &Client, held| {
-            victims.extend(entry.holders.iter().filter_map(|(number, holder)| {
-                let stalled = holder.activity.stalled_for(now)?;
-                (stalled >= limits.stalled).then_some(Victim {
-                    client: *client,
-                    held,
-                    stalled,
-                    number: *number,
-                })
-            }));
+        let eligible = |other: &IpPrefix, held: u64| match bound {
+            Bound::Client => other == client,
+            Bound::Site(site) => site_network(other.address()) == Some(site),
+            Bound::All => other == client || held > own,
         };
-        match bound {
-            Bound::Client => {
-                if let Some(entry) = self.clients.get(client) {
-                    add(client, entry, 0);
-                }
-            }
-            Bound::Site(site) => {
-                let in_site = |other: &IpPrefix| site_network(other.address()) == Some(site);
-                let others = self.clients.iter().filter(|(other, _)| in_site(other));
-                others.for_each(|(other, entry)| add(other, entry, 0));
-            }
-            Bound::All => {
-                let eligible = |other: &IpPrefix, held| other == client || held > own;
-                let others =
-                    self.clients.iter().filter(|(other, entry)| eligible(other, entry.held));
-                others.for_each(|(other, entry)| add(other, entry, entry.held));
-            }
-        }
-        victims
+        let mut sources: Vec<(IpPrefix, u64)> = if bound == Bound::Client {
+            vec![(*client, own)]
+        } else {
+            let all = self.clients.iter().map(|(other, entry)| (*other, entry.held));
+            all.filter(|(other, held)| eligible(other, *held)).collect()
+        };
+        sources.sort_unstable_by_key(|(_, held)| std::cmp::Reverse(*held));
+        sources
     }
 }
 
-/// A stalled request whose slot may be taken back.
-#[derive(Debug)]
-struct Victim {
-    client: IpPrefix,
-    /// Weight of all slots of its client, or 0 if that does not matter.
-    pub held: u64,
-    stalled: Duration,
-    pub number: u64,
+impl Client {
+    /// Returns the numbers of the `count` slots that have been stalled for longest, if that is too
+    /// long.
+    fn longest_stalled(&self, limits: &SlotLimits, now: Instant, count: usize) -> Vec<u64> {
+        let stalled = self.holders.iter().filter_map(|(number, holder)| {
+            let time = holder.activity.stalled_for(now)?;
+            (time >= limits.stalled).then_some((time, *number))
+        });
+        let mut stalled: Vec<(Duration, u64)> = stalled.collect();
+        if stalled.len() > count {
+            stalled.select_nth_unstable_by_key(count, |(time, _)| std::cmp::Reverse(*time));
+            stalled.truncate(count);
+        }
+        stalled.sort_unstable_by_key(|(time, _)| std::cmp::Reverse(*time));
+        stalled.into_iter().map(|(_, number)| number).collect()
+    }
 }
