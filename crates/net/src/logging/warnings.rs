@@ -5,7 +5,7 @@ use super::error_log::ErrorLog;
 use super::format::LogFormat;
 use super::message::Level;
 use crate::clock::RealClock;
-use crate::printable::Printable;
+use bentpipe_units::Printable;
 use std::fmt::{self, Write as _};
 use std::io::Write;
 use tracing::field::{Field, Visit};
