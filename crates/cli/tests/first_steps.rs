@@ -57,7 +57,7 @@ fn all_scenarios_are_checked_also_after_an_invalid_one() {
     assert_eq!(list[0]["valid"], false);
     assert_eq!(list[0]["error"]["line"], 3);
     assert_eq!((&list[2]["valid"], &list[2]["runs"]), (&true.into(), &80.into()));
-    assert_eq!(list[2]["sweep"]["workload.download"][1], "2 MB");
+    assert_eq!(list[2]["sweep"]["workload.download"][1], "20 MB");
 
     let output = bentpipe(dir.path(), &["check", "good.toml", "--set", "repeat=3"]);
     assert!(text(&output.stdout).contains("12 runs"), "{}", text(&output.stdout));

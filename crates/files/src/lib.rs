@@ -83,11 +83,12 @@ pub fn create_new_private(file: &Path) -> io::Result<File> {
 /// For databases, which are opened by their name afterwards.
 ///
 /// # Errors
-/// It is a link, or cannot be created.
+/// It is a link or a directory, or cannot be created.
 pub fn ensure_private(file: &Path) -> io::Result<()> {
     loop {
         match fs::symlink_metadata(file) {
             Ok(metadata) if metadata.is_symlink() => return Err(linked(file)),
+            Ok(metadata) if metadata.is_dir() => return Err(ErrorKind::IsADirectory.into()),
             Ok(_) => return Ok(()),
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             Err(_) => match create_new_private(file) {

@@ -267,9 +267,8 @@ impl Case {
 
     /// Returns the controller of each flow under congestion control, by the name of the flow.
     pub(crate) fn controllers(&self) -> BTreeMap<&str, &str> {
-        let flows = self.settings.iter().flat_map(|settings| {
-            let congestion = settings.congestion.as_deref();
-            settings.flows.iter().filter_map(move |flow| Some((flow.as_str(), congestion?)))
+        let flows = self.spec.flows.iter().filter_map(|flow| {
+            Some((flow.name.as_str(), flow.stack.congestion()?.controller.as_str()))
         });
         flows.collect()
     }
