@@ -146,10 +146,11 @@ impl CubicLinux {
             None => self.begin_epoch(tick, window, acked),
         };
         let ahead = self.min_rtt.map_or(0, |min_rtt| self.ticks(min_rtt));
-        let t = self.cubic_time(tick.saturating_sub(epoch) + ahead);
+        let t = self.cubic_time(tick.saturating_sub(epoch).saturating_add(ahead));
         let state = &mut self.state;
         let away = u128::from(t.abs_diff(state.k));
-        let distance = (u128::from(C) * away * away * away) >> (10 + 3 * CLOCK_SHIFT);
+        let cube = away.saturating_mul(away).saturating_mul(away);
+        let distance = u128::from(C).saturating_mul(cube) >> (10 + 3 * CLOCK_SHIFT);
         let distance = u64::try_from(distance).unwrap_or(u64::MAX);
         let target = if t < state.k {
             state.origin.saturating_sub(distance)
