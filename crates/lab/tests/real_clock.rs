@@ -20,6 +20,7 @@ name = "moving"
 time_limit = "30 s"
 [path.orbit]
 constellation = "starlink-550"
+at = "5.5 s"
 links.all = { rate = "50 Mbps", queue = "100 packets" }
 [output]
 time_series = "all"

@@ -87,8 +87,7 @@ pub struct Flow {
     pub name: String,
     /// Number of the visit, from 1.
     pub visit: usize,
-    /// Key of the workload in the scenario, such as `download`; empty in results of versions before
-    /// 0.2.
+    /// Key of the workload in the scenario, such as `download`; empty if it is not known.
     #[serde(default)]
     pub workload: String,
     /// `quic` or `tcp`; `cbr`, `on-off` or `ping` for datagrams.

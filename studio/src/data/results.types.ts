@@ -229,8 +229,7 @@ export interface Flow {
   /** Number of the visit, from 1. */
   visit: number;
   /**
-   * Key of the workload in the scenario, such as `download`; empty in results of versions before
-   * 0.2.
+   * Key of the workload in the scenario, such as `download`; empty if it is not known.
    */
   workload: string;
 }
