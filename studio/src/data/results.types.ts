@@ -228,9 +228,7 @@ export interface Flow {
   transport: string;
   /** Number of the visit, from 1. */
   visit: number;
-  /**
-   * Key of the workload in the scenario, such as `download`; empty if it is not known.
-   */
+  /** Key of the workload in the scenario, such as `download`; empty if it is not known. */
   workload: string;
 }
 
