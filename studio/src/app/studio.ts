@@ -6,14 +6,13 @@ import { button, type Child, h, replace } from "../page/dom.ts";
 import type { PathPlaces, ShownData } from "../page/editable.ts";
 import { download } from "../page/files.ts";
 import { reasonOf } from "../sections/parts.ts";
-import { type Api, type Checked, isActive, NoAnswer, type RunState } from "./api.ts";
-import { type ComparedRun, comparison } from "./comparison.ts";
+import { type Api, type Checked, NoAnswer } from "./api.ts";
 import { Editor } from "./editor.ts";
 import { timeWords } from "./estimate.ts";
 import { Form } from "./form.ts";
-import { History, phaseText } from "./history.ts";
 import { offlinePanel } from "./panels.ts";
 import type { Place } from "./place.ts";
+import { Runs } from "./runs.ts";
 import { ScenarioFile } from "./scenario-file.ts";
 import { ScenarioSchema } from "./schema.ts";
 
@@ -21,10 +20,6 @@ import { ScenarioSchema } from "./schema.ts";
 const PAUSE_MS = 150;
 /** Time without another change after which a valid text's path and time are looked at. */
 const REST_MS = 350;
-/** Time between two requests for the states of runs that have not ended. */
-const FOLLOW_MS = 40;
-/** Time that a run may take while the slider that began it has moved on. */
-const PATIENCE_MS = 300;
 /** Plans of at most this many runs answer while a slider moves. */
 const QUICK_RUNS = 60;
 /** Time between two looks for a command that has not answered. */
@@ -73,9 +68,8 @@ export class Studio {
   };
   /** How long the runs take. */
   readonly #time = h("span", {});
-  readonly #table = h("div", { class: "scroll" });
   readonly #editor: Editor;
-  readonly #history: History;
+  readonly #runs: Runs;
   readonly #form: Form;
 
   /** The file of the text. */
@@ -86,17 +80,8 @@ export class Studio {
   isMoving = false;
   #waiting = false;
   #checked: Checked | null = null;
-  #runs: RunState[] = [];
-  #shown: number | null = null;
-  #reported: number | null = null;
-  #pins: number[] = [];
   #timer = 0;
   #resting = 0;
-  #following = false;
-  #announced = "";
-  /** Summaries of the runs that are or were compared. */
-  readonly #summaries = new Map<number, ComparedRun>();
-  #compared = "";
 
   constructor(api: Api, page: StudioPage) {
     this.#api = api;
@@ -124,18 +109,11 @@ export class Studio {
       guard: (work) => this.guard(work),
       notify: (words, bad) => this.notify(words, bad),
     });
-    this.#history = new History({
-      show: (id) => {
-        this.#shown = id;
-        void this.guard(() => this.#draw());
-      },
-      pin: (id) => {
-        const pins = this.#pins;
-        this.#pins = pins.includes(id) ? pins.filter((pin) => pin !== id) : [...pins, id].slice(-4);
-        void this.guard(() => this.#draw());
-      },
-      cancel: (id) => void this.guard(() => this.#api.cancel(id)),
-      restore: (id) => void this.guard(async () => this.#editor.set(await this.#api.textOf(id))),
+    this.#runs = new Runs(api, {
+      showReport: (id) => page.showReport(id),
+      restore: (text) => this.#editor.set(text),
+      notify: (words, bad) => this.notify(words, bad),
+      guard: (work) => this.guard(work),
     });
     this.#form = new Form((key, value) => void this.#change(key, value));
   }
@@ -160,8 +138,8 @@ export class Studio {
             "section",
             { class: "card", "aria-label": "Runs" },
             h("h2", {}, "Runs"),
-            this.#history.element,
-            this.#table,
+            this.#runs.element,
+            this.#runs.table,
           ),
           this.#paths.sky,
         ),
@@ -177,7 +155,7 @@ export class Studio {
   /** Loads what there is, and opens the scenario of a place or the first one. */
   async start(place: Place): Promise<void> {
     await this.guard(async () => {
-      await this.#draw();
+      await this.#runs.draw();
       const [{ directory, scenarios }, profiles, schema] = await Promise.all([
         this.#api.list(),
         this.#api.profiles(),
@@ -189,9 +167,7 @@ export class Studio {
         this.files,
         scenarios.map((name) => h("option", { value: name }, name)),
       );
-      this.#runs = await this.#api.runs();
-      this.#shown = this.#runs.find(({ has_report }) => has_report)?.id ?? null;
-      await this.#draw();
+      await this.#runs.load();
       this.#file.drafts.directory = directory;
       const first = scenarios.includes(place.file) ? place.file : scenarios[0];
       if (first && (place.text === null || first === place.file)) await this.open(first);
@@ -387,77 +363,8 @@ export class Studio {
   }
 
   async #run(replacing: boolean): Promise<void> {
-    await this.guard(async () => {
-      this.#shown = await this.#api.run(this.#file.name, this.#editor.text, replacing);
-      if (replacing) await this.#settled(this.#shown);
-      else void this.#follow();
-    });
-  }
-
-  /**
-   * Waits until a run has ended, so that a moving slider shows answers on its way; but not for long
-   * if the slider has moved on.
-   */
-  async #settled(id: number): Promise<void> {
-    const [begun, moves] = [performance.now(), this.#moved];
-    void this.#follow();
-    do await pause(FOLLOW_MS / 2);
-    while (
-      (moves === this.#moved || performance.now() < begun + PATIENCE_MS) &&
-      this.#following &&
-      this.#runs.some((one) => one.id === id && isActive(one))
-    );
-  }
-
-  /** Follows runs until all have ended. */
-  async #follow(): Promise<void> {
-    if (this.#following) return;
-    this.#following = true;
-    try {
-      for (;;) {
-        this.#runs = await this.#api.runs();
-        await this.#draw();
-        if (!this.#runs.some(isActive)) return;
-        await pause(FOLLOW_MS);
-      }
-    } catch (error) {
-      if (error instanceof NoAnswer) this.#lost();
-      else this.notify(reasonOf(error), true);
-    } finally {
-      this.#following = false;
-    }
-  }
-
-  /** Shows the runs, and the shown and the pinned ones side by side. */
-  async #draw(): Promise<void> {
-    this.#history.show(this.#runs, this.#shown, this.#pins);
-    const current = this.#runs.find(({ id }) => id === this.#shown);
-    const words = current && `run ${current.id}: ${phaseText(current)}`;
-    if (words && words !== this.#announced) this.notify(words, current.phase === "failed");
-    this.#announced = words ?? "";
-    if (current?.has_report && this.#reported !== current.id) {
-      this.#reported = current.id;
-      this.#page.showReport(current.id);
-    }
-    await this.#compare();
-  }
-
-  /** Redraws the comparison if other runs are to be compared. */
-  async #compare(): Promise<void> {
-    const more = this.#shown !== null && !this.#pins.includes(this.#shown) ? [this.#shown] : [];
-    const columns = [...this.#pins, ...more];
-    const ids = columns.filter((id) => this.#runs.some((one) => one.id === id && one.has_report));
-    const wanted = ids.join();
-    if (ids.length === 0 || wanted === this.#compared) return;
-    this.#compared = wanted;
-    const columnsOf = ids.map(async (id) => {
-      const known = this.#summaries.get(id) ?? (await this.#api.details(id));
-      this.#summaries.set(id, known);
-      return known;
-    });
-    const all = await Promise.all(columnsOf);
-    // Other runs may have been chosen in the meantime.
-    if (wanted === this.#compared) replace(this.#table, comparison(all));
+    const [file, text] = [this.#file.name, this.#editor.text];
+    await this.guard(() => this.#runs.run(file, text, replacing, () => this.#moved));
   }
 }
 
@@ -466,5 +373,3 @@ const shown = (elements: string): ShownData => ({
   report: embeddedIn(elements, "bentpipe-report") ?? "",
   traces: embeddedIn(elements, "bentpipe-traces"),
 });
-
-const pause = (time: number): Promise<void> => new Promise((done) => setTimeout(done, time));
