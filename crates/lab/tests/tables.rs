@@ -205,6 +205,7 @@ impl Files {
         let fixed = [
             "visit",
             "transport",
+            "workload",
             "congestion",
             "connections",
             "direction",

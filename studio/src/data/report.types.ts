@@ -127,8 +127,8 @@ export interface Expectation {
 }
 
 /**
- * Where the time of a visit of a flow went: in the median run of the completed runs of a
- * variant at a sweep point.
+ * Where the time of a visit of a flow went: in the median of the completed runs of a variant
+ * at a sweep point.
  */
 export interface Explanation {
   /**

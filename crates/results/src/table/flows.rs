@@ -28,9 +28,11 @@ fn builder<'a, T: Copy + 'a>(
 
 pub(super) fn flows(results: &Results) -> Vec<Column<'_>> {
     let table = builder(visits(results), |row| row)
-        .text("workload", "Key of the workload in the scenario, such as `download`.", |(_, flow)| {
-            Some(&flow.workload)
-        })
+        .text(
+            "workload",
+            "Key of the workload in the scenario, such as `download`.",
+            |(_, flow)| Some(&flow.workload),
+        )
         .text("transport", "`quic` or `tcp`; otherwise the kind of datagrams.", |(_, flow)| {
             Some(&flow.transport)
         })
