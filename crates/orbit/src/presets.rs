@@ -2,9 +2,9 @@
 //!
 //! Names with an altitude are shells as generated in the Hypatia study (Kassing et al., IMC 2020,
 //! table 1 and its scripts), with its mean motions and its limit of ground links, for comparison
-//! with its figures: [`study`]. The others are whole systems as filed or built by their operators.
-//! Their mean motions follow from the altitude by [`mean_motion_rev_per_day`]; the Earth's
-//! flattening shifts them by up to 4 km.
+//! with its figures: the table `study`. The others are whole systems as filed or built by their
+//! operators. Their mean motions follow from the altitude by [`mean_motion_rev_per_day`]; the
+//! Earth's flattening shifts them by up to 4 km.
 //!
 //! Filings state altitudes, inclinations, planes and satellites per plane, but no phase between
 //! planes. [`PhaseShift::OddHalf`], which Hypatia uses, is our choice if no source is named.

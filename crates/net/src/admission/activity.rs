@@ -1,6 +1,5 @@
 //! Whether a request waits for its client, by which its slot may be taken back under pressure.
 
-use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::Notify;
 use tokio::time::{Duration, Instant};
@@ -63,16 +62,14 @@ impl Activity {
     }
 
     /// Waits until the slot is taken back.
-    pub fn revoked(&self) -> impl Future<Output = ()> + Send + '_ {
-        async {
-            loop {
-                // Created before the check, so that no notification is missed in between.
-                let notified = self.revocation.notified();
-                if self.revoked.load(Ordering::Acquire) {
-                    return;
-                }
-                notified.await;
+    pub async fn revoked(&self) {
+        loop {
+            // Created before the check, so that no notification is missed in between.
+            let notified = self.revocation.notified();
+            if self.revoked.load(Ordering::Acquire) {
+                return;
             }
+            notified.await;
         }
     }
 }
