@@ -67,12 +67,13 @@ impl ErrorLog {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use std::sync::Arc;
 
+    /// Keeps what is written.
     #[derive(Clone, Default)]
-    struct Sink(Arc<Mutex<Vec<u8>>>);
+    pub(in crate::logging) struct Sink(pub Arc<Mutex<Vec<u8>>>);
 
     impl Write for Sink {
         fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {

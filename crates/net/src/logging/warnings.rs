@@ -105,19 +105,7 @@ impl fmt::Display for EventText {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::{Arc, Mutex};
-
-    #[derive(Clone, Default)]
-    struct Sink(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Sink {
-        fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().write(data)
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
+    use crate::logging::error_log::tests::Sink;
 
     fn written(format: LogFormat, warn: impl FnOnce()) -> String {
         let sink = Sink::default();
