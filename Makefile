@@ -14,7 +14,7 @@ help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 setup: ## Install what building and testing need, or list what is missing
-	@scripts/setup
+	@tools/build/setup
 
 studio/node_modules/.installed: studio/package-lock.json
 	cd studio && npm ci --no-audit --no-fund --loglevel=error
@@ -33,15 +33,15 @@ wheel: page ## Build the Python package for other machines: target/wheels
 	MATURIN_PEP517_ARGS="--profile wheel" python3 -m pip wheel --no-deps --wheel-dir target/wheels .
 
 wasm: build ## Build the virtual clock for pages, and compare its results with the command's
-	scripts/wasm
-	node scripts/pack-engine.mjs $(BENTPIPE)
-	node scripts/compare-wasm.mjs $(BENTPIPE)
+	tools/build/wasm
+	node tools/build/pack-engine.mjs $(BENTPIPE)
+	node tools/build/compare-wasm.mjs $(BENTPIPE)
 
 package: page ## Build a Debian package (ARCH=arm64 on another machine too): target/package
-	scripts/package
+	tools/release/package
 
 image: package ## Build an image of that package for podman and docker: target/package
-	scripts/image
+	tools/release/image
 
 # Where `make install` puts the command, its man pages and completions.
 PREFIX ?= $(HOME)/.local
@@ -60,7 +60,7 @@ install: page ## Install the command, man pages and completions below ~/.local (
 # Builds only what the demonstration runs: no product, no real clock, no Parquet files. `make
 # validate` runs all ten repeats.
 demo: ## GEO downloads, with a table and a report
-	@scripts/setup --tools
+	@tools/build/setup --tools
 	@echo "demo: building the report page and the laboratory (about four minutes the first time)"
 	@$(MAKE) --no-print-directory page
 	cargo build --locked -p bentpipe-cli --no-default-features
@@ -93,21 +93,21 @@ test-report: build
 			tests/editable.page.test.ts
 
 test-python: page ## Test the Python package: the wheel in a new environment
-	scripts/test-python
+	tools/check/python-package
 
 lint: studio/node_modules/.installed ## Formatting, retired words, clippy, documentation, the page's sources: warnings are errors
-	scripts/check-words
-	scripts/check-layout
-	scripts/check-features
+	tools/check/words
+	tools/check/layout
+	tools/check/features
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	cd studio && npm run --silent lint
 	@$(MAKE) --no-print-directory deny
 
-# The database of advisories is fetched from GitHub, so `scripts/deny --advisories` is for releases.
+# The database of advisories is fetched from GitHub: `tools/check/deny --advisories` is for releases.
 deny: ## Licences, sources and versions of dependencies, where cargo-deny is installed
-	@scripts/deny
+	@tools/check/deny
 
 # mdBook of the system if there is one, else built here. The book can be opened from disk.
 MDBOOK := $(or $(shell command -v mdbook),target/tools/bin/mdbook)
@@ -120,23 +120,23 @@ docs: $(MDBOOK) ## Build the book: target/book/index.html
 
 # Without a store, or with a new one, the gallery's runs take a minute or two.
 site: build $(MDBOOK) ## Build the site, which any host or a disk can serve: target/site/index.html
-	scripts/site --bentpipe $(BENTPIPE) --mdbook $(MDBOOK)
+	tools/site/build --bentpipe $(BENTPIPE) --mdbook $(MDBOOK)
 
 check-site: site ## Check the site's links, and every page of it in Chromium
-	scripts/check-links target/site
+	tools/site/check-links target/site
 	cd studio && BENTPIPE_SITE=$(abspath target/site) \
 		npx vitest run --project page tests/site.page.test.ts
 
 docs-check: build ## Check the book's outputs against the command, and its links
-	python3 -B scripts/tests/test_atlas.py --quiet
-	python3 -B scripts/tests/test_clocks.py --quiet
-	scripts/docs-check --bentpipe $(BENTPIPE)
+	python3 -B tools/atlas/tests/test_atlas.py --quiet
+	python3 -B tools/atlas/tests/test_clocks.py --quiet
+	tools/book/check --bentpipe $(BENTPIPE)
 
 bench: page ## Speed: criterion benches, then whole commands beside picoquic
 	cargo bench --locked -p bentpipe-sim
 	cargo run --release --locked -p bentpipe-orbit --example steps
-	scripts/bench
-	scripts/bench --instructions
+	tools/bench/commands
+	tools/bench/commands --instructions
 	cargo run --release --locked -p bentpipe-emu --example speed
 	cargo run --release --locked -p bentpipe-net --example load
 
@@ -145,30 +145,30 @@ peers: ## Install other people's clients and servers for `bentpipe interop`
 
 interop-cases: build ## Test cases of the QUIC interop runner, with installed peers (half an hour)
 	cargo build -p bentpipe-net --example quic-interop
-	@scripts/interop-cases
+	@tools/peers/interop-cases
 
 matrix: build ## Every client against every server on the path with published objectives (an hour)
 	$(BENTPIPE) interop --profiles geo-50-10 --size "2 MB" "10 MB" "100 MB" --out $(OUT)/interop
 
 validate: build ## Long validations: every scenario against atlas/, error rates of compare
-	scripts/atlas --check --bentpipe $(BENTPIPE)
+	tools/atlas/run --check --bentpipe $(BENTPIPE)
 	cargo run --locked --quiet -p bentpipe-lab --example compare
 
 # The book's tables and figures come from atlas/; `make docs-check` compares them.
 atlas: page ## Run all published, safety and validation scenarios; say what moved; write atlas/
 	cargo build --release --locked -p bentpipe-cli
-	scripts/atlas --bentpipe $(or $(CARGO_TARGET_DIR),target)/release/bentpipe
+	tools/atlas/run --bentpipe $(or $(CARGO_TARGET_DIR),target)/release/bentpipe
 
 # Takes half an hour with one run at a time.
 clocks: build ## Run the scenarios that compare both clocks in real time: the kernel's TCP and our QUIC
-	scripts/clocks --bentpipe $(BENTPIPE) --jobs $(or $(JOBS),1)
+	tools/atlas/clocks --bentpipe $(BENTPIPE) --jobs $(or $(JOBS),1)
 
 # Goes on where an earlier call ended. Needs root, nft, Chromium and playwright-core (`make setup`).
 hughes: build ## The Hughes study with Chromium and bentpipe pep (an hour in real time)
-	scripts/hughes --bentpipe $(BENTPIPE)
+	tools/atlas/hughes --bentpipe $(BENTPIPE)
 
 fuzz: ## A minute of fuzzing for each parser of untrusted input
-	@scripts/fuzz 60
+	@tools/check/fuzz 60
 
 clean: ## Remove what was built
 	cargo clean

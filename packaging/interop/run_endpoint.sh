@@ -1,6 +1,6 @@
 #!/bin/sh
 # The endpoint's side of the contract of the QUIC interop runner: the runner starts it in the image's
-# container, and scripts/interop-cases in a namespace.
+# container, and tools/peers/interop-cases in a namespace.
 set -e
 
 # Routes through the runner's simulator, in the image only.

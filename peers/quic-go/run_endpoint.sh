@@ -1,5 +1,5 @@
 #!/bin/bash
-# quic-go's own endpoint of the QUIC interop runner, for scripts/interop-cases.
+# quic-go's own endpoint of the QUIC interop runner, for tools/peers/interop-cases.
 set -e
 if [ "$ROLE" = client ]; then
     # One argument for each URL.

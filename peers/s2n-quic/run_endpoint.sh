@@ -1,3 +1,3 @@
 #!/bin/bash
-# A small endpoint of the QUIC interop runner on s2n-quic, for scripts/interop-cases.
+# A small endpoint of the QUIC interop runner on s2n-quic, for tools/peers/interop-cases.
 exec "$PEER_HOME/bin/peer-s2n-quic" interop

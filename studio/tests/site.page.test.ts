@@ -10,7 +10,7 @@ import { Bench } from "./browser.ts";
 import { accessibilityFaults } from "./editing.ts";
 
 const directory = env.BENTPIPE_SITE;
-if (!directory) console.log("skipped: BENTPIPE_SITE names no site that scripts/site built");
+if (!directory) console.log("skipped: BENTPIPE_SITE names no site that tools/site/build built");
 
 /** Pages that are open at the same time. */
 const TOGETHER = 4;

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Each run is a line: path, controller, response, share of the link in percent, mean time in the
-//! queue in ms, separated by tabs. `scripts/path-change-rows` makes the results of the book from
-//! them.
+//! queue in ms, separated by tabs. `tools/atlas/path-change-rows` makes the results of the book
+//! from them.
 
 #[path = "../tests/bottleneck/mod.rs"]
 mod bottleneck;

@@ -5,7 +5,7 @@
 //! takes about a minute. The exit status is 1 if a requirement is not met. The server is this
 //! process. The clients are another process on the same CPUs.
 //!
-//! `scripts/server-speed` uses its two halves alone, to compare servers: `load client URL
+//! `tools/bench/server-speed` uses its two halves alone, to compare servers: `load client URL
 //! CERTIFICATE CLIENTS REQUESTS`, whose clients each download the URL so many times, and `load
 //! serve DIRECTORY CERTIFICATE KEY PORT THREADS`.
 // It measures on the real clock.

@@ -1,4 +1,4 @@
-//! An endpoint of the QUIC interop runner, for `scripts/interop-cases`: its orders from the
+//! An endpoint of the QUIC interop runner, for `tools/peers/interop-cases`: its orders from the
 //! environment, and HTTP/0.9 (`hq-interop`) over the streams of any library.
 //!
 //! The contract: <https://github.com/quic-interop/quic-interop-runner/blob/master/quic.md>.

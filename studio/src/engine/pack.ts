@@ -1,4 +1,4 @@
-/** The engine as it travels in a page: compressed parts. `scripts/pack-engine.mjs` packs them. */
+/** The engine as it travels in a page: compressed parts, from `tools/build/pack-engine.mjs`. */
 
 import { decoded } from "./dense-text.ts";
 import type { EngineCode } from "./engine.ts";

@@ -4,7 +4,7 @@ use crate::draw::{Case, SLOW_STARTS};
 use crate::measure::{Download, Measured};
 use serde_json::{Value, json};
 
-/// Prints the results of a case as a line of JSON, for `scripts/random-paths-rows`.
+/// Prints the results of a case as a line of JSON, for `tools/atlas/random-paths-rows`.
 pub fn print(case: &Case, measured: &Measured) {
     let downloads: Vec<Value> = measured
         .iter()

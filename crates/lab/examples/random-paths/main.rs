@@ -16,7 +16,7 @@
 //! - acknowledgements: one for two packets (`stack`) or one for ten (`1:10`)
 //! - download: 0.1 to 100 MB, if the rate can carry it in the limit of 120 s of virtual time
 //!
-//! A study prints each case as a line of JSON, from which `scripts/random-paths-rows` makes the
+//! A study prints each case as a line of JSON, from which `tools/atlas/random-paths-rows` makes the
 //! results of the book. `--case` prints one case as a scenario for `bentpipe run`, with its
 //! results.
 

@@ -2,7 +2,7 @@
 //! Bentpipe's QUIC and HTTP/3, at either end of each of the runner's test cases.
 //!
 //! `packaging/interop/run_endpoint.sh` starts it in the runner's container, and
-//! `scripts/interop-cases` plays the cases over the emulator. It takes its orders from the
+//! `tools/peers/interop-cases` plays the cases over the emulator. It takes its orders from the
 //! environment: see [`case::Orders`]. Its exit status is 0, 1 if the client failed, or 127 if it
 //! does not support the test case.
 #![allow(clippy::disallowed_methods, reason = "an example writes where it is told to")]

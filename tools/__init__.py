@@ -1,0 +1,1 @@
+"""What builds, checks and measures Bentpipe: README.md has a table."""
