@@ -130,6 +130,7 @@ check-site: site ## Check the site's links, and every page of it in Chromium
 docs-check: build ## Check the book's outputs against the command, and its links
 	python3 -B tools/atlas/tests/test_atlas.py --quiet
 	python3 -B tools/atlas/tests/test_clocks.py --quiet
+	python3 -B tools/book/tests/test_figures.py --quiet
 	tools/book/check --bentpipe $(BENTPIPE)
 
 bench: page ## Speed: criterion benches, then whole commands beside picoquic

@@ -1,4 +1,4 @@
-"""Tests of the checks of committed results: stale ones, and figures that moved."""
+"""Tests of the checks of committed results: stale ones, and what moved."""
 
 import json
 import pathlib
@@ -13,7 +13,6 @@ from tools.atlas import choice as atlas_choice
 from tools.atlas import digests as atlas_digests
 from tools.atlas import rows as atlas_rows
 from tools.atlas import text as atlas_text
-from tools.book import atlas as docs_atlas
 from tools.book import rows as docs_rows
 from tools.site import runs as site_runs
 
@@ -210,52 +209,6 @@ class Moved(unittest.TestCase):
         self.assertEqual(atlas_rows.moved(old, document(new=False, fast=True, small=True)), [])
         [line] = atlas_rows.moved(old, document(new=True, fast=True, small=False))
         self.assertEqual(line, "expectation small: True -> False")
-
-
-def row(scenario, variant, median):
-    """A row of committed results."""
-    place = {"variant": variant, "point": {}, "flow": "main", "visit": 1, "scenario": scenario}
-    return {**place, "metric": "completion_s", "median": median, "several": False}
-
-
-class Figures(unittest.TestCase):
-    """Figures of sentences, from rows of two scenarios."""
-
-    def setUp(self):
-        docs_atlas.LOADED["model"] = [row("model", "a", 10.0), row("model", "b", 20.0)]
-        docs_atlas.LOADED["real"] = [row("real", "a", 11.0), row("real", "b", 19.0)]
-        self.addCleanup(docs_atlas.LOADED.clear)
-
-    def test_a_figure_that_moved_is_named_with_its_line(self):
-        text = "Two lines.\n<!-- figure: real; variant = a; completion_s 1 -->11.2<!-- end --> s.\n"
-        [problem] = docs_atlas.moved_figures(text)
-        self.assertIn("line 2: `11.2` is 11.0 now", problem)
-        self.assertEqual(list(docs_atlas.moved_figures(text.replace("11.2", "11.0"))), [])
-
-    def test_a_figure_compares_two_scenarios(self):
-        both = "real, model; scenario = real; variant = {}; completion_s 0 exceeds scenario=model"
-        self.assertEqual(docs_atlas.figure(both.format("a")), "+10")
-        self.assertEqual(docs_atlas.figure(both.format("b")), "-5")
-
-    def test_cells_between_two_bounds_are_counted(self):
-        count = "real, model; scenario = real; count completion_s exceeds scenario=model from {}"
-        self.assertEqual(docs_atlas.figure(count.format("-6 to 11")), "2")
-        self.assertEqual(docs_atlas.figure(count.format("-4 to 11")), "1")
-        self.assertEqual(docs_atlas.figure(count.format("-4 to 9")), "0")
-
-    def test_expectations_that_are_not_met_are_listed(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.addCleanup(setattr, docs_atlas, "ATLAS", docs_atlas.ATLAS)
-        docs_atlas.ATLAS = pathlib.Path(folder.name)
-        (docs_atlas.ATLAS / "safety").mkdir()
-        for name, passed in (("good", [True]), ("bad", [True, False])):
-            document = {"expectations": [{"passed": one} for one in passed]}
-            (docs_atlas.ATLAS / "safety" / f"{name}.json").write_text(json.dumps(document))
-        table = docs_atlas.unmet("safety")
-        self.assertIn("| `scenarios/safety/bad.toml` | 1 of 2 |", table)
-        self.assertNotIn("good", table)
-        self.assertIn("| all | 1 of 3 |", table)
 
 
 if __name__ == "__main__":
