@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page wasm build install wheel package image demo test test-rust test-page test-report test-python lint deny docs docs-check site check-site bench peers interop-cases matrix atlas validate clocks hughes fuzz clean
+.PHONY: help setup page wasm build install wheel package image demo test test-tools test-rust test-page test-report test-python lint deny docs docs-check site check-site bench peers interop-cases matrix atlas validate clocks hughes fuzz clean
 
 # Output directory of runs.
 OUT ?= out
@@ -69,7 +69,10 @@ demo: ## GEO downloads, with a table and a report
 	@$(BENTPIPE) run scenarios/published/cnes-start.toml --repeat 3 --out $(OUT)/cnes-start || \
 		{ [ $$? = 1 ] && echo "demo: FAILED marks expectations that are not met; the QUIC notebook of the book says why"; }
 
-test: setup test-rust test-page test-report ## Every test: Rust, then the page in a browser
+test: setup test-tools test-rust test-page test-report ## Every test: tools, Rust, then the page in a browser
+
+test-tools: ## The tests of tools/, in seconds
+	python3 -B -m unittest -q tools/*/tests/test_*.py
 
 test-rust: page
 	cargo test --workspace --locked --quiet
@@ -95,8 +98,8 @@ test-report: build
 test-python: page ## Test the Python package: the wheel in a new environment
 	tools/check/python-package
 
-lint: studio/node_modules/.installed ## Formatting, retired words, clippy, documentation, the page's sources: warnings are errors
-	tools/check/words
+lint: studio/node_modules/.installed ## Formatting, spelling, clippy, documentation, the page's sources: warnings are errors
+	tools/check/spelling
 	tools/check/layout
 	tools/check/features
 	cargo fmt --all --check
@@ -128,9 +131,6 @@ check-site: site ## Check the site's links, and every page of it in Chromium
 		npx vitest run --project page tests/site.page.test.ts
 
 docs-check: build ## Check the book's outputs against the command, and its links
-	python3 -B tools/atlas/tests/test_atlas.py --quiet
-	python3 -B tools/atlas/tests/test_clocks.py --quiet
-	python3 -B tools/book/tests/test_figures.py --quiet
 	tools/book/check --bentpipe $(BENTPIPE)
 
 bench: page ## Speed: criterion benches, then whole commands beside picoquic

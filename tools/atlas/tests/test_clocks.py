@@ -1,17 +1,10 @@
 """Tests of the comparison of both clocks."""
 
-import importlib.machinery
-import importlib.util
-import pathlib
-import sys
 import unittest
 
-sys.dont_write_bytecode = True
-SCRIPT = pathlib.Path(__file__).resolve().parents[1] / "clocks"
-sys.path[0] = str(SCRIPT.parents[2])
-LOADER = importlib.machinery.SourceFileLoader("clocks", str(SCRIPT))
-clocks = importlib.util.module_from_spec(importlib.util.spec_from_loader("clocks", LOADER))
-LOADER.exec_module(clocks)
+from tools.testing import program
+
+clocks = program("atlas/clocks")
 
 
 def run(**metrics):
@@ -42,7 +35,3 @@ class Differing(unittest.TestCase):
         failed = run(packets_lost_queue=5)
         failed["flows"][0]["completed"] = False
         self.assertEqual(self.lines([failed], []), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,15 +1,11 @@
 """Tests of figures and tables by id: those that moved, that are unknown, that no page shows."""
 
 import json
-import pathlib
-import sys
-import tempfile
 import unittest
 
-sys.dont_write_bytecode = True
-sys.path[0] = str(pathlib.Path(__file__).resolve().parents[3])
 from tools.book import atlas, figures
 from tools.book.tables import WrongMarker
+from tools.testing import folder
 
 
 def row(scenario, variant, median, metric="completion_s"):
@@ -25,9 +21,7 @@ class Results(unittest.TestCase):
         atlas.LOADED["model"] = [row("model", "a", 10.0), row("model", "b", 20.0)]
         atlas.LOADED["real"] = [row("real", "a", 11.0), row("real", "b", 19.0)]
         self.addCleanup(atlas.LOADED.clear)
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.file = pathlib.Path(folder.name, "figures.toml")
+        self.file = folder(self) / "figures.toml"
 
     def define(self, **definitions):
         """Writes the file of definitions."""
@@ -131,10 +125,8 @@ class Tables(Results):
             atlas.table({"results": ["real"]})
 
     def test_expectations_that_are_not_met_are_listed(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
         self.addCleanup(setattr, atlas, "ATLAS", atlas.ATLAS)
-        atlas.ATLAS = pathlib.Path(folder.name)
+        atlas.ATLAS = folder(self)
         (atlas.ATLAS / "safety").mkdir()
         for name, passed in (("good", [True]), ("bad", [True, False])):
             document = {"expectations": [{"passed": one} for one in passed]}
@@ -143,7 +135,3 @@ class Tables(Results):
         self.assertIn("| `scenarios/safety/bad.toml` | 1 of 2 |", table)
         self.assertNotIn("good", table)
         self.assertIn("| all | 1 of 3 |", table)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,0 +1,77 @@
+"""Tests of the check of layout: circles between files, and long lines."""
+
+import unittest
+
+from tools.testing import folder, program
+
+layout = program("check/layout")
+
+
+class Circles(unittest.TestCase):
+    """Crates of a few files."""
+
+    def circles(self, **files):
+        """The circles of a crate whose files have these texts; `a__b` is a/b.rs."""
+        source = folder(self)
+        for name, text in files.items():
+            path = source / f"{name.replace('__', '/')}.rs"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        return layout.Crate(source).circles()
+
+    def test_two_files_that_use_each_other(self):
+        self.assertEqual(self.circles(lib="mod a;\nmod b;\n", a="use crate::b::B;\npub struct A;\n",
+                                      b="use crate::a::A;\npub struct B;\n"), [[("a",), ("b",)]])
+
+    def test_a_path_in_code_is_a_use_and_one_in_a_comment_is_not(self):
+        other = "use crate::a::A;\npub struct B;\n"
+        code = "pub struct A;\nfn f() { crate::b::g(); }\n"
+        self.assertEqual(len(self.circles(lib="", a=code, b=other)), 1)
+        comment = "/// See crate::b::B.\npub struct A;\nconst T: &str = \"crate::b::B\";\n"
+        self.assertEqual(self.circles(lib="", a=comment, b=other), [])
+
+    def test_three_files_in_a_row_and_in_a_circle(self):
+        use = "use crate::{}::X;\npub struct X;\n"
+        row = {"a": use.format("b"), "b": use.format("c"), "c": "pub struct X;\n"}
+        self.assertEqual(self.circles(lib="", **row), [])
+        self.assertEqual(len(self.circles(lib="", **{**row, "c": use.format("a")})[0]), 3)
+
+    def test_an_item_that_a_parent_passes_on_is_that_of_its_file(self):
+        files = {"lib": "", "m__mod": "mod a;\nmod b;\npub use a::A;\npub use b::B;\n",
+                 "m__a": "use super::B;\npub struct A;\n", "m__b": "pub struct B;\n"}
+        self.assertEqual(self.circles(**files), [])
+        files["m__b"] = "use super::A;\npub struct B;\n"
+        self.assertEqual(self.circles(**files), [[("m", "a"), ("m", "b")]])
+
+    def test_tests_are_exempt(self):
+        inner = "pub struct A;\n#[cfg(test)]\nmod tests {\n    use crate::b::B;\n}\n"
+        self.assertEqual(self.circles(lib="", a=inner, b="use crate::a::A;\npub struct B;\n"), [])
+
+    def test_a_use_of_several_paths(self):
+        self.assertEqual(layout.tree("crate::{a, b::{self, C as D}}"),
+                         ["crate::a", "crate::b::self", "crate::b::C"])
+
+
+class Lines(unittest.TestCase):
+    """Files of a repository."""
+
+    def setUp(self):
+        self.root = folder(self)
+        self.addCleanup(setattr, layout, "HERE", layout.HERE)
+        layout.HERE = self.root
+        (self.root / "crates/one/src").mkdir(parents=True)
+
+    def found(self, text):
+        (self.root / "crates/one/src/lib.rs").write_text(text)
+        return list(layout.lines_and_lengths())
+
+    def test_a_long_line_is_named_and_data_in_raw_strings_is_exempt(self):
+        [line] = self.found("fn f() {}\n//" + "x" * 99 + "\n")
+        self.assertEqual(line, "crates/one/src/lib.rs:2: 101 characters; at most 100")
+        self.assertEqual(self.found('const T: &str = r#"' + "x" * 200 + '"#;\n'), [])
+        self.assertEqual(self.found("//" + "x" * 98 + "\n"), [])
+
+    def test_a_long_file_is_named(self):
+        self.assertEqual(self.found("\n" * layout.LENGTH), [])
+        [line] = self.found("\n" * (layout.LENGTH + 1))
+        self.assertIn(f"{layout.LENGTH + 1} lines", line)
