@@ -67,7 +67,7 @@ demo: ## GEO downloads, with a table and a report
 	@echo "demo: running downloads of 2, 10 and 100 MB (under a minute)"
 # Status 1 is an expectation that is not met, of which the table tells.
 	@$(BENTPIPE) run scenarios/published/cnes-start.toml --repeat 3 --out $(OUT)/cnes-start || \
-		{ [ $$? = 1 ] && echo "demo: FAILED marks expectations that are not met; the QUIC notebook of the book says why"; }
+		{ [ $$? = 1 ] && echo "demo: FAILED marks expectations that are not met; research/quic.md says why"; }
 
 test: setup test-tools test-rust test-page test-report ## Every test: tools, Rust, then the page in a browser
 
@@ -112,14 +112,16 @@ lint: studio/node_modules/.installed ## Formatting, spelling, clippy, documentat
 deny: ## Licences, sources and versions of dependencies, where cargo-deny is installed
 	@tools/check/deny
 
-# mdBook of the system if there is one, else built here. The book can be opened from disk.
-MDBOOK := $(or $(shell command -v mdbook),target/tools/bin/mdbook)
+MDBOOK := target/tools/bin/mdbook
 
-target/tools/bin/mdbook:
-	cargo install mdbook --version 0.5.4 --locked --quiet --root target/tools
+$(MDBOOK): tools/build/mdbook.txt
+	tools/build/mdbook
+	@touch $@
 
-docs: $(MDBOOK) ## Build the book: target/book/index.html
+# They can be opened from disk, and link to each other.
+docs: $(MDBOOK) ## Build the book and research/: target/book/index.html, target/research/index.html
 	$(MDBOOK) build docs
+	$(MDBOOK) build research
 
 # Without a store, or with a new one, the gallery's runs take a minute or two.
 site: build $(MDBOOK) ## Build the site, which any host or a disk can serve: target/site/index.html

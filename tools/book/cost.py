@@ -1,4 +1,4 @@
-"""The plot of cost per packet against the number of flows, from the table in the notebook."""
+"""The plot of cost per packet against the number of flows, from research/performance.md."""
 
 import html
 import math
@@ -8,8 +8,8 @@ import re
 from tools.book.picture import FONT, OURS, text
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/src/validation/notebook-performance.md"
-PICTURE = ROOT / "docs/src/images/cost-per-packet.svg"
+PAGE = ROOT / "research/performance.md"
+PICTURE = ROOT / "research/images/cost-per-packet.svg"
 WIDTH, HEIGHT = 480, 300
 LEFT, RIGHT, TOP, BOTTOM = 46, 400, 22, 254
 # A row of the table: `| 10,000, TCP | 6,298,949 | 2.88 | …`.

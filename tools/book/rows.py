@@ -15,8 +15,8 @@ from tools.book.tables import WrongMarker
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROWS = ROOT / "atlas" / "rows.toml"
-PAGE = ROOT / "docs/src/validation/atlas.md"
-PICTURES = ROOT / "docs/src/validation/atlas"
+PAGE = ROOT / "research/atlas.md"
+PICTURES = ROOT / "research/atlas"
 SOURCE_KEYS = {"id", "title", "who", "section"}
 ROW_KEYS = {
     "source", "id", "title", "unit", "where", "figures", "order", "details", "known", "tried",

@@ -26,6 +26,7 @@ PLACES = [
     ("Tutorial", "book/tutorial/first-scenario.html"),
     ("Book", "book/index.html"),
     ("Validation", "book/validation/validation.html"),
+    ("Research", "research/index.html"),
     ("Decisions", "book/decisions/index.html"),
 ]
 # Scripts shorter than this stay in their page.

@@ -5,6 +5,7 @@ import re
 
 from tools.book import picture as pictures
 from tools.book.atlas import load
+from tools.book.places import link
 from tools.book.rows import MARKS
 from tools.site.frame import THEME, bar, page, share
 from tools.site.runs import REPEAT, SiteError
@@ -74,8 +75,7 @@ def verdict(row):
 
 def book(target):
     """The address of a link of the atlas page, from a page of the gallery."""
-    name, _, anchor = target.partition("#")
-    return f"../book/validation/{name.replace('.md', '.html')}#{anchor}"
+    return link(target, "research/atlas.md", "gallery/index.html")
 
 
 def beside(entry, sources):
@@ -100,7 +100,7 @@ def beside(entry, sources):
         '<h2 id="published-title">The source\'s figures beside ours</h2>',
         f'<p class="howto">{of}. '
         "The dots are medians of the full runs, with 95 % intervals; "
-        '<a href="../book/validation/atlas.html#how-to-read-a-picture">how to read a picture</a>.'
+        '<a href="../research/atlas.html#how-to-read-a-picture">how to read a picture</a>.'
         "</p>",
         '<div class="rows">',
     ]
@@ -200,7 +200,7 @@ def index(entries, sources, editable):
         "by hand.</p>",
         f"<p>The pages run reduced forms, {REPEAT} run of each case, and say what is left out; the "
         f"pictures show the full results.{run} "
-        '<a href="../book/validation/atlas.html">All rows on one page</a>, '
+        '<a href="../research/atlas.html">All rows on one page</a>, '
         "with how to read a picture.</p></header>",
     ]
     for source in sources:

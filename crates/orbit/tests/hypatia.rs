@@ -138,10 +138,9 @@ fn presets_of_the_study_have_its_round_trips() {
     check_book(&table);
 }
 
-/// Asserts that the notebook shows `table`; `BENTPIPE_WRITE_BOOK=1` replaces it.
+/// Asserts that the page shows `table`; `BENTPIPE_WRITE_BOOK=1` replaces it.
 fn check_book(table: &str) {
-    let page =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/validation/notebook-orbits.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../research/orbits.md");
     let text = fs::read_to_string(&page).unwrap();
     let (before, rest) = text.split_once("<!-- Hypatia's RTTs -->\n\n").expect("a marker");
     let (shown, after) = rest.split_once("\n<!-- end -->").expect("the end of the block");

@@ -19,7 +19,8 @@ class Links(unittest.TestCase):
 
     def setUp(self):
         self.root = folder(self).resolve()
-        for name, value in (("ROOT", self.root), ("BOOK", self.root / "docs/src")):
+        books = [self.root / "docs/src", self.root / "research"]
+        for name, value in (("ROOT", self.root), ("BOOKS", books)):
             self.addCleanup(setattr, check, name, getattr(check, name))
             setattr(check, name, value)
         self.page = self.root / "docs/src/page.md"
@@ -27,12 +28,15 @@ class Links(unittest.TestCase):
         self.page.write_text("# Page\n")
         (self.page.parent / "other.md").write_text("# Other\n## Part\n")
         (self.root / "README.md").write_text("# Repository\n")
+        (self.root / "research").mkdir()
+        (self.root / "research/long.md").write_text("# Long\n")
 
     def faults(self, text):
         return list(check.broken_links(self.page, text))
 
     def test_links_that_lead_somewhere_pass(self):
-        good = "# Page\n[a](other.md#part) [b](#page) [c](https://example.org/no#where)\n"
+        good = "# Page\n[a](other.md#part) [b](#page) [c](../../research/long.md#long)\n"
+        good += "[d](https://example.org/no#where)\n"
         self.assertEqual(self.faults(good), [])
 
     def test_missing_files_headings_and_pages_outside_the_book_are_named(self):

@@ -1,4 +1,4 @@
-//! The notebook page of the book: a table that a test makes, and the tests that it names.
+//! A research page: a table that a test makes, and the tests that it names.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ fn repository() -> PathBuf {
 }
 
 fn page() -> PathBuf {
-    repository().join("docs/src/validation/notebook-product.md")
+    repository().join("research/product.md")
 }
 
 /// Asserts that the block `name` of the page is `expected`: what stands between `<!-- NAME -->` and
@@ -49,7 +49,7 @@ fn code(directory: &Path, into: &mut String) {
 }
 
 #[test]
-fn the_notebook_names_tests_that_exist() {
+fn the_page_names_tests_that_exist() {
     let text = fs::read_to_string(page()).unwrap();
     let (_, section) = text.split_once("\n## What the first attacks found\n").unwrap();
     let (section, _) = section.split_once("\n## ").unwrap();
