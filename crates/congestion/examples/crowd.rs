@@ -1,6 +1,6 @@
 //! Populations of downloads over one bottleneck in the minimal simulator: what a start gains, and
 //! what the users of plain slow start beside it pay. It produces figures of
-//! `docs/decisions/0044-first-bursts-behind-a-queue.md`.
+//! `research/decisions/0044-first-bursts-behind-a-queue.md`.
 //!
 //! ```text
 //! cargo run --release -p bentpipe-congestion --example crowd -- load FIRST_SEED SEEDS USERS

@@ -1,5 +1,5 @@
 //! Compares slow-start algorithms in a minimal simulator. It produces the figures of
-//! `docs/decisions/0005-long-path-start.md`.
+//! `research/decisions/0005-long-path-start.md`.
 //!
 //! ```text
 //! cargo run -p bentpipe-congestion --example starts -- table
@@ -57,7 +57,7 @@ fn bdps(path: &Path, packets: u64) -> f64 {
     (packets * lean::PACKET) as f64 / path.bdp().get() as f64
 }
 
-/// Returns the paths in the table of decision 5.
+/// Returns the paths in the table of `research/decisions/0005-long-path-start.md`.
 fn paths() -> Vec<(&'static str, Path)> {
     let path = Path::new;
     vec![
@@ -105,7 +105,7 @@ fn table(set: &Set<'_>) {
     }
 }
 
-/// Returns a random path from one of the families in decision 5.
+/// Returns a random path from one of the families in that page.
 fn draw(seed: u64, family: &str) -> Path {
     let mut draw = Draw(seed);
     let rate = draw.log(5.0, 300.0);

@@ -185,7 +185,8 @@ fn simultaneous_starts_lose_less_than_standard_ones_in_sum_and_never_twice_as_mu
     assert!(4 * sums[1] < 3 * sums[0], "{sums:?}");
 }
 
-/// Returns one of the paths in decision 5, with or without ACK thinning.
+/// Returns one of the random paths in `research/decisions/0005-long-path-start.md`, with or without
+/// ACK thinning.
 fn drawn(seed: u64) -> Path {
     let mut draw = Draw(seed);
     let path =

@@ -1,4 +1,4 @@
-"""Tests of the check of layout: circles between files, and long lines."""
+"""Tests of the check of layout: circles between files, long lines, and decisions."""
 
 import unittest
 
@@ -75,3 +75,44 @@ class Lines(unittest.TestCase):
         self.assertEqual(self.found("\n" * layout.LENGTH), [])
         [line] = self.found("\n" * (layout.LENGTH + 1))
         self.assertIn(f"{layout.LENGTH + 1} lines", line)
+
+
+class Decisions(unittest.TestCase):
+    """A folder of two decisions, the numbers 1 and 4."""
+
+    def setUp(self):
+        root = folder(self)
+        self.addCleanup(setattr, layout, "HERE", layout.HERE)
+        layout.HERE = root
+        self.place = root / "docs/decisions"
+        self.place.mkdir(parents=True)
+        self.write(("0001-one.md", "# 1. One\n"), ("0004-four.md", "# 4. Four\n"), (
+            "README.md", "| 1 | [One](0001-one.md) | x |\n| 4 | [Four](0004-four.md) | x |\n\n"
+            "No decision has the number 2 or 3.\n"))
+
+    def write(self, *pages):
+        for name, text in pages:
+            (self.place / name).write_text(text)
+
+    def test_short_pages_that_the_index_names_pass(self):
+        self.assertEqual(list(layout.decisions()), [])
+        self.write(("0001-one.md", "# 1. One\n" + "word " * (layout.WORDS - 3)))
+        self.assertEqual(list(layout.decisions()), [])
+
+    def test_a_page_of_too_many_words_is_named(self):
+        self.write(("0001-one.md", "# 1. One\n" + "word " * (layout.WORDS - 2)))
+        [line] = layout.decisions()
+        self.assertIn("docs/decisions/0001-one.md: 601 words; at most 600", line)
+
+    def test_a_title_that_the_index_does_not_have_is_named(self):
+        self.write(("0004-four.md", "# 4. Five\n"))
+        [line] = layout.decisions()
+        self.assertIn("README.md has no row that begins with `| 4 | [Five](0004-four.md) |`", line)
+
+    def test_a_number_that_is_not_the_files_is_named(self):
+        self.write(("0004-four.md", "# 5. Four\n"))
+        self.assertIn("the first line is not `# 4. TITLE`", list(layout.decisions())[0])
+
+    def test_numbers_without_a_page_are_named(self):
+        self.write(("0002-two.md", "# 2. Two\n"))
+        self.assertIn("lacks `No decision has the number 3.`", list(layout.decisions())[-1])
