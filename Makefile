@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page wasm build install wheel package image demo test test-tools test-rust test-page test-report test-python lint deny docs docs-check site check-site bench peers interop-cases matrix atlas validate clocks hughes fuzz clean
+.PHONY: help setup page wasm build install wheel package image demo test test-tools test-rust test-rust-units test-rust-integration test-rust-docs test-page test-report test-python lint deny docs docs-check site check-site bench peers interop-cases matrix atlas validate clocks hughes fuzz clean
 
 # Output directory of runs.
 OUT ?= out
@@ -26,8 +26,10 @@ studio/dist/index.html: studio/node_modules/.installed $(STUDIO_SOURCES)
 
 page: studio/dist/index.html ## Build the report page
 
+# With the features that the whole workspace gives its dependencies, as the tests: what one has
+# compiled, the other does not compile again.
 build: page ## Build the command with the page inside
-	cargo build --locked -p bentpipe-cli
+	cargo build --locked --workspace --bin bentpipe
 
 wheel: page ## Build the Python package for other machines: target/wheels
 	MATURIN_PEP517_ARGS="--profile wheel" python3 -m pip wheel --no-deps --wheel-dir target/wheels .
@@ -74,8 +76,20 @@ test: setup test-tools test-rust test-page test-report ## Every test: tools, Rus
 test-tools: ## The tests of tools/, in seconds
 	python3 -B -m unittest -q tools/*/tests/test_*.py
 
+# Units, integration and documentation beside each other: many tests wait for a network's time.
 test-rust: page
-	cargo test --workspace --locked --quiet
+	cargo test --workspace --locked --quiet --no-run
+	@$(MAKE) --no-print-directory -j 3 --output-sync=line \
+		test-rust-units test-rust-integration test-rust-docs
+
+test-rust-units:
+	cargo test --workspace --locked --quiet --lib --bins
+
+test-rust-integration:
+	cargo test --workspace --locked --quiet --test '*'
+
+test-rust-docs:
+	cargo test --workspace --locked --quiet --doc
 
 # The page is tested only if it or its tests have changed since they last passed.
 test-page: studio/node_modules/.tested
