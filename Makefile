@@ -14,6 +14,7 @@ help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 setup: ## Install what building and testing need, or list what is missing
+	@command -v python3 >/dev/null || { echo "setup: missing: python3" >&2; exit 1; }
 	@tools/build/setup
 
 studio/node_modules/.installed: studio/package-lock.json
