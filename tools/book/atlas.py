@@ -12,6 +12,8 @@ KEYS = {
     "results", "rows", "columns", "cells", "only", "names", "heads", "interval", "transpose",
     "format",
 }
+# What fits a screen: lines of a table, and characters of a line.
+LINES, WIDTH = 25, 100
 LOADED = {}
 
 
@@ -146,6 +148,9 @@ def table(fields):
     """Returns the table that `fields` of atlas/tables.toml describe."""
     grid = Table(fields).grid()
     text = [f"| {' | '.join(line)} |".replace("|  |", "| |") for line in grid]
+    if len(grid) - 1 > LINES or max(map(len, text)) > WIDTH:
+        most = f"at most {LINES} lines of {WIDTH} characters fit a screen"
+        raise WrongMarker(f"{len(grid) - 1} lines of {max(map(len, text))} characters; {most}")
     return "\n".join([text[0], "|" + "---|" * len(grid[0]), *text[1:]])
 
 

@@ -124,6 +124,14 @@ class Tables(Results):
         with self.assertRaisesRegex(WrongMarker, "cells"):
             atlas.table({"results": ["real"]})
 
+    def test_a_table_that_fits_no_screen_is_refused(self):
+        long = {**self.FIELDS, "names": {"a": 95 * "a"}}
+        with self.assertRaisesRegex(WrongMarker, "2 lines of 109 characters"):
+            atlas.table(long)
+        atlas.LOADED["many"] = [row("many", f"v{number}", 1.0) for number in range(26)]
+        with self.assertRaisesRegex(WrongMarker, "26 lines"):
+            atlas.table({"results": ["many"], "cells": ["completion_s"]})
+
     def test_expectations_that_are_not_met_are_listed(self):
         self.addCleanup(setattr, atlas, "ATLAS", atlas.ATLAS)
         atlas.ATLAS = folder(self)
