@@ -20,9 +20,10 @@ HEAD = f"""{THEME}
 
 # Marks the entry of the bar that a page of the book belongs to.
 HERE = (
-    "<script>(function(){var p=decodeURI(location.pathname),n=/\\/tutorial\\//.test(p)?"
-    '"Tutorial":/\\/validation\\//.test(p)?"Validation":/\\/decisions\\//.test(p)?"Decisions":'
-    '/\\/research\\/[^/]+$/.test(p)?"Research":"Book";'
+    "<script>(function(){var p=decodeURI(location.pathname),"
+    'n=/\\/research\\/(decisions\\/)?[^/]+$/.test(p)?"Research":'
+    '/\\/tutorial\\//.test(p)?"Tutorial":'
+    '/\\/validation\\//.test(p)?"Validation":/\\/decisions\\//.test(p)?"Decisions":"Book";'
     'document.querySelectorAll(".site-bar nav a").forEach(function(a){'
     'if(a.textContent===n)a.setAttribute("aria-current","page")})})()</script>'
 )
