@@ -8,19 +8,18 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// Crates that decide the results of a run.
-const ENGINE: [&str; 13] = [
+const ENGINE: [&str; 12] = [
     "congestion",
     "lab",
     "link",
     "orbit",
     "qlog",
     "quic",
-    "recorder",
     "results",
     "scenario",
-    "series",
     "sim",
     "tcp",
+    "timeseries",
     "units",
 ];
 

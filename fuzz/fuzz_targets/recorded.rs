@@ -1,11 +1,11 @@
 //! Qlog files and captures with keys from arbitrary bytes: no panic, and parts that add up.
 #![no_main]
 
-use bentpipe_trace::{Trace, account};
+use bentpipe_captures::{CapturedConnection, account};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(trace) = Trace::parse(bytes, bytes) else { return };
+    let Ok(trace) = CapturedConnection::parse(bytes, bytes) else { return };
     assert!(trace.events.is_sorted_by_key(|(at, _)| *at));
     if let Ok(recorded) = account(&trace, None) {
         let total = recorded.completion.as_secs_f64();

@@ -1,7 +1,7 @@
 //! `bentpipe explain`: where the time of each variant went, and what made the difference.
 
 mod account;
-mod trace;
+mod capture;
 
 use crate::args::Explain;
 use crate::output;
@@ -12,9 +12,9 @@ use bentpipe_results::explanation::{
 };
 use bentpipe_results::fairness::ALL_FLOWS;
 use bentpipe_results::{
-    Episode, Failure, Headlines, Object, Results, Run, Stats, TIME_PARTS, find_shared, point_text,
-    values,
+    Episode, Failure, Headlines, Object, Results, Run, Stats, find_shared, point_text, values,
 };
+use bentpipe_timeseries::TimePart;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -25,7 +25,7 @@ const MAX_SENTENCES: usize = 8;
 /// Explains the runs in a directory, or a trace.
 pub fn run(args: &Explain) -> Result<u8, LabError> {
     if args.path.is_file() {
-        return trace::run(args);
+        return capture::run(args);
     }
     for (argument, given) in [
         ("--rate", args.rate.is_some()),
@@ -300,7 +300,7 @@ fn moments(account: &Account<'_>, labels: &Labels, runs: &[Run], directory: &Pat
         if *time_s < least {
             continue;
         }
-        let words = TIME_PARTS.iter().find(|known| known.name == part).map(|known| known.words);
+        let words = TimePart::find(part).map(TimePart::words);
         let words = words.unwrap_or(part);
         let _ = writeln!(text, "  {from_s:7.3} to {to_s:7.3} s  {time_s:7.3} s {words}");
     }

@@ -7,7 +7,7 @@ use crate::rtt_histogram::RttHistogram;
 use crate::send_limits::{LimitReporter, SendLimit, SendLimits, SenderNumber};
 use crate::sender_log::SenderLog;
 use bentpipe_qlog::{Event, QlogSink};
-use bentpipe_series::{BoundedSeries, SeriesLimit};
+use bentpipe_timeseries::{BoundedSeries, SeriesLimit};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

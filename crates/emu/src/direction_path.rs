@@ -3,7 +3,7 @@
 use crate::link_pipeline::{LinkPipeline, Outcome, PipelinePacket};
 use crate::network::NetworkDirection;
 use crate::report::LinkReport;
-use bentpipe_recorder::LinkRecorder;
+use bentpipe_link::LinkRecorder;
 use bentpipe_units::Time;
 
 /// The path of one direction.

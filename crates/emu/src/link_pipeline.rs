@@ -8,9 +8,10 @@ use crate::delay_changes::DelayChange;
 use crate::loss_cause::LossCause;
 use crate::packet_log::PathService;
 use crate::report::LinkReport;
-use bentpipe_link::{DirectionModel, DropCause, Enqueue, Event, Link, LinkContext, Packet};
-use bentpipe_recorder::LinkRecorder;
-use bentpipe_series::SeriesLimit;
+use bentpipe_link::{
+    DirectionModel, DropCause, Enqueue, Event, Link, LinkContext, LinkRecorder, Packet,
+};
+use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{LinearDelay, Span, Time};
 use std::collections::VecDeque;
 

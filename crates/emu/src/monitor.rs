@@ -5,7 +5,7 @@ use crate::gso::ends;
 use crate::loss_cause::LossCause;
 use crate::packet_log::{PacketLog, PacketRecord, PathService};
 use bentpipe_link::DropCause;
-use bentpipe_series::SeriesLimit;
+use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Span, Time};
 use std::collections::BTreeMap;
 

@@ -2,8 +2,7 @@
 
 use crate::capture::CaptureReport;
 use crate::monitor::PortCounters;
-use bentpipe_link::Counters;
-use bentpipe_recorder::LinkRecorder;
+use bentpipe_link::{Counters, LinkRecorder};
 use bentpipe_units::Span;
 use hdrhistogram::Histogram;
 

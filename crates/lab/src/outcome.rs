@@ -5,7 +5,7 @@ use bentpipe_quic::observer::Sizes;
 use bentpipe_results::fairness::{Contender, Fairness, LinkUse};
 use bentpipe_results::{
     Direction, Distribution, Episode, Flow, FlowMetrics, Link, LinkMetrics, Object, PathKnowledge,
-    Point, ReverseBytes, Run, TimeBudget,
+    Point, ReverseBytes, Run,
 };
 use bentpipe_sim as sim;
 use bentpipe_units::{Bytes, Span};
@@ -67,7 +67,7 @@ fn flow(flow: &sim::FlowOutcome) -> Flow {
         start_s: flow.start.as_secs_f64(),
         metrics: metrics(flow),
         reverse_bytes: reverse_bytes(&flow.reverse_bytes),
-        time_budget: flow.time_budget.as_ref().map(time_budget),
+        time_budget: flow.time_budget.map(|budget| budget.seconds()),
         episodes: flow.episodes.iter().map(episode).collect(),
         ack_frame_bytes: sizes("quic"),
         ack_option_bytes: sizes("tcp"),
@@ -152,34 +152,6 @@ fn episode(episode: &sim::Episode) -> Episode {
         from_s: episode.from.as_secs_f64(),
         to_s: episode.to.as_secs_f64(),
         time_s: episode.time.as_secs_f64(),
-    }
-}
-
-fn time_budget(budget: &sim::TimeBudget) -> TimeBudget {
-    use sim::TimePart as Part;
-    let seconds = |part| budget.get(part).as_secs_f64();
-    TimeBudget {
-        handshake_s: seconds(Part::Handshake),
-        request_s: seconds(Part::Request),
-        serialisation_s: seconds(Part::Serialisation),
-        headers_s: seconds(Part::Headers),
-        lost_packets_s: seconds(Part::LostPackets),
-        duplicates_s: seconds(Part::Duplicates),
-        other_flows_s: seconds(Part::OtherFlows),
-        capacity_s: seconds(Part::Capacity),
-        outage_s: seconds(Part::Outage),
-        path_change_s: seconds(Part::PathChange),
-        slow_start_s: seconds(Part::SlowStart),
-        congestion_window_s: seconds(Part::CongestionWindow),
-        pacing_s: seconds(Part::Pacing),
-        flow_control_s: seconds(Part::FlowControl),
-        application_s: seconds(Part::Application),
-        address_validation_s: seconds(Part::AddressValidation),
-        loss_detection_s: seconds(Part::LossDetection),
-        timeout_s: seconds(Part::Timeout),
-        return_link_s: seconds(Part::ReturnLink),
-        proxy_s: seconds(Part::Proxy),
-        unattributed_s: seconds(Part::Unattributed),
     }
 }
 
@@ -276,15 +248,7 @@ fn goodput_mbps(bytes: Bytes, span: Span) -> f64 {
 mod tests {
     use super::*;
     use crate::testing::{flow_outcome, plan};
-    use bentpipe_results::TIME_PARTS;
     use bentpipe_units::Time;
-
-    #[test]
-    fn parts_of_time_have_one_name_in_simulations_and_results() {
-        let simulated = sim::TimePart::ALL.map(|part| (part as usize, part.name()));
-        let known = TIME_PARTS.iter().map(|part| part.name);
-        assert!(known.enumerate().eq(simulated));
-    }
 
     const TWO: &str = r#"
 name = "two"

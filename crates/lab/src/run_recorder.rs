@@ -8,7 +8,7 @@ use crate::rundir::Staging;
 use crate::store::{RECORDS, entry};
 use bentpipe_report::{Recording, Trace, TracedNetwork, constellations};
 use bentpipe_results::Run;
-use bentpipe_series::SeriesLimit;
+use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::Time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -7,12 +7,12 @@ use crate::run::{CompletedRun, RunError, Runner, run_alone};
 use crate::run_record::RunRecord;
 use bentpipe_link::random::stream;
 use bentpipe_quic::congestion::SavedParameters;
-use bentpipe_recorder::{FlowTrace, RunTrace, Series};
 use bentpipe_results::Results;
 use bentpipe_sim::{
     FlowOutcome, LinkOutcome, ObjectOutcome, PathOutcome, QlogFile, ReverseBytes, RunOutcome,
     RunSpec,
 };
+use bentpipe_timeseries::{RunSeries, Series, VisitSeries};
 use bentpipe_units::{Bytes, Span, Time};
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -96,7 +96,7 @@ impl Runner for Fake {
             let points =
                 (0..100u64).map(|i| (Time::from_millis(i * 40), (i * 20_000) as f64)).collect();
             let series = [Series { name: "received", unit: "B", points, downsampled: false }];
-            let flows = outcome.flows.iter().map(|flow| FlowTrace {
+            let flows = outcome.flows.iter().map(|flow| VisitSeries {
                 name: flow.name.clone(),
                 visit: flow.visit,
                 start: Time::ZERO,
@@ -104,7 +104,8 @@ impl Runner for Fake {
                 marks: vec![(Time::from_millis(650), "handshake".to_owned())],
                 phases: vec![(Time::ZERO, "slow start")],
             });
-            outcome.trace = Some(RunTrace { flows: flows.collect(), links: vec![], paths: vec![] });
+            outcome.trace =
+                Some(RunSeries { flows: flows.collect(), links: vec![], paths: vec![] });
         }
         if spec.qlog.any() {
             outcome.qlog.push(QlogFile {

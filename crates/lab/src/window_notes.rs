@@ -2,7 +2,8 @@
 
 use crate::plan::Plan;
 use crate::resolve::Case;
-use bentpipe_results::{Flow, Run, TIME_PARTS};
+use bentpipe_results::{Flow, Run};
+use bentpipe_timeseries::TimePart;
 
 /// Share of the completion time from which default windows are said to limit a transfer.
 const NOTED: f64 = 0.05;
@@ -33,6 +34,6 @@ pub fn default_windows_limit(plan: &Plan, runs: &[Run]) -> Option<String> {
 /// sender. `None` without a time budget.
 fn share(flow: &Flow) -> Option<f64> {
     let budget = flow.time_budget.as_ref()?;
-    let whole: f64 = TIME_PARTS.iter().map(|part| (part.read)(budget)).sum();
-    (whole > 0.0).then(|| budget.flow_control_s / whole)
+    let whole = budget.total_s();
+    (whole > 0.0).then(|| budget.get(TimePart::FlowControl) / whole)
 }

@@ -7,7 +7,7 @@
 
 use bentpipe_lab::{Changes, Plan, Runner, Simulator, Task};
 use bentpipe_link::random::{Stream, stream};
-use bentpipe_sim::TimePart;
+use bentpipe_timeseries::TimePart;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

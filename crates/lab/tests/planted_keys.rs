@@ -557,7 +557,7 @@ fn the_cause_of_the_planted_key_is_named_first() {
                 let cause = causes.filter(|(_, time)| *time >= least).map(|(part, _)| part).next();
                 cause.or(account.longest_parts(true).first().map(|(part, _)| *part))
             });
-            let named = first.is_some_and(|part| kind.parts.contains(&part.name));
+            let named = first.is_some_and(|part| kind.parts.contains(&part.name()));
             if !named || !found.contains(kind.words) {
                 wrong.push(format!("{} {index}: {found}\n{text}", kind.name));
             }

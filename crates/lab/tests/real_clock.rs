@@ -7,7 +7,8 @@
 #![allow(clippy::unwrap_used)]
 
 use bentpipe_lab::{Changes, Plan, RealClock, RunError, Runner, Simulator, Task};
-use bentpipe_sim::{FlowOutcome, RunOutcome, TimePart};
+use bentpipe_sim::{FlowOutcome, RunOutcome};
+use bentpipe_timeseries::TimePart;
 use bentpipe_units::{Span, Time};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

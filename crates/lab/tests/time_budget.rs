@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use bentpipe_lab::{Changes, Plan, Runner, Simulator, Task};
-use bentpipe_sim::{FlowOutcome, TimePart};
+use bentpipe_sim::FlowOutcome;
+use bentpipe_timeseries::TimePart;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 

@@ -86,6 +86,7 @@ mod policer;
 mod queue;
 pub mod random;
 mod rate;
+mod recording;
 mod schedule;
 mod trace_file;
 
@@ -112,4 +113,5 @@ pub use policer::PolicerConfig;
 pub use queue::config::{CodelConfig, QueueConfig, QueueLimit};
 pub use queue::littles_law::QueueTime;
 pub use rate::config::RateConfig;
+pub use recording::{DropKind, LinkRecorder};
 pub use schedule::{DelayStep, RateStep, Window};

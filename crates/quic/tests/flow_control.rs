@@ -9,7 +9,7 @@ use bentpipe_quic::{
     Accept, Clock, Conn, ConnectionConfig, Endpoint, EpochClock, FlowControlReport,
     FlowControlRule, RawStream, Settings, Task,
 };
-use bentpipe_series::SeriesLimit;
+use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Ratio, Span, Time};
 use bytes::BytesMut;
 use std::future::poll_fn;

@@ -5,7 +5,7 @@
 //! series; results are computed from all points.
 
 use crate::traces::{SeriesRef, parts};
-use bentpipe_series::extremes;
+use bentpipe_timeseries::extremes;
 
 /// Number of points that each group keeps.
 const KEPT: usize = 4;

@@ -1,7 +1,8 @@
 //! Time budgets of variants for the page, with the sentences of `bentpipe explain`.
 
 use bentpipe_results::explanation::{Account, accounts, difference, pairs, statement};
-use bentpipe_results::{Point, Results, TIME_PARTS};
+use bentpipe_results::{Point, Results};
+use bentpipe_timeseries::TimePart;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -48,7 +49,7 @@ pub(crate) fn explanations(results: &Results) -> Vec<Explanation> {
         visit: account.visit,
         runs: account.values.len(),
         completion_s: account.completion_s,
-        parts: account.times().map(|(part, time)| (part.name, time)).collect(),
+        parts: account.times().map(|(part, time)| (part.name(), time)).collect(),
         text: statement(account),
         compared: compared.remove(&std::ptr::from_ref(account)),
     });
@@ -68,10 +69,10 @@ fn name(base: &Account<'_>, other: &Account<'_>) -> String {
 
 /// Returns the names, labels and meanings of all parts of time, in their order.
 pub(crate) fn parts_schema() -> Value {
-    let parts = TIME_PARTS.iter().map(|part| {
+    let parts = TimePart::ALL.into_iter().map(|part| {
         json!({
-            "name": part.name, "label": part.label, "words": part.words,
-            "needed": part.is_needed, "about": part.about.trim(),
+            "name": part.name(), "label": part.label(), "words": part.words(),
+            "needed": part.is_needed(), "about": part.about(),
         })
     });
     parts.collect()
@@ -85,7 +86,7 @@ mod tests {
     fn parts_have_labels_and_meanings_in_the_order_of_the_account() {
         let parts = parts_schema();
         let parts = parts.as_array().unwrap();
-        assert_eq!(parts.len(), TIME_PARTS.len());
+        assert_eq!(parts.len(), TimePart::COUNT);
         assert_eq!(parts[0]["label"], "Handshake");
         assert!(parts[0]["needed"] == true && parts[10]["needed"] == false);
         assert!(parts.iter().all(|part| part["about"].as_str().unwrap().ends_with('.')));

@@ -208,8 +208,8 @@ fn stored(blob: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::traces::points;
-    use bentpipe_recorder::{FlowTrace, RunTrace, Series};
     use bentpipe_results::Point;
+    use bentpipe_timeseries::{RunSeries, Series, VisitSeries};
     use bentpipe_units::Time;
     use flate2::read::ZlibDecoder;
     use std::io::Read;
@@ -229,7 +229,7 @@ mod tests {
                 points: (0..n).map(point).collect(),
                 downsampled: false,
             });
-            let flow = FlowTrace {
+            let flow = VisitSeries {
                 name: "main".to_owned(),
                 visit: 1,
                 start: Time::ZERO,
@@ -237,7 +237,7 @@ mod tests {
                 marks: Vec::new(),
                 phases: Vec::new(),
             };
-            let trace = RunTrace { flows: vec![flow], ..RunTrace::default() };
+            let trace = RunSeries { flows: vec![flow], ..RunSeries::default() };
             let trace = Trace::encode("a", &Point::new(), run, &trace, &[], &mut all.blob);
             all.traces.push(trace);
         }

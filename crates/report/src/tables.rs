@@ -137,8 +137,8 @@ fn visit<'a, T: Copy>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_recorder::{FlowTrace, LinkTrace, RunTrace, Series};
     use bentpipe_results::Values;
+    use bentpipe_timeseries::{LinkSeries, RunSeries, Series, VisitSeries};
     use bentpipe_units::Time;
     use std::borrow::Cow;
 
@@ -149,8 +149,8 @@ mod tests {
             points: (0..n).map(|i| (Time::from_millis(i), i as f64 + 0.5)).collect(),
             downsampled: false,
         };
-        let run = RunTrace {
-            flows: vec![FlowTrace {
+        let run = RunSeries {
+            flows: vec![VisitSeries {
                 name: "main".to_owned(),
                 visit: 2,
                 start: Time::ZERO,
@@ -158,7 +158,7 @@ mod tests {
                 marks: Vec::new(),
                 phases: vec![(Time::ZERO, "slow start"), (Time::from_secs(1), "recovery")],
             }],
-            links: vec![LinkTrace {
+            links: vec![LinkSeries {
                 name: "access/forward".to_owned(),
                 rate: None,
                 queue_limit: None,

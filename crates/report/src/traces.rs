@@ -5,8 +5,8 @@
 //! of 8 and the page can read it without copying.
 
 use crate::constellation::Route;
-use bentpipe_recorder::{RunTrace, Series};
 use bentpipe_results::Point;
+use bentpipe_timeseries::{RunSeries, Series};
 use bentpipe_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -101,7 +101,7 @@ impl Trace {
         variant: &str,
         point: &Point,
         run: u64,
-        trace: &RunTrace,
+        trace: &RunSeries,
         names: &[String],
         blob: &mut Vec<u8>,
     ) -> Self {
@@ -200,7 +200,7 @@ fn part(blob: &[u8], offset: usize, size: usize) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_recorder::FlowTrace;
+    use bentpipe_timeseries::VisitSeries;
     use bentpipe_units::Time;
 
     #[test]
@@ -211,7 +211,7 @@ mod tests {
             points: (0..n).map(|i| (Time::from_millis(i), i as f64)).collect(),
             downsampled: false,
         };
-        let flow = FlowTrace {
+        let flow = VisitSeries {
             name: "main".to_owned(),
             visit: 1,
             start: Time::ZERO,
@@ -220,7 +220,7 @@ mod tests {
             phases: Vec::new(),
         };
         let mut blob = Vec::new();
-        let trace = RunTrace { flows: vec![flow], links: Vec::new(), paths: Vec::new() };
+        let trace = RunSeries { flows: vec![flow], links: Vec::new(), paths: Vec::new() };
         let mut trace = Trace::encode("a", &Point::new(), 0, &trace, &[], &mut blob);
         let mut all = vec![0; 16];
         all.extend(&blob);

@@ -3,7 +3,6 @@
 use crate::document::Results;
 use crate::expect::point_text;
 use crate::run::{Flow, Point};
-use crate::time_budget::TIME_PARTS;
 use serde::Serialize;
 
 /// The runs of one visit of one flow that did not complete, of a variant at a sweep point.
@@ -71,7 +70,7 @@ pub(crate) fn never_completed(results: &[crate::run::Run], variant: &str) -> boo
 /// Returns the time at which a visit was given up: that which its budget has spent.
 fn ended_after(flow: &Flow) -> Option<f64> {
     let budget = flow.time_budget.as_ref()?;
-    let sum: f64 = TIME_PARTS.iter().map(|part| (part.read)(budget)).sum();
+    let sum = budget.total_s();
     (sum > 0.0).then_some(sum)
 }
 

@@ -6,7 +6,7 @@ use crate::metrics::{
 };
 use crate::reverse::{LAYERS, Layer, ReverseBytes};
 use crate::run::{Distribution, Flow};
-use crate::time_budget::{TIME_PARTS, TimeBudget, TimePart};
+use bentpipe_timeseries::TimePart;
 use serde_json::{Value, json};
 
 /// A metric of a flow.
@@ -23,7 +23,7 @@ enum Reader {
     Computed(fn(&Flow) -> Option<f64>),
     LayerBytes(fn(&ReverseBytes) -> u64),
     LayerPercent(fn(&ReverseBytes) -> u64),
-    TimePart(fn(&TimeBudget) -> f64),
+    TimePart(TimePart),
 }
 
 impl FlowMetric {
@@ -33,7 +33,7 @@ impl FlowMetric {
             Reader::Stored(read) => read(&flow.metrics),
             Reader::Computed(read) => read(flow),
             Reader::LayerBytes(read) => Some(read(&flow.reverse_bytes) as f64),
-            Reader::TimePart(read) => flow.time_budget.as_ref().map(read),
+            Reader::TimePart(part) => flow.time_budget.map(|budget| budget.get(part)),
             Reader::LayerPercent(read) => {
                 let sent = flow.metrics.bytes_sent;
                 (sent > 0).then(|| read(&flow.reverse_bytes) as f64 / sent as f64 * 100.0)
@@ -41,16 +41,16 @@ impl FlowMetric {
         }
     }
 
-    fn time_part(part: &TimePart) -> Self {
+    fn time_part(part: TimePart) -> Self {
         let row = Row {
-            name: part.metric,
+            name: part.metric(),
             unit: "s",
             better: Better::Lower,
-            label: part.label,
-            about: part.about,
+            label: part.label(),
+            about: part.about(),
             detail: true,
         };
-        Self { row, reader: Reader::TimePart(part.read) }
+        Self { row, reader: Reader::TimePart(part) }
     }
 
     fn layer(layer: &Layer, percent: bool) -> Self {
@@ -251,7 +251,7 @@ pub fn flow_metrics() -> impl Iterator<Item = FlowMetric> {
         .map(|metric| FlowMetric { row: metric.row, reader: Reader::Computed(metric.read) });
     let bytes = LAYERS.iter().map(|layer| FlowMetric::layer(layer, false));
     let percent = LAYERS.iter().map(|layer| FlowMetric::layer(layer, true));
-    let times = TIME_PARTS.iter().map(FlowMetric::time_part);
+    let times = TimePart::ALL.into_iter().map(FlowMetric::time_part);
     stored.chain(computed).chain(bytes).chain(percent).chain(times)
 }
 

@@ -5,7 +5,8 @@ use crate::fairness::Fairness;
 use crate::metrics::{FlowMetrics, LinkMetrics};
 use crate::population::Population;
 use crate::reverse::ReverseBytes;
-use crate::time_budget::{Episode, TimeBudget};
+use crate::time_budget::{self, Episode, Written};
+use bentpipe_timeseries::TimeBudget;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -110,8 +111,9 @@ pub struct Flow {
     /// Bytes of the reverse direction by layer.
     pub reverse_bytes: ReverseBytes,
     /// What the completion time was spent on; `null` for datagrams and on the real clock.
-    #[serde(default)]
-    pub time_budget: Option<TimeBudget>,
+    #[serde(default, with = "time_budget")]
+    #[schemars(with = "Option<Written>")]
+    pub time_budget: Option<TimeBudget<f64>>,
     /// The longest episodes in which time was lost to one cause, in the order in which they began.
     #[serde(default)]
     pub episodes: Vec<Episode>,

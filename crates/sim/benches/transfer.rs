@@ -3,8 +3,8 @@
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, Http, Settings};
-use bentpipe_series::SeriesLimit;
 use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunSpec, Stack, Visit};
+use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Rate, Span};
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::path::Path;

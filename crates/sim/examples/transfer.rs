@@ -10,11 +10,11 @@
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, Http, Settings};
-use bentpipe_series::SeriesLimit;
 use bentpipe_sim::{
     CaptureEnd, CapturePoint, Direction, FlowSpec, HopSpec, Object, RunSpec, Stack, TcpStack, Visit,
 };
 use bentpipe_tcp::http::{self, Version};
+use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Rate, Span};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

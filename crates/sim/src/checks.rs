@@ -8,8 +8,8 @@
 use crate::error::SimError;
 use crate::outcome::FlowOutcome;
 use crate::spec::{Direction, Stack};
-use crate::time_budget::TimePart;
 use bentpipe_link::{Counters, DirectionModel, QueueTime};
+use bentpipe_timeseries::TimePart;
 use bentpipe_units::{Bytes, Span, Time};
 use std::fmt::Display;
 use std::ops::Range;

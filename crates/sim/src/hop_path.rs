@@ -11,7 +11,7 @@ use crate::packet_arena::PacketId;
 use crate::packet_network::{NetworkUpdate, NextHop, PacketNetwork};
 use crate::spec::{CaptureEnd, CapturePoint, FlowSpec, RunSpec, Stack};
 use bentpipe_link::{LinkContext, Packet};
-use bentpipe_recorder::PathTrace;
+use bentpipe_timeseries::RouteChange;
 use bentpipe_units::{Span, Time};
 use std::ops::Range;
 
@@ -232,7 +232,7 @@ impl PacketNetwork for HopPath {
         Vec::new()
     }
 
-    fn into_paths(self) -> Vec<PathTrace> {
+    fn into_paths(self) -> Vec<RouteChange> {
         Vec::new()
     }
 }

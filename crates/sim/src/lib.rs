@@ -43,4 +43,4 @@ pub use spec::{
     CaptureEnd, CapturePoint, DatagramTraffic, Direction, Failure, FlowSpec, HopSpec, MeshSpec,
     Object, PepSpec, ProgramStack, RunSpec, Stack, TcpStack, Visit,
 };
-pub use time_budget::{Episode, TimeBudget, TimePart};
+pub use time_budget::Episode;

@@ -4,9 +4,8 @@ use crate::checks::LinkAudit;
 use crate::loss_reason::LossReason;
 use crate::outcome::LinkOutcome;
 use crate::packet_arena::PacketId;
-use bentpipe_link::{DirectionModel, Enqueue, Link, LinkContext, LossCause, Packet};
-use bentpipe_recorder::{LinkRecorder, LinkTrace, rate_series};
-use bentpipe_series::SeriesLimit;
+use bentpipe_link::{DirectionModel, Enqueue, Link, LinkContext, LinkRecorder, LossCause, Packet};
+use bentpipe_timeseries::{LinkSeries, SeriesLimit, rate_series};
 use bentpipe_units::{Span, Time};
 
 /// A link and its records.
@@ -177,7 +176,7 @@ impl LinkState {
         rtt: Span,
         end: Time,
         outages: impl FnOnce() -> Vec<(Time, Time)>,
-    ) -> Vec<LinkTrace> {
+    ) -> Vec<LinkSeries> {
         let Some(mut recorder) = self.recorder else { return Vec::new() };
         recorder.frames(self.link.take_frame_shares(end));
         let (rate, queue_limit) = (self.model.constant_rate(), self.model.queue_limit_bytes(rtt));
@@ -185,8 +184,8 @@ impl LinkState {
         let mut series = recorder.series();
         let outages: Vec<_> = outages().into_iter().chain(self.model.total_losses(end)).collect();
         series.extend(rate_series(self.model.rate_changes(end), rate, outages));
-        let whole = LinkTrace { name: self.name.clone(), rate, queue_limit, series };
-        let terminals = terminals.into_iter().enumerate().map(|(terminal, series)| LinkTrace {
+        let whole = LinkSeries { name: self.name.clone(), rate, queue_limit, series };
+        let terminals = terminals.into_iter().enumerate().map(|(terminal, series)| LinkSeries {
             name: format!("{}#{terminal}", self.name),
             rate,
             queue_limit,

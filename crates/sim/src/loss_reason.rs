@@ -1,7 +1,6 @@
 //! Reasons for packet loss.
 
-use bentpipe_link::DropCause;
-use bentpipe_recorder::Drop;
+use bentpipe_link::{DropCause, DropKind};
 
 /// Reason why a packet was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +15,7 @@ pub enum LossReason {
     HopLimit,
 }
 
-impl From<LossReason> for Drop {
+impl From<LossReason> for DropKind {
     fn from(reason: LossReason) -> Self {
         match reason {
             LossReason::OnLink(cause) => cause.into(),

@@ -1,12 +1,12 @@
 //! Outcome of a run.
 
 use crate::spec::Direction;
-use crate::time_budget::{Episode, TimeBudget};
+use crate::time_budget::Episode;
 use bentpipe_link::Counters;
 use bentpipe_quic::FlowControlStats;
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_quic::observer::{Layers, Sizes};
-use bentpipe_recorder::RunTrace;
+use bentpipe_timeseries::{RunSeries, TimeBudget};
 use bentpipe_units::{Span, Time};
 
 /// All results of a run.
@@ -17,7 +17,7 @@ pub struct RunOutcome {
     /// One entry per link.
     pub links: Vec<LinkOutcome>,
     /// Time series, if requested.
-    pub trace: Option<RunTrace>,
+    pub trace: Option<RunSeries>,
     /// qlog traces of both ends of each measured visit, if requested.
     pub qlog: Vec<QlogFile>,
     /// A capture (pcapng), if requested.

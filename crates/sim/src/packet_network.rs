@@ -8,7 +8,7 @@ use crate::loss_reason::LossReason;
 use crate::outcome::FlowOutcome;
 use crate::packet_arena::PacketId;
 use bentpipe_link::Packet;
-use bentpipe_recorder::PathTrace;
+use bentpipe_timeseries::RouteChange;
 use bentpipe_units::Time;
 
 /// Next step of a packet.
@@ -86,5 +86,5 @@ pub trait PacketNetwork {
     fn outages(&self, link: usize, end: Time) -> Vec<(Time, Time)>;
 
     /// Returns the paths of the flows' data, if recorded.
-    fn into_paths(self) -> Vec<PathTrace>;
+    fn into_paths(self) -> Vec<RouteChange>;
 }

@@ -19,7 +19,7 @@ use crate::time_budget::Sharing;
 use bentpipe_link::{Event, Packet, random};
 use bentpipe_quic::tls::{self, SecretLog};
 use bentpipe_quic::{Clock, EpochClock};
-use bentpipe_recorder::RunTrace;
+use bentpipe_timeseries::RunSeries;
 use bentpipe_units::{Span, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -386,7 +386,7 @@ impl<N: PacketNetwork> Simulation<N> {
         Ok(RunOutcome {
             flows,
             links,
-            trace: self.shared.trace.map(|_| RunTrace {
+            trace: self.shared.trace.map(|_| RunSeries {
                 flows: flow_traces,
                 links: link_traces,
                 paths,

@@ -6,9 +6,9 @@ use bentpipe_orbit::{Network, RouteUpdates};
 use bentpipe_quic::congestion::{CongestionConfig, ControllerName};
 use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, Settings};
-use bentpipe_series::SeriesLimit;
 use bentpipe_tcp as tcp;
 use bentpipe_tcp::FailureMode;
+use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::sync::Arc;
 

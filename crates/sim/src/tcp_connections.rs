@@ -8,9 +8,9 @@ use bentpipe_link::Ecn;
 use bentpipe_quic::congestion::{
     CongestionConfig, FastStart, SendLimits, SenderMetrics, SlowStartName,
 };
-use bentpipe_series::SeriesLimit;
 use bentpipe_tcp::FailureMode;
 use bentpipe_tcp::{AckFilter, Endpoint, Flags, Leg, MakeController, Relay, Segment, Settings};
+use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;

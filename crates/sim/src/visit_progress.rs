@@ -2,7 +2,7 @@
 
 use crate::spec::{Direction, Visit};
 use crate::time_budget::Requests;
-use bentpipe_series::{BoundedSeries, SeriesLimit};
+use bentpipe_timeseries::{BoundedSeries, SeriesLimit};
 use bentpipe_units::{Span, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

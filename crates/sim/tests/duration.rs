@@ -7,11 +7,11 @@ mod common;
 use bentpipe_link::DirectionModel;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Http, Settings};
-use bentpipe_series::SeriesLimit;
 use bentpipe_sim::{
     DatagramTraffic, Direction, FlowOutcome, FlowSpec, Object, RunSpec, Stack, Visit,
 };
 use bentpipe_tcp::http::Version;
+use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Rate, Span};
 use common::{download, hop, link, run, run_error, run_spec, tcp_stack};
 

@@ -4,8 +4,8 @@ mod common;
 
 use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, Http, Settings};
-use bentpipe_series::SeriesLimit;
 use bentpipe_sim::{RunSpec, Stack, Visit};
+use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Rate, Span};
 use common::{download, flow, hop, link, run_complete, run_spec};
 

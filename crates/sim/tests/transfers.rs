@@ -7,8 +7,8 @@ mod common;
 use bentpipe_link::DirectionModel;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{FlowControlRule, Handshake, Http, Settings};
-use bentpipe_series::SeriesLimit;
 use bentpipe_sim::{Direction, FlowSpec, HopSpec, PepSpec, RunSpec, Stack, TcpStack, Visit};
+use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Rate, Span};
 use common::{download as visit, flow, hop, link, run, run_spec, tcp_stack};
 

@@ -4,8 +4,8 @@ mod support;
 
 use bentpipe_congestion::SenderMetrics;
 use bentpipe_link::Ecn;
-use bentpipe_series::SeriesLimit;
 use bentpipe_tcp::{AckPolicy, BufferModel, Settings};
+use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Span, Time};
 use support::{CLIENT, Pair, SERVER, Treatment};
 

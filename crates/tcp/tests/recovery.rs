@@ -3,8 +3,8 @@
 mod support;
 
 use bentpipe_congestion::SenderMetrics;
-use bentpipe_series::SeriesLimit;
 use bentpipe_tcp::{AckPolicy, Settings};
+use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Rate, Span, Time};
 use std::collections::BTreeSet;
 use support::{CLIENT, Pair, SERVER, Sent, Treatment};

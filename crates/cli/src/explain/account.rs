@@ -1,8 +1,8 @@
 //! An account as rows of a table and as JSON.
 
 use crate::table::{Align, Table};
-use bentpipe_results::TIME_PARTS;
 use bentpipe_results::explanation::{Account, statement};
+use bentpipe_timeseries::TimePart;
 use serde_json::{Value, json};
 
 /// Smallest time in a table, in seconds, and as a share of the longest completion time.
@@ -17,13 +17,13 @@ pub(super) fn table(group: &[&Account<'_>], visits: bool) -> String {
     }
     let longest = group.iter().map(|account| account.completion_s).fold(0.0, f64::max);
     let least = SMALLEST.0.max(SMALLEST.1 * longest);
-    for (index, part) in TIME_PARTS.iter().enumerate() {
+    for (index, part) in TimePart::ALL.into_iter().enumerate() {
         let times: Vec<f64> =
             group.iter().filter_map(|account| account.parts.get(index).copied()).collect();
         if times.iter().all(|time| *time < least) {
             continue;
         }
-        let mut cells = vec![part.label.to_owned()];
+        let mut cells = vec![part.label().to_owned()];
         cells.extend(times.iter().map(|time| format!("{time:.3}")));
         table.row(cells);
     }
@@ -36,7 +36,7 @@ pub(super) fn table(group: &[&Account<'_>], visits: bool) -> String {
 /// Returns an account as JSON.
 pub(super) fn document(account: &Account<'_>) -> Value {
     let parts: serde_json::Map<String, Value> =
-        account.times().map(|(part, time)| (part.name.to_owned(), json!(time))).collect();
+        account.times().map(|(part, time)| (part.name().to_owned(), json!(time))).collect();
     json!({
         "variant": account.variant,
         "point": account.point,
@@ -50,7 +50,7 @@ pub(super) fn document(account: &Account<'_>) -> Value {
         "causes": account
             .longest_parts(false)
             .iter()
-            .map(|(part, _)| part.name)
+            .map(|(part, _)| part.name())
             .collect::<Vec<_>>(),
         "packets_lost": {
             "channel": account.losses.channel,

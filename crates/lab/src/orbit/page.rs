@@ -5,11 +5,11 @@ use crate::error::LabError;
 use crate::resolve::OrbitPath;
 use crate::task_id::ENGINE;
 use bentpipe_orbit::RouteUpdates;
-use bentpipe_recorder::{FlowTrace, LinkTrace, RunTrace, Series};
 use bentpipe_report::ConstellationView;
 use bentpipe_report::{Recording, Trace};
 use bentpipe_results::Manifest;
 use bentpipe_results::{Clock, Results};
+use bentpipe_timeseries::{LinkSeries, RunSeries, Series, VisitSeries};
 use bentpipe_units::{Span, Time};
 
 /// Name of the only variant on the page.
@@ -46,7 +46,7 @@ impl Survey {
         &self,
         path: &OrbitPath,
         step: RouteUpdates,
-        links: Vec<LinkTrace>,
+        links: Vec<LinkSeries>,
     ) -> Result<Recording, LabError> {
         let end = Time::ZERO + Span::from_secs_f64(self.length_s);
         let at = |t_s: f64| Time::ZERO + Span::from_secs_f64(t_s);
@@ -61,7 +61,7 @@ impl Survey {
                 let hops = sample.hops.map_or(f64::NAN, |hops| hops as f64);
                 (at(sample.t_s), hops)
             });
-            FlowTrace {
+            VisitSeries {
                 name: flow.flow.clone(),
                 visit: 1,
                 start: Time::ZERO,
@@ -73,7 +73,7 @@ impl Survey {
                 phases: Vec::new(),
             }
         });
-        let trace = RunTrace { flows: flows.collect(), links, paths: Vec::new() };
+        let trace = RunSeries { flows: flows.collect(), links, paths: Vec::new() };
         let mut blob = Vec::new();
         let trace = Trace::encode(VARIANT, &Default::default(), 0, &trace, &[], &mut blob);
         let constellation = ConstellationView::new(&path.network, step, end, &mut blob)

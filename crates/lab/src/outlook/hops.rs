@@ -2,9 +2,9 @@
 
 use super::rates::{MAX_POINTS, rates};
 use bentpipe_link::{Dama, DirectionModel};
-use bentpipe_recorder::{FlowTrace, LinkTrace, RunTrace, Series, rate_series};
 use bentpipe_report::{Recording, Trace};
 use bentpipe_sim::RunSpec;
+use bentpipe_timeseries::{LinkSeries, RunSeries, Series, VisitSeries, rate_series};
 use bentpipe_units::{Rate, Span, Time};
 
 /// Longest time that is shown.
@@ -31,7 +31,7 @@ pub(super) fn recording(spec: &RunSpec) -> Option<Recording> {
         let of = |name: &str, direction| links(format!("{}/{name}", hop.name), direction, end);
         [of("forward", &hop.forward), of("return", &hop.reverse)].into_iter().flatten()
     });
-    let flow = FlowTrace {
+    let flow = VisitSeries {
         name: "path".to_owned(),
         visit: 1,
         start: Time::ZERO,
@@ -39,16 +39,16 @@ pub(super) fn recording(spec: &RunSpec) -> Option<Recording> {
         marks: marks(spec, end),
         phases: Vec::new(),
     };
-    let trace = RunTrace { links: links.collect(), flows: vec![flow], paths: Vec::new() };
+    let trace = RunSeries { links: links.collect(), flows: vec![flow], paths: Vec::new() };
     let mut blob = Vec::new();
     let trace = Trace::encode("path", &Default::default(), 0, &trace, &[], &mut blob);
     Some(Recording { traces: vec![trace], constellations: Vec::new(), blob, first_end: Some(end) })
 }
 
 /// Returns the capacity of a direction as links: its own, and what a terminal is allocated.
-fn links(name: String, direction: &DirectionModel, end: Time) -> Vec<LinkTrace> {
+fn links(name: String, direction: &DirectionModel, end: Time) -> Vec<LinkSeries> {
     let link =
-        |name, series| LinkTrace { name, rate: None, queue_limit: None, series: vec![series] };
+        |name, series| LinkSeries { name, rate: None, queue_limit: None, series: vec![series] };
     let flat = |rate: Rate| rates([(Time::ZERO, rate), (end, rate)]);
     let mut all = Vec::new();
     if let Some(Dama { cra, rbdc, vbdc, fca, .. }) = direction.allocation() {

@@ -6,9 +6,9 @@ use crate::orbit::{FlowRoutes, survey};
 use crate::resolve::OrbitPath;
 use bentpipe_link::DirectionModel;
 use bentpipe_orbit::{Node, OrbitError, RouteUpdates};
-use bentpipe_recorder::LinkTrace;
 use bentpipe_report::Recording;
 use bentpipe_sim::MeshSpec;
+use bentpipe_timeseries::LinkSeries;
 use bentpipe_units::{Rate, Span, Time};
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(super) fn recording(path: &OrbitPath, mesh: &MeshSpec) -> Result<Recording, 
     let length = MAX_LENGTH.min(STEP * steps);
     let survey = survey(&path, step, length, 0).map_err(invalid)?;
     let end = Time::ZERO + length;
-    let links = survey.flows.iter().map(|flow| LinkTrace {
+    let links = survey.flows.iter().map(|flow| LinkSeries {
         name: format!("route of {}", flow.flow),
         rate: None,
         queue_limit: None,

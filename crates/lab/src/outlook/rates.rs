@@ -1,6 +1,6 @@
 //! Series of rates.
 
-use bentpipe_recorder::Series;
+use bentpipe_timeseries::Series;
 use bentpipe_units::{Rate, Time};
 
 /// Largest number of points of a series. More would only be slower to draw.

@@ -21,8 +21,8 @@ use bentpipe_scenario::{
     variant_names,
 };
 use bentpipe_scenario::{CaptureAt, Problem, ScenarioError, Source};
-use bentpipe_series::SeriesLimit;
 use bentpipe_sim::{CaptureEnd, CapturePoint, RunSpec};
+use bentpipe_timeseries::SeriesLimit;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

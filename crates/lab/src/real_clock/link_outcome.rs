@@ -2,8 +2,8 @@
 
 use super::visit_report::VisitReport;
 use bentpipe_emu::{DirectionReport, LinkReport, Report};
-use bentpipe_recorder::{LinkTrace, rate_series};
 use bentpipe_sim::{Direction, LinkOutcome, RunSpec};
+use bentpipe_timeseries::{LinkSeries, rate_series};
 use bentpipe_units::{Span, Time};
 
 /// Returns the outcome of `link`. Utilisation is averaged from `measured_from` to the last packet.
@@ -46,7 +46,7 @@ pub(super) fn link_outcome(
 }
 
 /// Returns the time series of all links.
-pub(super) fn link_traces(spec: &RunSpec, report: &Report) -> Vec<LinkTrace> {
+pub(super) fn link_traces(spec: &RunSpec, report: &Report) -> Vec<LinkSeries> {
     let model = |name: &str| {
         let (hop, direction) = name.split_once('/')?;
         let hop = spec.hops.iter().find(|candidate| candidate.name == hop)?;
@@ -61,7 +61,7 @@ pub(super) fn link_traces(spec: &RunSpec, report: &Report) -> Vec<LinkTrace> {
             let end = ends.map(|(at, _)| *at).max().unwrap_or_default();
             let outages = model.total_losses(end).collect();
             series.extend(rate_series(model.rate_changes(end), model.constant_rate(), outages));
-            Some(LinkTrace {
+            Some(LinkSeries {
                 name: link.name.clone(),
                 rate: model.constant_rate(),
                 queue_limit: model.queue_limit_bytes(spec.base_rtt),

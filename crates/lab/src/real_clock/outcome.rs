@@ -6,8 +6,8 @@ use super::time_budget::account;
 use super::visit_outcome::VisitOutcome;
 use super::visit_report::VisitReport;
 use bentpipe_emu::Report;
-use bentpipe_recorder::RunTrace;
 use bentpipe_sim::{Direction, LinkOutcome, RunOutcome, RunSpec};
+use bentpipe_timeseries::RunSeries;
 use bentpipe_units::Time;
 
 /// Combines the outcomes of `visits` with the emulator's `report`.
@@ -58,7 +58,7 @@ pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> Run
     let accounts: Vec<_> =
         measured().map(|visit| account(visit, spec, spec.trace.is_some())).collect();
     let with_accounts = || measured().zip(accounts.iter().map(Option::as_ref));
-    let trace = spec.trace.map(|limit| RunTrace {
+    let trace = spec.trace.map(|limit| RunSeries {
         flows: with_accounts().map(|(visit, account)| visit.trace(limit, account)).collect(),
         links: link_traces(spec, &report),
         paths: Vec::new(),

@@ -1,9 +1,9 @@
 //! What limited a sender on the real clock, as far as it says: the kernel of its TCP sockets, the
 //! server of `bentpipe` in its qlog file.
 
+use bentpipe_captures::{CapturedConnection, LimitChange, SenderLimit, sender_limits};
 use bentpipe_emu::{PacketLog, PacketRecord, SocketState};
 use bentpipe_quic::congestion::{SendLimit, SendLimits};
-use bentpipe_trace::{LimitChange, SenderLimit, Trace, sender_limits};
 use bentpipe_units::{Span, Time};
 
 /// Room in a window that counts as none: a segment.
@@ -56,7 +56,7 @@ fn add(limits: &mut Limits, at: Time, limit: SendLimit) {
 
 /// Returns what a sender's qlog file says of its limits; nothing if it cannot be read.
 pub fn of_qlog(text: &[u8]) -> Vec<LimitChange> {
-    Trace::parse(text, &[]).and_then(|trace| sender_limits(&trace)).unwrap_or_default()
+    CapturedConnection::parse(text, &[]).and_then(|trace| sender_limits(&trace)).unwrap_or_default()
 }
 
 /// Converts the limits of a qlog file whose first event was at `start`.

@@ -1,8 +1,8 @@
 //! The outcome of one visit, as its ends observed it.
 
+use bentpipe_captures::LimitChange;
 use bentpipe_emu::TransferOutcome;
 use bentpipe_sim::QlogFile;
-use bentpipe_trace::LimitChange;
 use bentpipe_units::Span;
 
 /// Outcome of one visit, as its ends observed it.

@@ -1,17 +1,16 @@
 //! The outcome of one visit for the results, from what its ends and the emulator observed.
 
 use super::visit_outcome::ClientTimes;
+use bentpipe_captures::LimitChange;
 use bentpipe_emu::{PortCounters, SocketState, TransferOutcome};
 use bentpipe_quic::ResumeVia;
 use bentpipe_quic::observer::Sizes;
-use bentpipe_recorder::{FlowTrace, Series};
-use bentpipe_series::{BoundedSeries, SeriesLimit};
 use bentpipe_sim::time_budget::ClosedAccount;
 use bentpipe_sim::{
     Acknowledgements, Direction, FlowOutcome, FlowSpec, ObjectOutcome, PathOutcome, ReverseBytes,
     Stack, Visit,
 };
-use bentpipe_trace::LimitChange;
+use bentpipe_timeseries::{BoundedSeries, Series, SeriesLimit, VisitSeries};
 use bentpipe_units::{Span, Time};
 
 /// One visit, as its ends and the emulator observed it.
@@ -180,7 +179,7 @@ impl VisitReport<'_> {
     }
 
     /// Returns the time series for the results, of at most `limit` points each.
-    pub fn trace(&self, limit: SeriesLimit, account: Option<&ClosedAccount>) -> FlowTrace {
+    pub fn trace(&self, limit: SeriesLimit, account: Option<&ClosedAccount>) -> VisitSeries {
         let start = self.start();
         let mut series = Vec::new();
         let mut add = |name, unit, points: BoundedSeries| {
@@ -208,7 +207,7 @@ impl VisitReport<'_> {
         self.ends.rtts.iter().for_each(|(at, rtt)| rtts.push(*at, rtt.as_millis_f64()));
         add("rtt", "ms", rtts);
         for (part, points) in account.iter().flat_map(|account| &account.strip) {
-            series.push(Series::new(part.series_name(), "%", points.clone()));
+            series.push(Series::new(part.metric(), "%", points.clone()));
         }
         let last = self.ends.objects.iter().filter_map(|object| object.completed).max();
         let marks = [
@@ -216,7 +215,7 @@ impl VisitReport<'_> {
             (self.ends.first_byte, "first byte"),
             (last, "complete"),
         ];
-        FlowTrace {
+        VisitSeries {
             name: self.flow.name.clone(),
             visit: self.number,
             start,

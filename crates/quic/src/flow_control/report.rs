@@ -1,6 +1,6 @@
 //! Record of a connection's flow control.
 
-use bentpipe_series::{BoundedSeries, SeriesLimit};
+use bentpipe_timeseries::{BoundedSeries, SeriesLimit};
 use bentpipe_units::{Bytes, Time};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

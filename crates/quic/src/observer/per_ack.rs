@@ -1,6 +1,6 @@
 //! Data packets per acknowledgement over time.
 
-use bentpipe_series::{BoundedSeries, Points, SeriesLimit};
+use bentpipe_timeseries::{BoundedSeries, Points, SeriesLimit};
 use bentpipe_units::{Span, Time};
 
 /// Width of a bin: a fraction of a long path's RTT, in which even a receiver that acknowledges four

@@ -3,7 +3,7 @@
 use super::packet_info::{PacketInfo, Space};
 use super::per_ack::PerAck;
 use super::sizes::Sizes;
-use bentpipe_series::{BoundedSeries, SeriesLimit};
+use bentpipe_timeseries::{BoundedSeries, SeriesLimit};
 use bentpipe_units::Time;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -10,7 +10,7 @@ use crate::flow_metrics::{FlowMetric, find_metric};
 use crate::headline::{Headlines, WORKLOADS};
 use crate::metrics::{Better, Row};
 use crate::run::{Flow, Point};
-use crate::time_budget::{TIME_PARTS, TimePart};
+use bentpipe_timeseries::TimePart;
 use std::collections::BTreeMap;
 
 /// The median of one visit of one flow, over the completed runs of a variant at a point of the
@@ -31,7 +31,7 @@ pub struct Account<'a> {
     pub values: Vec<(u64, f64)>,
     /// Completion time of the median run in seconds, or the fixed duration of the visit.
     pub completion_s: f64,
-    /// Time of each part in the median run, in the order of [`TIME_PARTS`]; empty if it is unknown,
+    /// Time of each part in the median run, in the order of [`TimePart::ALL`]; empty if unknown,
     /// as for datagrams.
     pub parts: Vec<f64>,
     /// Number of packets that were lost in the median run, by cause.
@@ -124,19 +124,20 @@ impl Account<'_> {
     }
 
     /// Returns the parts that have time, with their times in seconds.
-    pub fn times(&self) -> impl Iterator<Item = (&'static TimePart, f64)> {
-        TIME_PARTS.iter().zip(self.parts.iter().copied()).filter(|(_, time)| *time > 0.0)
+    pub fn times(&self) -> impl Iterator<Item = (TimePart, f64)> {
+        TimePart::ALL.into_iter().zip(self.parts.iter().copied()).filter(|(_, time)| *time > 0.0)
     }
 
     /// Returns the time of the part with this name, in seconds.
     pub fn time_s(&self, name: &str) -> f64 {
-        self.times().find(|(part, _)| part.name == name).map_or(0.0, |(_, time)| time)
+        self.times().find(|(part, _)| part.name() == name).map_or(0.0, |(_, time)| time)
     }
 
     /// Returns the parts that have time, with their times, longest first: those that every transfer
     /// has if `needed`, or the causes of slowness.
-    pub fn longest_parts(&self, needed: bool) -> Vec<(&'static TimePart, f64)> {
-        let mut parts: Vec<_> = self.times().filter(|(part, _)| part.is_needed == needed).collect();
+    pub fn longest_parts(&self, needed: bool) -> Vec<(TimePart, f64)> {
+        let mut parts: Vec<_> =
+            self.times().filter(|(part, _)| part.is_needed() == needed).collect();
         parts.sort_by(|a, b| b.1.total_cmp(&a.1));
         parts
     }
@@ -178,7 +179,7 @@ impl<'a> Case<'a> {
         let chosen = |run: u64| middle.iter().any(|(number, _)| *number == run);
         let flows = self.flows.iter().filter(|(run, _)| chosen(*run)).map(|(_, flow)| *flow);
         let mut known = true;
-        let mut parts = vec![0.0; TIME_PARTS.len()];
+        let mut parts = vec![0.0; TimePart::COUNT];
         for flow in flows {
             let own = &flow.metrics;
             self.account.completion_s += own.completion_s.unwrap_or_default() * share;
@@ -192,8 +193,8 @@ impl<'a> Case<'a> {
                 known = false;
                 continue;
             };
-            for (sum, part) in parts.iter_mut().zip(TIME_PARTS) {
-                *sum += (part.read)(budget) * share;
+            for (sum, (_, seconds)) in parts.iter_mut().zip(budget.parts()) {
+                *sum += seconds * share;
             }
         }
         self.account.parts = if known { parts } else { Vec::new() };

@@ -206,21 +206,22 @@ fn places_text(places: &[String], all: usize, everywhere: &str) -> String {
 mod tests {
     use super::*;
     use crate::run::{Flow, Point, Run};
-    use crate::time_budget::TimeBudget;
+    use bentpipe_timeseries::{TimeBudget, TimePart};
     use serde_json::json;
 
-    fn results(flows: &[(&str, &str, f64, TimeBudget)]) -> Results {
+    fn results(flows: &[(&str, &str, f64, TimeBudget<f64>)]) -> Results {
         let runs: Vec<Run> = flows
             .iter()
             .enumerate()
             .map(|(index, (variant, congestion, completion, budget))| {
-                let flow: Flow = serde_json::from_value(json!({
+                let mut flow: Flow = serde_json::from_value(json!({
                     "name": "main", "visit": 1, "transport": "quic", "congestion": congestion,
                     "connections": 1, "direction": "download", "bytes": 1, "completed": true,
-                    "start_s": 0.0, "completion_s": completion, "time_budget": budget,
+                    "start_s": 0.0, "completion_s": completion,
                     "reverse_bytes": {}, "objects": [], "error": null,
                 }))
                 .unwrap();
+                flow.time_budget = Some(*budget);
                 Run {
                     variant: (*variant).to_owned(),
                     point: Point::new(),
@@ -242,10 +243,10 @@ mod tests {
 
     #[test]
     fn controllers_that_never_acted_are_not_compared() {
-        let start = TimeBudget { slow_start_s: 2.0, ..TimeBudget::default() };
+        let start = TimeBudget::from_iter([(TimePart::SlowStart, 2.0)]);
         let found = doubts(&results(&[("a", "cubic", 2.0, start), ("b", "bbr3", 2.0, start)]));
         assert!(found[0].starts_with("the controllers bbr3, cubic are not compared"), "{found:?}");
-        let acted = TimeBudget { pacing_s: 1.0, slow_start_s: 1.0, ..TimeBudget::default() };
+        let acted = TimeBudget::from_iter([(TimePart::Pacing, 1.0), (TimePart::SlowStart, 1.0)]);
         let found = doubts(&results(&[("a", "cubic", 2.0, start), ("b", "bbr3", 2.0, acted)]));
         assert!(found[0].starts_with("the controller of `a` never left its start"), "{found:?}");
         let mut dropped = results(&[("a", "cubic", 2.0, start), ("b", "bbr3", 2.0, acted)]);
@@ -259,7 +260,7 @@ mod tests {
 
     #[test]
     fn controllers_of_variants_that_never_completed_are_not_spoken_of() {
-        let start = TimeBudget { slow_start_s: 1.5, ..TimeBudget::default() };
+        let start = TimeBudget::from_iter([(TimePart::SlowStart, 1.5)]);
         let mut two = results(&[("a", "cubic", 2.0, start), ("b", "bbr3", 2.0, start)]);
         let fail = |run: &mut Run| {
             run.flows[0].completed = false;
@@ -271,7 +272,7 @@ mod tests {
 
     #[test]
     fn single_runs_of_random_scenarios_decide_nothing() {
-        let budget = TimeBudget { pacing_s: 1.0, ..TimeBudget::default() };
+        let budget = TimeBudget::from_iter([(TimePart::Pacing, 1.0)]);
         let mut two = results(&[("a", "cubic", 2.0, budget), ("b", "cubic", 3.0, budget)]);
         two.runs.iter_mut().for_each(|run| run.run = 0);
         assert!(single_runs(&two, true).is_some_and(|text| text.contains("may be chance")));
@@ -282,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_limit_outside_the_transport_is_named() {
-        let budget = TimeBudget { flow_control_s: 6.0, ..TimeBudget::default() };
+        let budget = TimeBudget::from_iter([(TimePart::FlowControl, 6.0)]);
         let found = doubts(&results(&[("a", "cubic", 10.0, budget)]));
         assert_eq!(
             found,
@@ -293,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_difference_within_the_scatter_needs_more_repeats() {
-        let budget = TimeBudget { pacing_s: 1.0, ..TimeBudget::default() };
+        let budget = TimeBudget::from_iter([(TimePart::Pacing, 1.0)]);
         let runs = [("a", 1.0), ("a", 3.0), ("b", 1.5), ("b", 3.5)];
         let runs = runs.map(|(variant, time)| (variant, "cubic", time, budget));
         let found = doubts(&results(&runs));
@@ -307,7 +308,7 @@ mod tests {
     /// and `other`: `b` is as slow as `a` within the scatter everywhere, and `c` at one point in
     /// one flow.
     fn sweep() -> Results {
-        let budget = TimeBudget { pacing_s: 1.0, ..TimeBudget::default() };
+        let budget = TimeBudget::from_iter([(TimePart::Pacing, 1.0)]);
         let mut all = results(&[]);
         for loss in ["0", "1", "2"] {
             for (variant, more) in [("a", 0.0), ("b", 0.5), ("c", 9.0)] {
@@ -357,7 +358,7 @@ mod tests {
             };
             let flow = &mut run.flows[0];
             let time = flow.metrics.completion_s.unwrap() * share;
-            flow.time_budget = Some(TimeBudget { flow_control_s: time, ..TimeBudget::default() });
+            flow.time_budget = Some(TimeBudget::from_iter([(TimePart::FlowControl, time)]));
         }
         let found = doubts(&all);
         assert_eq!(

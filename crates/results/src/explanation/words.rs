@@ -2,7 +2,7 @@
 
 use super::account::Account;
 use crate::metrics::Row;
-use crate::time_budget::{TIME_PARTS, TimePart};
+use bentpipe_timeseries::TimePart;
 
 /// Most parts that a sentence names.
 const MOST_REASONS: usize = 4;
@@ -17,7 +17,7 @@ const STANDARD_ERRORS: f64 = 1.96;
 #[derive(Debug, Clone, Copy)]
 pub struct Reason {
     /// The part that differs.
-    pub part: &'static TimePart,
+    pub part: TimePart,
     /// How much more of it the second has, in seconds; negative for less.
     pub more_s: f64,
 }
@@ -57,8 +57,8 @@ impl Difference {
 pub fn difference(base: &Account<'_>, other: &Account<'_>) -> Difference {
     let (before, after) = (base.value(), other.value());
     let more = after - before;
-    let mut reasons: Vec<Reason> = TIME_PARTS
-        .iter()
+    let mut reasons: Vec<Reason> = TimePart::ALL
+        .into_iter()
         .zip(base.parts.iter().zip(&other.parts))
         .map(|(part, (base, other))| Reason { part, more_s: other - base })
         .filter(|reason| reason.more_s != 0.0)
@@ -114,8 +114,8 @@ pub fn composition(account: &Account<'_>) -> String {
         let named = parts.filter(|(_, time)| *time >= least).take(MOST_REASONS);
         let mut losses = account.losses.most();
         let texts = named.map(|(part, time)| {
-            let of_loss = if OF_LOSSES.contains(&part.name) { losses.take() } else { None };
-            format!("{} s {}{}", seconds(time), part.words, after(of_loss))
+            let of_loss = if OF_LOSSES.contains(&part.name()) { losses.take() } else { None };
+            format!("{} s {}{}", seconds(time), part.words(), after(of_loss))
         });
         texts.collect::<Vec<_>>().join(", ")
     };
@@ -197,7 +197,7 @@ impl Difference {
             .into_iter()
             .map(|Reason { part, more_s }| {
                 let more = if *more_s < 0.0 { "less" } else { "more" };
-                format!("{} s {more} {}", seconds(more_s.abs()), part.words)
+                format!("{} s {more} {}", seconds(more_s.abs()), part.words())
             })
             .collect();
         texts.join(", ")
@@ -247,10 +247,10 @@ mod tests {
         times: &[f64],
         parts: &[(&str, f64)],
     ) -> Account<'a> {
-        let parts = TIME_PARTS
-            .iter()
+        let parts = TimePart::ALL
+            .into_iter()
             .map(|part| {
-                let found = parts.iter().find(|(name, _)| *name == part.name);
+                let found = parts.iter().find(|(name, _)| *name == part.name());
                 found.map_or(0.0, |(_, time)| *time)
             })
             .collect();

@@ -6,7 +6,6 @@ use crate::document::Results;
 use crate::flow_metrics::flow_metrics;
 use crate::reverse::LAYERS;
 use crate::run::{Distribution, Flow, Object, Run};
-use crate::time_budget::TIME_PARTS;
 
 /// One measured visit, with its run.
 type Visit<'a> = (&'a Run, &'a Flow);
@@ -141,7 +140,7 @@ pub(super) fn time_budget(results: &Results) -> Vec<Column<'_>> {
     let rows = visits(results).flat_map(|visit| {
         let budget = visit.1.time_budget;
         let parts = budget.into_iter().flat_map(move |budget| {
-            TIME_PARTS.iter().map(move |part| (visit, part.name, (part.read)(&budget)))
+            budget.parts().map(move |(part, seconds)| (visit, part.name(), seconds))
         });
         parts.filter(|(.., seconds)| *seconds > 0.0)
     });

@@ -15,8 +15,7 @@ use bentpipe_link::{DropCause, Ecn, Packet};
 use bentpipe_quic::FlowControlReport;
 use bentpipe_quic::congestion::{PathChangeFeed, SendLimits, SenderStats};
 use bentpipe_quic::observer::Layers;
-use bentpipe_recorder::{FlowTrace, Series};
-use bentpipe_series::{BinnedSum, BoundedSeries, SeriesLimit};
+use bentpipe_timeseries::{BinnedSum, BoundedSeries, Series, SeriesLimit, VisitSeries};
 use bentpipe_units::{Span, Time};
 
 /// Width of a bin of the reverse rate: a few return frames, and a fraction of a satellite RTT.
@@ -42,7 +41,7 @@ pub struct FlowResults {
     /// Outcomes of measured visits.
     pub outcomes: Vec<FlowOutcome>,
     /// Their time series.
-    pub traces: Vec<FlowTrace>,
+    pub traces: Vec<VisitSeries>,
     /// Their qlog.
     pub qlog: Vec<QlogFile>,
 }
@@ -377,7 +376,7 @@ impl FlowProgress {
             let mut trace = trace(&self.spec.name, &visit, series, now, &mut report);
             let strip = account.as_mut().map(|account| std::mem::take(&mut account.strip));
             for (part, points) in strip.into_iter().flatten() {
-                trace.series.push(Series::new(part.series_name(), "%", points));
+                trace.series.push(Series::new(part.metric(), "%", points));
             }
             self.results.traces.push(trace);
         }
@@ -611,7 +610,7 @@ fn trace(
     counted: CounterSeries,
     now: Time,
     report: &mut VisitReport<'_>,
-) -> FlowTrace {
+) -> VisitSeries {
     let mut series = Vec::new();
     let mut add = |name, unit, points: BoundedSeries| {
         if !points.is_empty() {
@@ -658,7 +657,7 @@ fn trace(
     if let Some(at) = visit.completion(now) {
         marks.push((at, "complete".to_owned()));
     }
-    FlowTrace {
+    VisitSeries {
         name: name.to_owned(),
         visit: visit.number,
         start: visit.start,

@@ -24,8 +24,7 @@ use bentpipe_quic::{
     Accept, Conn, ConnectionConfig, Endpoint, FlowControlReport, Handshake, Http, IP_HEADER,
     IP_UDP_HEADER, PathLease, ResumeVia, SenderMetrics, Settings, Transmit, UDP_HEADER, seeded,
 };
-use bentpipe_recorder::Series;
-use bentpipe_series::{BoundedSeries, Points, SeriesLimit};
+use bentpipe_timeseries::{BoundedSeries, Points, Series, SeriesLimit};
 use bentpipe_units::Time;
 use bytes::BytesMut;
 use std::num::NonZeroUsize;

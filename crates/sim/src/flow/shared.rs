@@ -7,7 +7,7 @@ use bentpipe_link::random;
 use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::tls::SecretLog;
 use bentpipe_quic::{Clock, EpochClock};
-use bentpipe_series::SeriesLimit;
+use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::Span;
 
 /// State shared by all flows of a run.

@@ -18,9 +18,9 @@ use bentpipe_quic::congestion::{
 use bentpipe_quic::path_memory::Holder;
 use bentpipe_quic::qlog::{Forms, QlogSink};
 use bentpipe_quic::{Handshake, PathLease, StartLease};
-use bentpipe_series::SeriesLimit;
 use bentpipe_tcp::http::{self, Exchange, ExchangeEvent, Opening};
 use bentpipe_tcp::{CloseReason, MakeController, Segment};
+use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Span, Time};
 use std::sync::Arc;
 

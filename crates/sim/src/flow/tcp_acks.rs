@@ -4,9 +4,8 @@ use super::progress::ReverseReport;
 use crate::outcome::Acknowledgements;
 use bentpipe_quic::SenderSeries;
 use bentpipe_quic::observer::PerAck;
-use bentpipe_recorder::Series;
-use bentpipe_series::SeriesLimit;
 use bentpipe_tcp::Segment;
+use bentpipe_timeseries::{Series, SeriesLimit};
 use bentpipe_units::Time;
 
 /// Counts the segments that the data's receiver receives and sends, over all connections.

@@ -9,7 +9,7 @@ use crate::packet_arena::PacketId;
 use crate::packet_network::{NetworkUpdate, NextHop, PacketNetwork};
 use crate::spec::{MeshSpec, RunSpec};
 use bentpipe_link::{Ecn, Event, Packet};
-use bentpipe_recorder::{LinkTrace, PathTrace};
+use bentpipe_timeseries::{LinkSeries, RouteChange};
 use bentpipe_units::{Span, Time};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -33,9 +33,9 @@ pub struct MeshRecords {
     /// The links in use.
     pub links: Vec<LinkOutcome>,
     /// Their time series, if recorded.
-    pub traces: Vec<LinkTrace>,
+    pub traces: Vec<LinkSeries>,
     /// The paths of the flows' data, if recorded.
-    pub paths: Vec<PathTrace>,
+    pub paths: Vec<RouteChange>,
 }
 
 /// The satellite network of a run without its flows: packets enter and leave by their numbers.

@@ -5,7 +5,7 @@ use crate::link_state::LinkState;
 use crate::spec::{MeshSpec, RunSpec};
 use bentpipe_link::{DirectionModel, LinkContext};
 use bentpipe_orbit::{Network, Node};
-use bentpipe_series::SeriesLimit;
+use bentpipe_timeseries::SeriesLimit;
 
 /// Value for "none" in numbers of links, ports or stations.
 const NONE: u32 = u32::MAX;

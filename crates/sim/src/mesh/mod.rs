@@ -24,7 +24,7 @@ use crate::spec::{CapturePoint, Direction, FlowSpec, MeshSpec, RunSpec, Stack};
 use bentpipe_link::{DropCause, Packet};
 use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{Changes, Network, Node, RouteTimeline, SPEED_OF_LIGHT};
-use bentpipe_recorder::PathTrace;
+use bentpipe_timeseries::RouteChange;
 use bentpipe_units::{Span, Time};
 use coverage_log::CoverageLog;
 pub use driver::{MeshDriver, MeshRecords, PacketFate};
@@ -67,7 +67,7 @@ pub struct Mesh {
     outage_until: Vec<Time>,
     handover_buffers: HandoverBuffers,
     /// Paths of the flows' data so far, if recorded.
-    paths: Option<Vec<PathTrace>>,
+    paths: Option<Vec<RouteChange>>,
     /// When stations have had a satellite, if time series are recorded.
     coverage: Option<CoverageLog>,
 }
@@ -254,7 +254,7 @@ impl Mesh {
                 path.map_or_else(Vec::new, |path| path.nodes.iter().map(|node| node.0).collect());
             let last = paths.iter().rev().find(|path| path.flow == flow);
             if last.is_none_or(|last| last.nodes != nodes) {
-                paths.push(PathTrace { flow, at: now, nodes });
+                paths.push(RouteChange { flow, at: now, nodes });
             }
         }
     }
@@ -386,7 +386,7 @@ impl PacketNetwork for Mesh {
         outages.unwrap_or_default()
     }
 
-    fn into_paths(self) -> Vec<PathTrace> {
+    fn into_paths(self) -> Vec<RouteChange> {
         self.paths.unwrap_or_default()
     }
 }

@@ -2,11 +2,11 @@
 
 use super::early::{DOWN, Early, LostInARow, PacketCounts, UP};
 use super::episodes::Episodes;
-use super::part::Spending;
+use super::spending::{Spending, move_share, part_of};
 use super::strip::Strip;
-use super::{AckWait, Episode, Sharing, TimeBudget, TimePart, Trip};
+use super::{AckWait, Episode, Sharing, Trip};
 use bentpipe_quic::congestion::SendLimits;
-use bentpipe_series::Points;
+use bentpipe_timeseries::{Points, TimeBudget, TimePart};
 use bentpipe_units::{Span, Time};
 
 /// Packets in a row whose loss makes an outage of the time between the first and the last of them,
@@ -380,7 +380,7 @@ impl Account {
             let begin = trip.sent.saturating_sub(left);
             left -= span;
             let end = trip.sent.saturating_sub(left);
-            let part = TimePart::from(limit);
+            let part = part_of(limit);
             if part != TimePart::Application {
                 idle_since_ack.push((part, begin, end));
             }
@@ -458,8 +458,10 @@ impl Account {
         let serialised = budget.get(TimePart::Serialisation);
         let duplicates = end.duplicates.min(self.bytes);
         let others = self.bytes.saturating_sub(end.received).saturating_sub(duplicates);
-        budget.move_share(serialised, duplicates, self.bytes, TimePart::Duplicates);
-        budget.move_share(serialised, others, self.bytes, TimePart::Headers);
+        let shares = [(duplicates, TimePart::Duplicates), (others, TimePart::Headers)];
+        for (bytes, part) in shares {
+            move_share(&mut budget, serialised, (bytes, self.bytes), part);
+        }
         ClosedAccount {
             budget,
             episodes: opening.followed_by(self.episodes).into_longest(),

@@ -1,6 +1,6 @@
 //! The longest episodes of a visit in which time was lost to one cause.
 
-use super::TimePart;
+use bentpipe_timeseries::TimePart;
 use bentpipe_units::{Span, Time};
 
 /// An interval in which time was spent on one part again and again.

@@ -40,16 +40,15 @@
 mod account;
 mod early;
 mod episodes;
-mod part;
 mod sharing;
+mod spending;
 mod strip;
 mod trip;
 
 pub use account::{Account, AccountEnd, ClosedAccount, Requests};
 pub use episodes::Episode;
-pub use part::{TimeBudget, TimePart};
 pub use sharing::Sharing;
 pub use trip::{AckWait, Trip};
 
 #[cfg(doc)]
-use bentpipe_quic::congestion::SendLimit;
+use {bentpipe_quic::congestion::SendLimit, bentpipe_timeseries::TimePart};

@@ -1,7 +1,7 @@
 //! Whose packets share the links of a flow's data.
 
-use super::TimePart;
 use crate::spec::RunSpec;
+use bentpipe_timeseries::TimePart;
 
 /// Whose packets the data of a flow may wait behind, apart from its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! What time was spent on, over time: the strip below the plots of a visit.
 
-use super::TimePart;
-use bentpipe_series::{BoundedSeries, Points, SeriesLimit};
+use bentpipe_timeseries::{BoundedSeries, Points, SeriesLimit, TimePart};
 use bentpipe_units::{Span, Time};
 
 /// Number of bins. When they are used up, pairs are joined into bins of twice the width.

@@ -3,9 +3,8 @@
 use super::setup::*;
 use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{Network, RouteTimeline, RouteUpdates, SatelliteSelection, Station};
-use bentpipe_recorder::LinkTrace;
-use bentpipe_series::SeriesLimit;
 use bentpipe_sim::{FlowOutcome, RunOutcome, RunSpec};
+use bentpipe_timeseries::{LinkSeries, SeriesLimit};
 use bentpipe_units::{Span, Time};
 use std::sync::Arc;
 
@@ -99,7 +98,7 @@ fn the_recorded_rate_of_links_is_zero_during_an_outage_and_without_a_link() {
         let (outcome, at) = over_a_handover(index, OUTAGE, 1_000, traced);
         let links = outcome.trace.unwrap().links;
         let names: Vec<_> = links.iter().map(|link| link.name.as_str()).collect();
-        let series = |link: &LinkTrace, name: &str| {
+        let series = |link: &LinkSeries, name: &str| {
             let found = link.series.iter().find(|series| series.name == name);
             found.map(|series| series.points.to_vec())
         };

@@ -9,8 +9,8 @@ mod setup;
 
 use bentpipe_orbit::{Network, Node, RouteTimeline, RouteUpdates, SPEED_OF_LIGHT, Topology};
 use bentpipe_quic::congestion::{CongestionConfig, PathChangeResponse};
-use bentpipe_series::SeriesLimit;
 use bentpipe_sim::{CaptureEnd, CapturePoint, DatagramTraffic, FlowOutcome, RunOutcome};
+use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Span, Time};
 use setup::*;
 use std::sync::Arc;

@@ -1,0 +1,88 @@
+//! Why a file is not a trace.
+
+use std::{fmt, io};
+
+/// Error of reading or explaining a trace.
+#[derive(Debug)]
+pub enum CaptureError {
+    /// The file cannot be read.
+    Io(io::Error),
+    /// The file is larger than the limit, in bytes.
+    TooLarge {
+        /// Size of the file.
+        size: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// Keys were given for a file that is not a capture.
+    NotCapture,
+    /// The file is not qlog.
+    NotQlog(String),
+    /// A capture has no TCP or QUIC connection with data.
+    NoConnection,
+    /// The QUIC connection of a capture cannot be decrypted.
+    Encrypted(&'static str),
+    /// The connection of a capture has too many packets.
+    TooManyPackets {
+        /// Number of packets.
+        count: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The file has no transfer to explain.
+    Empty(&'static str),
+}
+
+impl fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => write!(f, "{error}"),
+            Self::TooLarge { size, limit } => write!(
+                f,
+                "the file has {size} bytes; allowed: at most {limit}. Record without other events, \
+                 or a shorter transfer"
+            ),
+            Self::NotCapture => {
+                write!(f, "not a capture; allowed with `--keys`: pcap or pcapng")
+            }
+            Self::NotQlog(reason) => write!(
+                f,
+                "not a qlog file: {reason}; allowed: qlog as JSON or JSON text sequence, of QUIC, \
+                 and pcap or pcapng captures of TCP or, with keys, of QUIC"
+            ),
+            Self::NoConnection => write!(
+                f,
+                "the capture has no TCP or QUIC connection with data; allowed: one or more"
+            ),
+            Self::Encrypted(reason) => write!(
+                f,
+                "{reason}; allowed: QUIC version 1 from its first packet on, in whole packets, \
+                 with its keys in the file (Decryption Secrets Block) or in `--keys FILE`, as \
+                 programs write them with SSLKEYLOGFILE"
+            ),
+            Self::TooManyPackets { count, limit } => write!(
+                f,
+                "the connection has {count} packets; allowed: at most {limit}. Capture a shorter \
+                 transfer"
+            ),
+            Self::Empty(what) => {
+                write!(f, "{what}; needed: packets in both directions with the data of a transfer")
+            }
+        }
+    }
+}
+
+impl std::error::Error for CaptureError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for CaptureError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}

@@ -1,0 +1,32 @@
+//! Connections as others recorded them: qlog files of any QUIC stack, captures of TCP and, with
+//! keys, of QUIC, the path that they show, and where the time of the transfer went.
+//!
+//! [`CapturedConnection::read`] reads the forms that stacks write: text sequences and whole
+//! documents, events as objects and as arrays, drafts 00 to 13; of captures, the headers of
+//! packets. [`account`] divides the time of the main transfer.
+//!
+//! A trace shows one end. What the other end and the path did is inferred from it;
+//! [`CapturedTransfer::notes`] says what could not be.
+
+#![forbid(unsafe_code)]
+
+mod account;
+mod error;
+mod event;
+mod fluid_link;
+mod path;
+mod pcap;
+mod raw;
+mod read;
+mod received;
+mod sender_account;
+mod sender_limits;
+mod sent;
+mod transfer;
+
+pub use account::account;
+pub use error::CaptureError;
+pub use event::{CapturedConnection, Event, Packet, Side, StreamPart};
+pub use path::PathEstimate;
+pub use sender_limits::{LimitChange, SenderLimit, sender_limits};
+pub use transfer::CapturedTransfer;

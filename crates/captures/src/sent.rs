@@ -1,0 +1,194 @@
+//! The transfer as its sender recorded it.
+
+use crate::error::CaptureError;
+use crate::event::{CapturedConnection, Event, Packet, Side};
+use bentpipe_units::{Span, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Share of the data below which a stream does not belong to the transfer: control streams.
+const SMALL_STREAM: f64 = 0.01;
+
+/// A packet with data of the transfer.
+#[derive(Debug, Clone)]
+pub struct DataPacket {
+    pub at: Time,
+    /// Bytes on the wire, and of stream data.
+    pub wire: u64,
+    pub data: u64,
+    /// True if all of its data had been sent before.
+    pub repeats: bool,
+    pub acknowledged: Option<Time>,
+    pub declared_lost: bool,
+}
+
+impl DataPacket {
+    /// True if it was declared lost and no acknowledgement came later.
+    pub fn is_lost(&self) -> bool {
+        self.declared_lost && self.acknowledged.is_none()
+    }
+}
+
+/// A transfer at its sender.
+#[derive(Debug)]
+pub struct Sent {
+    /// Bytes of its data.
+    pub bytes: u64,
+    /// Its packets in the order of sending, with their numbers.
+    pub packets: Vec<DataPacket>,
+    pub numbers: BTreeMap<u64, usize>,
+    /// First event, end of the handshake, arrival of the request.
+    pub start: Time,
+    pub handshake: Time,
+    pub request: Time,
+    /// Arrival of the last acknowledgement of data.
+    pub end: Time,
+    /// Smallest and largest time from sending a packet to its acknowledgement.
+    pub rtt: Span,
+    pub longest_rtt: Span,
+}
+
+/// Returns the streams of the transfer in packets of one direction, with their sizes.
+pub fn main_streams<'a>(packets: impl Iterator<Item = &'a Packet>) -> BTreeMap<u64, u64> {
+    let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
+    for part in packets.flat_map(|packet| &packet.data) {
+        let size = sizes.entry(part.stream).or_default();
+        *size = (*size).max(part.offset.saturating_add(part.length));
+    }
+    let total: u128 = sizes.values().map(|size| u128::from(*size)).sum();
+    let least = (total as f64 * SMALL_STREAM) as u64;
+    sizes.retain(|_, size| *size > 0 && *size >= least);
+    sizes
+}
+
+/// Returns the time before `end` in which this end waited to send packets of the handshake again:
+/// nothing arrived between two of them.
+pub fn handshake_timeouts(trace: &CapturedConnection, start: Time, end: Time) -> Span {
+    let mut waited = Span::ZERO;
+    let mut silent_since = None;
+    for (at, event) in trace.events.iter().take_while(|(at, _)| *at <= end) {
+        match event {
+            Event::Sent(packet) if !packet.is_application => {
+                waited += silent_since.map_or(Span::ZERO, |since| at.since(since));
+                silent_since = Some(*at);
+            }
+            Event::Received(_) => silent_since = None,
+            _ => {}
+        }
+    }
+    waited.min(end.since(start))
+}
+
+impl Sent {
+    /// Finds the packets of the transfer, and what became of each.
+    pub fn find(trace: &CapturedConnection) -> Result<Self, CaptureError> {
+        let sizes = main_streams(trace.sent());
+        let bytes = sizes.values().fold(0_u64, |sum, size| sum.saturating_add(*size));
+        let streams: BTreeSet<u64> = sizes.into_keys().collect();
+        let mut packets: Vec<DataPacket> = Vec::new();
+        let mut numbers = BTreeMap::new();
+        let mut outstanding = BTreeMap::new();
+        let mut highest: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut request = None;
+        for (at, event) in &trace.events {
+            match event {
+                Event::Sent(packet) if packet.is_application => {
+                    let mut data = 0_u64;
+                    let mut repeats = true;
+                    for part in packet.data.iter().filter(|part| streams.contains(&part.stream)) {
+                        data = data.saturating_add(part.length);
+                        let end = part.offset.saturating_add(part.length);
+                        let known = highest.entry(part.stream).or_default();
+                        repeats &= end <= *known;
+                        *known = (*known).max(end);
+                    }
+                    if data > 0 {
+                        numbers.insert(packet.number, packets.len());
+                        outstanding.insert(packet.number, packets.len());
+                        packets.push(DataPacket {
+                            at: *at,
+                            wire: packet.wire_bytes(),
+                            data,
+                            repeats,
+                            acknowledged: None,
+                            declared_lost: false,
+                        });
+                    }
+                }
+                Event::Received(packet) if packet.is_application => {
+                    if packet.data.iter().any(|part| streams.contains(&part.stream)) {
+                        request = request.or(Some(*at));
+                    }
+                    for (first, last) in &packet.acknowledged {
+                        let found: Vec<u64> =
+                            outstanding.range(first..=last).map(|(number, _)| *number).collect();
+                        for number in found {
+                            let index = outstanding.remove(&number);
+                            if let Some(packet) = index.and_then(|index| packets.get_mut(index)) {
+                                packet.acknowledged = Some(*at);
+                            }
+                        }
+                    }
+                }
+                Event::Lost(number) => {
+                    let index = numbers.get(number).copied();
+                    if let Some(packet) = index.and_then(|index| packets.get_mut(index)) {
+                        packet.declared_lost = true;
+                    }
+                }
+                _ => {}
+            }
+        }
+        let rtts = || {
+            packets.iter().filter_map(|packet| packet.acknowledged.map(|at| at.since(packet.at)))
+        };
+        let (Some(first), Some(rtt), Some(longest_rtt)) =
+            (packets.first().map(|packet| packet.at), rtts().min(), rtts().max())
+        else {
+            return Err(CaptureError::Empty("it has no data that was sent and acknowledged"));
+        };
+        // An offset says how much was sent before it, which the file need not have.
+        let bytes = packets.iter().map(|packet| packet.data).sum::<u64>().min(bytes);
+        let end = packets.iter().filter_map(|packet| packet.acknowledged).max().unwrap_or(first);
+        let handshake = trace.first_application().unwrap_or(first).min(first);
+        let request = request.unwrap_or(handshake).clamp(handshake, first);
+        let start = trace.events.first().map_or(Time::ZERO, |(at, _)| *at);
+        Ok(Self { bytes, packets, numbers, start, handshake, request, end, rtt, longest_rtt })
+    }
+}
+
+impl Sent {
+    /// Returns the number of packets at the end of which the file does not say what became.
+    pub fn unacknowledged(&self) -> usize {
+        let last = self.packets.iter().rev().take_while(|packet| packet.acknowledged.is_none());
+        last.filter(|packet| !packet.declared_lost).count()
+    }
+}
+
+impl CapturedConnection {
+    /// Returns the packets that were sent.
+    pub(crate) fn sent(&self) -> impl Iterator<Item = &Packet> {
+        self.events.iter().filter_map(|(_, event)| match event {
+            Event::Sent(packet) if packet.is_application => Some(packet),
+            _ => None,
+        })
+    }
+
+    /// Returns the packets that were received.
+    pub(crate) fn received(&self) -> impl Iterator<Item = &Packet> {
+        self.events.iter().filter_map(|(_, event)| match event {
+            Event::Received(packet) if packet.is_application => Some(packet),
+            _ => None,
+        })
+    }
+
+    /// Returns the time from which on the application can send: at a client, its first packet after
+    /// the handshake or with early data, at a server, the arrival of that.
+    pub(crate) fn first_application(&self) -> Option<Time> {
+        self.events.iter().find_map(|(at, event)| match (event, self.side) {
+            (Event::Sent(packet), Side::Client) | (Event::Received(packet), Side::Server) => {
+                packet.is_application.then_some(*at)
+            }
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,46 @@
+//! The result of explaining a trace.
+
+use crate::path::PathEstimate;
+use bentpipe_timeseries::{TimeBudget, TimePart};
+use bentpipe_units::{Bytes, Span};
+
+/// A recorded transfer.
+#[derive(Debug, Clone)]
+pub struct CapturedTransfer {
+    /// Data of the transfer.
+    pub bytes: Bytes,
+    /// True if the end that recorded it sent the data.
+    pub is_sender: bool,
+    /// True if the client sent the data.
+    pub is_upload: bool,
+    /// Completion time: from the client's first packet to its last data.
+    pub completion: Span,
+    /// What the time was spent on, in seconds. The parts add up to the completion time.
+    pub budget: TimeBudget<f64>,
+    /// The path.
+    pub path: PathEstimate,
+    /// What could not be told from the file, each a sentence.
+    pub notes: Vec<String>,
+}
+
+/// Divides the time that the link was busy by what it carried: data, packets that were lost,
+/// repeated data, and the rest.
+pub(crate) fn divide_busy(budget: &mut TimeBudget<f64>, busy_s: f64, wire: &Carried) {
+    let total = wire.total.max(1) as f64;
+    let share = |bytes: u64| busy_s * (bytes as f64 / total).min(1.0);
+    budget.add(TimePart::LostPackets, share(wire.lost));
+    budget.add(TimePart::Duplicates, share(wire.repeated));
+    budget.add(TimePart::Serialisation, share(wire.data));
+    let rest = wire.total.saturating_sub(wire.lost + wire.repeated + wire.data);
+    budget.add(TimePart::Headers, share(rest));
+}
+
+/// Bytes on the link.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Carried {
+    pub total: u64,
+    pub lost: u64,
+    pub repeated: u64,
+    /// New data of the application.
+    pub data: u64,
+}
