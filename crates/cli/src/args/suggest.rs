@@ -1,7 +1,7 @@
 //! Names that shells complete. Parsing does not depend on them: it refuses unknown names with
 //! messages of its own, and registered controllers have names that no list knows.
 
-use crate::controllers;
+use crate::commands::controllers;
 use bentpipe_scenario::profiles::profiles;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::error::Error;

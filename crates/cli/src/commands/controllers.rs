@@ -1,0 +1,179 @@
+//! `bentpipe controllers`: lists congestion controllers, slow-start algorithms and resumption.
+
+use crate::output::{self, say};
+use crate::status::USAGE;
+use crate::tables::{Align, Table};
+use bentpipe_congestion::Parameter;
+use bentpipe_congestion::catalogue::{CONTROLLERS, RESUMPTIONS, Registration, SLOW_STARTS};
+use bentpipe_lab::LabError;
+use serde_json::json;
+use std::fmt::Write;
+
+/// An algorithm that can be selected by name.
+struct Entry {
+    /// The key that selects it: `controller`, `slow_start` or `resume`.
+    kind: &'static str,
+    name: &'static str,
+    about: &'static str,
+    source: &'static str,
+    parameters: &'static [Parameter],
+}
+
+/// Choices that are not in the catalogue, because they select other entries.
+const CHOICES: [Entry; 2] = [
+    Entry {
+        kind: "slow_start",
+        name: "auto",
+        about: "long-path; connections of one client that start together share its first burst",
+        source: "ours: docs/decisions/0005-long-path-start.md",
+        parameters: &[],
+    },
+    Entry {
+        kind: "slow_start",
+        name: "standard",
+        about: "the controller's own slow start or Startup",
+        source: "the controller's",
+        parameters: &[],
+    },
+];
+
+fn entries() -> Vec<Entry> {
+    fn of<T>(kind: &'static str, parts: &'static [Registration<T>]) -> impl Iterator<Item = Entry> {
+        parts.iter().map(move |part| {
+            let Registration { name, about, source, parameters, .. } = part;
+            Entry { kind, name, about, source, parameters }
+        })
+    }
+    let starts = CHOICES.into_iter().chain(of("slow_start", SLOW_STARTS));
+    of("controller", CONTROLLERS).chain(starts).chain(of("resume", RESUMPTIONS)).collect()
+}
+
+/// Returns the names of the entries of this kind: `controller`, `slow_start` or `resume`.
+pub fn names(kind: &str) -> Vec<&'static str> {
+    entries().into_iter().filter(|entry| entry.kind == kind).map(|entry| entry.name).collect()
+}
+
+/// Lists all controllers, slow-start algorithms and resumption modes, or the one called `name`.
+pub fn print(name: Option<&str>, as_json: bool) -> Result<u8, LabError> {
+    let mut list = entries();
+    if let Some(name) = name {
+        if !list.iter().any(|entry| entry.name == name) {
+            let allowed: Vec<&str> = list.iter().map(|entry| entry.name).collect();
+            let label = output::paint(output::coloured(&std::io::stderr()), "1;31", "error:");
+            say!(
+                "{label} `{name}` is not a controller, slow-start algorithm or resumption mode; \
+                 allowed: {}",
+                allowed.join(", ")
+            );
+            return Ok(USAGE);
+        }
+        list.retain(|entry| entry.name == name);
+    }
+    if as_json {
+        let list: serde_json::Value = list.iter().map(entry_json).collect();
+        return output::document(&output::pretty(&list));
+    }
+    output::print(&text(&list, output::coloured(&std::io::stdout())))
+}
+
+/// Returns all controllers, slow-start algorithms and resumption modes as JSON.
+pub fn json() -> serde_json::Value {
+    entries().iter().map(entry_json).collect()
+}
+
+fn entry_json(entry: &Entry) -> serde_json::Value {
+    let parameters = entry.parameters.iter().map(|parameter| {
+        let Parameter { name, default, range: (low, high), unit, about, .. } = parameter;
+        json!({
+            "name": name,
+            "default": default,
+            "low": low,
+            "high": high,
+            "unit": unit,
+            "about": about,
+        })
+    });
+    json!({
+        "kind": entry.kind,
+        "name": entry.name,
+        "about": entry.about,
+        "source": entry.source,
+        "parameters": parameters.collect::<Vec<_>>(),
+    })
+}
+
+fn text(list: &[Entry], colour: bool) -> String {
+    let mut text = String::new();
+    if list.len() > 1 {
+        let mut table = Table::new(&[
+            ("kind", Align::Left),
+            ("name", Align::Left),
+            ("description", Align::Left),
+        ]);
+        for entry in list {
+            table.row([entry.kind, entry.name, entry.about].map(str::to_owned));
+        }
+        text = table.render(colour);
+        text.push('\n');
+    }
+    let details: Vec<String> = list.iter().map(|entry| detail(entry, colour)).collect();
+    text + &details.join("\n")
+}
+
+/// One entry with its parameters.
+fn detail(entry: &Entry, colour: bool) -> String {
+    let mut text = output::paint(colour, "1", entry.name);
+    let _ = writeln!(text, "\n  {}: {}\n  source: {}", entry.kind, entry.about, entry.source);
+    if entry.parameters.is_empty() {
+        return text;
+    }
+    let mut table = Table::new(&[
+        ("parameter", Align::Left),
+        ("default", Align::Right),
+        ("range", Align::Left),
+        ("unit", Align::Left),
+        ("description", Align::Left),
+    ]);
+    for Parameter { name, default, range: (low, high), unit, about, .. } in entry.parameters {
+        let range = format!("{low} to {high}");
+        table.row([
+            (*name).to_owned(),
+            default.to_string(),
+            range,
+            (*unit).to_owned(),
+            (*about).to_owned(),
+        ]);
+    }
+    for line in table.render(colour).lines() {
+        let _ = writeln!(text, "  {line}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_congestion::{ControllerName, ResumeName, SlowStartName};
+
+    #[test]
+    fn every_name_of_the_catalogue_is_listed_once_under_its_kind() {
+        let names = |kind| {
+            entries().iter().filter(|entry| entry.kind == kind).map(|entry| entry.name).collect()
+        };
+        let listed: [Vec<&str>; 3] = ["controller", "slow_start", "resume"].map(names);
+        assert_eq!(listed, [ControllerName::all(), SlowStartName::all(), ResumeName::all()]);
+        let mut all: Vec<&str> = listed.concat();
+        all.sort_unstable();
+        assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "duplicate name: {all:?}");
+    }
+
+    #[test]
+    fn details_contain_source_and_parameters() {
+        let list: Vec<Entry> =
+            entries().into_iter().filter(|entry| entry.name == "newreno").collect();
+        let text = text(&list, false);
+        for part in ["RFC 9002 §7", "parameter", "beta", "0.5", "0.1 to 0.95"] {
+            assert!(text.contains(part), "missing {part}:\n{text}");
+        }
+    }
+}

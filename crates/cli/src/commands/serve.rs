@@ -1,0 +1,20 @@
+//! `bentpipe serve`: serves the files of a directory over HTTP/3, HTTP/2 and HTTP/1.1.
+
+use crate::args::Serve;
+use crate::service::front::{self, ExtraDescriptors};
+use bentpipe_lab::LabError;
+use bentpipe_net::serve::Server;
+
+/// Serves until a signal stops it.
+pub fn run(args: &Serve) -> Result<u8, LabError> {
+    let what = args.dir.display().to_string();
+    let files =
+        ExtraDescriptors::Files { all: args.max_files, per_client: args.max_files_per_client };
+    Ok(front::run(&args.front, &what, files, |certificate| {
+        let builder = Server::builder(&args.dir, certificate);
+        match &args.cache_control {
+            Some(value) => builder.cache_control(value.clone()),
+            None => builder,
+        }
+    }))
+}

@@ -1,0 +1,8 @@
+//! What services of the command have in common: `serve`, `proxy`, `pep` and `studio`.
+
+#[cfg(feature = "product")]
+pub mod front;
+#[cfg(feature = "product")]
+pub mod messages;
+#[cfg_attr(not(feature = "product"), expect(dead_code, reason = "servers reload and drain"))]
+pub mod stop;

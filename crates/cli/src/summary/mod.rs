@@ -1,0 +1,227 @@
+//! Results as text: path, settings, tables, notes and expectations.
+
+pub mod cells;
+mod fairness;
+mod flows;
+mod populations;
+pub mod sentences;
+mod settings;
+
+use crate::output::paint;
+use bentpipe_lab::{Plan, Recorded};
+use bentpipe_results::PathSummary;
+use cells::number;
+use std::fmt::Write;
+
+/// Returns all that `bentpipe run` prints about a scenario.
+pub fn results(plan: &Plan, recorded: &Recorded, colour: bool) -> String {
+    let results = &recorded.results;
+    let mut text = format!("{}, seed {}\n", paint(colour, "1", &plan.title), plan.seed);
+    let mut paths: Vec<&PathSummary> = plan.cases.iter().map(|case| &case.path).collect();
+    paths.dedup();
+    if let [first, rest @ ..] = paths.as_slice() {
+        // A sweep may have many paths. The first is shown, and the table distinguishes the others.
+        text.push_str(&path_text(first));
+        if !rest.is_empty() {
+            let _ = writeln!(text, "  (the first of {} paths)", paths.len());
+        }
+    }
+    text.push('\n');
+    text.push_str(&settings::text(plan, colour));
+    text.push('\n');
+    let mut tables = flows::tables(plan, results, colour);
+    tables.extend(populations::table(plan, results, colour));
+    tables.extend(fairness::table(plan, results, colour));
+    text.push_str(&tables.join("\n"));
+    let failures = sentences::failures(results);
+    if !failures.is_empty() {
+        if !tables.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&failures);
+    }
+    let sentences = sentences::sentences(results);
+    if !sentences.is_empty() {
+        text.push('\n');
+        text.push_str(&sentences);
+    }
+    for note in &recorded.notes {
+        let _ = write!(text, "\nnote: {note}\n");
+    }
+    if !results.expectations.is_empty() {
+        text.push('\n');
+    }
+    for expectation in &results.expectations {
+        let verdict = match expectation.passed {
+            Some(true) => paint(colour, "32", "passed"),
+            Some(false) => paint(colour, "31", "FAILED"),
+            None => paint(colour, "33", "no run"),
+        };
+        let measured = match (expectation.measured, expectation.passed) {
+            (Some(value), _) => format!(" (measured {})", number(value)),
+            (None, Some(_)) => " (some runs have no value)".to_owned(),
+            (None, None) => String::new(),
+        };
+        let _ = writeln!(text, "{verdict}  {}{measured}", expectation.text);
+    }
+    if let Some(directory) = &recorded.directory {
+        let _ = write!(text, "\nreport: {}\n", directory.join("report.html").display());
+    }
+    text
+}
+
+fn path_text(path: &PathSummary) -> String {
+    let mut text = format!(
+        "{}, {} ms, BDP {:.3} MB\n",
+        path.name,
+        number(path.rtt_ms),
+        path.bdp_bytes as f64 / 1e6
+    );
+    let width = path.hops.iter().map(|hop| hop.name.chars().count()).max().unwrap_or_default();
+    for hop in &path.hops {
+        let _ = writeln!(text, "  {:<width$}  forward {}", hop.name, hop.forward);
+        let _ = writeln!(text, "  {:<width$}  return  {}", "", hop.reverse);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::{Align, Table};
+    use bentpipe_lab::{Changes, CompletedRun, Options, RunError, Threads, record};
+    use bentpipe_sim::{Direction, FlowOutcome, PathOutcome, ReverseBytes, RunOutcome, RunSpec};
+    use bentpipe_units::{Span, Time};
+    use std::num::NonZeroUsize;
+    use std::path::Path;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn columns_are_aligned_and_empty_ones_omitted() {
+        let mut table =
+            Table::new(&[("name", Align::Left), ("none", Align::Left), ("n", Align::Right)]);
+        table.row(["é".to_owned(), String::new(), "1".to_owned()]);
+        table.row(["longer".to_owned(), String::new(), "100".to_owned()]);
+        assert_eq!(table.render(false), "name      n\né         1\nlonger  100\n");
+    }
+
+    #[test]
+    fn numbers_have_four_significant_digits() {
+        assert_eq!(
+            ["7140.2", "797.04", "20.004", "3.1234"]
+                .map(|text| number(text.parse().unwrap_or(0.0))),
+            ["7140", "797.0", "20.00", "3.123"]
+        );
+    }
+
+    /// A runner without a simulation. Transfers take seven seconds, and a little longer in each
+    /// run.
+    struct Fake;
+
+    impl bentpipe_lab::Runner for Fake {
+        fn run(&self, spec: &RunSpec, _: &str, _: &AtomicBool) -> Result<CompletedRun, RunError> {
+            let mut outcome = RunOutcome {
+                flows: vec![],
+                links: vec![],
+                trace: None,
+                qlog: vec![],
+                capture: None,
+                events: 0,
+                end: Time::ZERO,
+            };
+            for flow in &spec.flows {
+                let visit = flow.visits.len();
+                let trips = if visit == 2 { 9 } else { 10 };
+                let completion = spec.base_rtt * trips + Span::from_millis(spec.run * 7);
+                let completed = spec.run != 3;
+                outcome.flows.push(FlowOutcome {
+                    name: flow.name.clone(),
+                    visit,
+                    transport: "quic",
+                    congestion: "cubic".to_owned(),
+                    connections: 1,
+                    direction: Direction::Download,
+                    bytes: flow.visits[visit - 1].objects[0].bytes.get(),
+                    received_by_tenth: Vec::new(),
+                    received: flow.visits[visit - 1].objects[0].bytes.get(),
+                    completed,
+                    start: Time::ZERO,
+                    handshake: Some(spec.base_rtt),
+                    first_byte: Some(spec.base_rtt * 2),
+                    completion: completed.then_some(completion),
+                    packets_sent: 1000,
+                    bytes_sent: 1_100_000,
+                    packets_lost_policer: 0,
+                    packets_lost_queue: 0,
+                    packets_lost_channel: 12,
+                    packets_lost_routing: 0,
+                    arrivals: None,
+                    packets_declared_lost: Some(12),
+                    flow_control_blocked: None,
+                    flow_control_blocked_longest: None,
+                    flow_control: None,
+                    reverse_packets: 500,
+                    reverse_packets_lost: 0,
+                    reverse_bytes: ReverseBytes::default(),
+                    time_budget: None,
+                    episodes: Vec::new(),
+                    acknowledgements: None,
+                    rtt_min: None,
+                    rtt_mean: None,
+                    rtt_p99: None,
+                    path: PathOutcome::default(),
+                    pep: None,
+                    objects: vec![],
+                    error: None,
+                });
+            }
+            Ok(outcome.into())
+        }
+    }
+
+    const SCENARIO: &str = r#"
+name = "table"
+title = "A table"
+repeat = 8
+[path]
+profile = "geo-50-10"
+forward = { loss = 0.001 }
+[workload]
+download = "10 MB"
+[[variant]]
+name = "1rtt"
+[[variant]]
+name = "0rtt"
+handshake = "0rtt"
+[sweep]
+"path.forward.loss" = [0.0, 0.001]
+[[expect]]
+metric = "completion_s"
+variant = "0rtt"
+relative_to = "1rtt"
+below = 0.95
+[[published]]
+label = "objective"
+kind = "objective"
+metric = "completion_s"
+value = 5.0
+source = "a test"
+[output]
+time_series = "none"
+"#;
+
+    #[test]
+    fn tables_show_our_values_next_to_published_ones() {
+        let plan = Plan::parse("t.toml", SCENARIO, Path::new("."), &Changes::default()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let never = AtomicBool::new(false);
+        let target = directory.path().join("run");
+        let executor = Threads { runner: &Fake, jobs: NonZeroUsize::MIN };
+        let recorded = record(&plan, &target, &Options::new(&executor, &never)).unwrap();
+        let text = results(&plan, &recorded, false)
+            .replace(&directory.path().display().to_string(), "OUT");
+        insta::assert_snapshot!(text);
+        let coloured = crate::output::printable(&results(&plan, &recorded, true));
+        assert!(coloured.contains("\u{1b}[31mFAILED"));
+    }
+}
