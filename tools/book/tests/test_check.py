@@ -49,6 +49,13 @@ class Links(unittest.TestCase):
         [fault] = self.faults("See `scenarios/examples/none.toml` and `scenarios/NAME.toml`.\n")
         self.assertIn("none.toml", fault)
 
+    def test_the_book_has_no_dates_but_in_code(self):
+        text = "Measured on 3 May 2026, and since 2026-05-04: `2026-01-01`, May 2026.\n"
+        [one, two] = check.dates(self.page, text)
+        self.assertIn("3 May 2026", one)
+        self.assertIn("2026-05-04", two)
+        self.assertEqual(list(check.dates(self.root / "research/long.md", text)), [])
+
     def test_code_has_no_links(self):
         self.assertEqual(self.faults("`[a](no.md)`\n```\n[a](no.md)\n```\n"), [])
 
