@@ -33,7 +33,7 @@ class Bentpipe:
 
     @functools.cached_property
     def helps(self):
-        """The help text of each subcommand, by its words: `()`, `("run",)`, `("cache", "clear")`."""
+        """The help text of each subcommand by its words: `()`, `("run",)`, `("cache", "clear")`."""
         found, level = {(): self.call("--help")[1]}, [()]
         while level:
             names = [

@@ -201,7 +201,8 @@ class Examples:
     def profiles(self, call, names):
         """Yields names of paths that are not built in."""
         known = self.bentpipe.listed["profiles"]
-        given = [n for v in call.values("--profile") + call.values("--profiles") for n in v.split(",")]
+        lists = call.values("--profile") + call.values("--profiles")
+        given = [name for names_ in lists for name in names_.split(",")]
         if call.subcommand == ("shell",):
             given += [name for name in names[:1] if not name.endswith(".toml")]
         for name in given:
@@ -210,7 +211,8 @@ class Examples:
 
     def keys(self, call, names, own):
         """Yields keys of `--set` that the scenario does not have."""
-        changes = [c for c in call.values("--set") if not PLACEHOLDER.fullmatch(c.partition("=")[0])]
+        changes = call.values("--set")
+        changes = [one for one in changes if not PLACEHOLDER.fullmatch(one.partition("=")[0])]
         file = next((name for name in names if name.endswith(".toml")), None)
         if file in own or file and (self.root / file).exists():
             with tempfile.TemporaryDirectory(prefix="example-") as directory:

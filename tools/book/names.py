@@ -50,8 +50,8 @@ class Names:
             node = pending.pop()
             if isinstance(node, dict):
                 found.update(node.get("properties", {}))
-                found.update(v for v in [*node.get("enum", []), node.get("const")]
-                             if isinstance(v, str))
+                values = [*node.get("enum", []), node.get("const")]
+                found.update(value for value in values if isinstance(value, str))
                 pending += node.values()
             elif isinstance(node, list):
                 pending += node
@@ -59,10 +59,11 @@ class Names:
 
     @functools.cached_property
     def tables(self):
-        """The tables of results, each of which is a file."""
-        sources = (one for one in self.index.sources if one.startswith("crates/results/src/"))
-        texts = (text for text in map(self.index.text, sources) if "pub const TABLES" in text)
-        return {name for text in texts for name in re.findall(r'name: "(\w+)"', text)}
+        """The tables of results and of reports, each of which is a file."""
+        files = ("crates/results/src/table.rs", "crates/report/src/tables.rs")
+        texts = [self.index.text(name) for name in self.index.sources if name in files]
+        listed = re.compile(r'^ +(?:name: )?"(\w+)",$', re.MULTILINE)
+        return {name for text in texts for name in listed.findall(text)}
 
     @functools.cached_property
     def targets(self):
@@ -102,7 +103,7 @@ class Names:
             return self.rust(*path.groups(), span)
         if section := SECTION.fullmatch(span):
             known = known_key(section[1], self.bentpipe.schema, named=False)
-            return None if known else f"`{span}` is no table of a scenario"
+            return None if known else f"`{span}` is no table of scenarios"
         if assignment := ASSIGNMENT.fullmatch(span):
             keys = assignment[1].strip('"').split(", ")
             return next(filter(None, map(self.word, keys)), None)
@@ -140,8 +141,8 @@ class Names:
                 own = f"crates/{package}/{folder}/{name}"
                 if not {own, f"{own}.rs"} & self.index.paths:
                     return f"there is no `{folder}/{name}` in `crates/{package}`"
-        filters = [] if words[:1] != ["test"] else [w for w in words[1:] if re.fullmatch(r"\w{12,}", w)]
-        for name in filters:
+        tests = words[1:] if words[:1] == ["test"] else []
+        for name in (one for one in tests if re.fullmatch(r"\w{12,}", one)):
             if not any(one.startswith(name) for one in self.index.names):
                 return f"there is no test `{name}`"
         return None
