@@ -89,7 +89,8 @@ class Names:
 
     def fault(self, span):
         """What is wrong with the text of a span, or None."""
-        if {span, span.partition("(")[0]} & self.foreign or NUMBER.fullmatch(span) or QUANTITY.fullmatch(span):
+        number = NUMBER.fullmatch(span) or QUANTITY.fullmatch(span)
+        if number or {span, span.partition("(")[0]} & self.foreign:
             return None
         first, _, rest = span.partition(" ")
         if option := OPTION.fullmatch(span):
