@@ -101,6 +101,23 @@ fn segment_times(flow: &Flow) -> Option<Vec<f64>> {
     flow.objects.iter().map(|segment| Some(segment.completion_s? - segment.start_s)).collect()
 }
 
+/// Returns a quantile of the times from a request of a probe until its answer is complete, in ms;
+/// `None` if an answer is missing, or for another workload. The first request opens the connection
+/// and does not count.
+fn response_ms(flow: &Flow, quantile: f64) -> Option<f64> {
+    if flow.workload != "probe" {
+        return None;
+    }
+    let answers = flow.objects.get(1..)?.iter();
+    let times: Option<Vec<f64>> =
+        answers.map(|answer| Some((answer.completion_s? - answer.start_s) * 1e3)).collect();
+    let mut times = times.filter(|times| !times.is_empty())?;
+    times.sort_by(f64::total_cmp);
+    // The smallest time that at least this share does not exceed.
+    let rank = (quantile * times.len() as f64).ceil() as usize;
+    times.get(rank.saturating_sub(1)).copied()
+}
+
 fn float(bytes: Option<u64>) -> Option<f64> {
     bytes.map(|bytes| bytes as f64)
 }
@@ -167,6 +184,28 @@ const COMPUTED: &[Computed] = &[
             let times = segment_times(flow)?;
             Some(times.iter().copied().fold(0.0, f64::max) - times.first()?)
         },
+    )),
+    lower(computed(
+        "response_p50_ms",
+        "Response time, median",
+        "ms",
+        "Median time from a request of a probe until its answer is complete, without the request \
+         that opens the connection; `probe` only.",
+        |flow| response_ms(flow, 0.5),
+    )),
+    lower(computed(
+        "response_p95_ms",
+        "Response time, 95th percentile",
+        "ms",
+        "95th percentile of these times.",
+        |flow| response_ms(flow, 0.95),
+    )),
+    lower(computed(
+        "response_p99_ms",
+        "Response time, 99th percentile",
+        "ms",
+        "99th percentile of these times.",
+        |flow| response_ms(flow, 0.99),
     )),
     computed(
         "ack_frame_min_bytes",

@@ -45,6 +45,11 @@ pub const WORKLOADS: &[Workload] = &[
         headline: "lost_percent",
         beside: &["delay_mean_ms", "queue_delay_mean_ms", "goodput_mbps"],
     },
+    Workload {
+        name: "probe",
+        headline: "response_p50_ms",
+        beside: &["response_p95_ms", "response_p99_ms"],
+    },
     Workload { name: "ping", headline: "rtt_mean_ms", beside: &["rtt_p99_ms", "lost_percent"] },
 ];
 

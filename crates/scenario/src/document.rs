@@ -521,7 +521,7 @@ name = "a"
 
     fn download(scenario: &Scenario) -> String {
         match scenario.flows()[0].work.first() {
-            Workload::Download(size) => size.typical().to_string(),
+            Workload::Download(download) => download.0.typical().to_string(),
             other => panic!("{other:?}"),
         }
     }

@@ -196,14 +196,7 @@ pub(crate) fn check_work(work: &Work, span: &Range<usize>) -> Check {
         Work::Visits(visits) => visits.iter().map(|visit| &visit.workload).collect(),
     };
     for workload in workloads {
-        let sized = matches!(
-            workload,
-            Workload::Download(_)
-                | Workload::Upload(_)
-                | Workload::Objects(..)
-                | Workload::WebPage(_)
-        );
-        if !sized {
+        if !workload.ends_with_its_data() {
             let message = format!(
                 "`{}` is no workload of a population, whose users end when all bytes have \
                     arrived; allowed: `download`, `upload`, `objects` or `web_page`",

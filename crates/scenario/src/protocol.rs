@@ -1,7 +1,7 @@
 //! The protocols of a flow, which follow from its workload, `transport` and `http`.
 
 use super::transport::{HttpKind, Transport, TransportKind};
-use super::workload::Workload;
+use super::workload::{Clocks, Workload};
 use crate::error::Problem;
 use bentpipe_quic::{AckBy, AckRule, Http};
 use bentpipe_tcp::http::Version;
@@ -26,10 +26,10 @@ impl Protocol {
     /// # Errors
     /// Returns an error if the HTTP version does not run over the transport.
     pub fn of(keys: &Transport, workload: &Workload) -> Result<Self, Problem> {
-        match workload {
-            Workload::Cbr(_) | Workload::Ping(_) => return Ok(Self::Datagrams),
-            Workload::External(_) => return Ok(Self::External),
-            _ => {}
+        match workload.clocks() {
+            Clocks::Datagrams => return Ok(Self::Datagrams),
+            Clocks::Programs => return Ok(Self::External),
+            Clocks::Both | Clocks::RealTcp => {}
         }
         let transport = keys.transport.as_ref().map(|transport| *transport.get_ref());
         let http = keys.http.as_ref().map(|http| *http.get_ref());

@@ -3,7 +3,7 @@
 use super::{Arrivals, Bottleneck, Drawn, Population};
 use bentpipe_link::random::stream;
 use bentpipe_scenario::Users;
-use bentpipe_scenario::workload::{PlannedObject, SizeOrder, Workload};
+use bentpipe_scenario::workload::{PlannedObject, SizeOrder, WebPage, Workload};
 use bentpipe_sim::{FlowSpec, Object};
 use bentpipe_units::{Bytes, Span};
 use std::sync::Arc;
@@ -140,7 +140,7 @@ pub(super) fn user_name(share: &str, number: usize) -> String {
 
 /// Returns the objects of a page that `seed` determines.
 fn page(count: usize, seed: u64) -> Vec<Object> {
-    let transfer = Workload::WebPage(count).transfer(seed);
+    let transfer = Workload::WebPage(WebPage(count)).transfer(seed);
     let object = |planned: PlannedObject| {
         let PlannedObject { name, bytes, after, delay } = planned;
         Object { name, bytes, after, delay }

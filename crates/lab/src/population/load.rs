@@ -64,7 +64,7 @@ fn drawn(workload: &Workload, flow: &Flow, files: &InputFiles) -> Result<Drawn, 
         }
         Some(Sizes::Fixed(_)) | None => match workload {
             // A page of a single flow is the same in every run.
-            Workload::WebPage(count) if flow.users.is_some() => Drawn::Page(*count),
+            Workload::WebPage(page) if flow.users.is_some() => Drawn::Page(page.0),
             _ => Drawn::Nothing,
         },
     })

@@ -1,7 +1,6 @@
 //! The clocks on which each flow of a case can run.
 
-use bentpipe_scenario::workload::Clocks;
-use bentpipe_scenario::workload::Work;
+use bentpipe_scenario::workload::{Clocks, RealCarrier, Work};
 use bentpipe_scenario::{Flow, Protocol};
 
 /// Properties of a flow that decide on which clocks it can run.
@@ -26,8 +25,10 @@ pub(super) fn clock_support(flow: &Flow) -> ClockSupport {
         Work::Visits(visits) => visits.iter().map(|visit| &visit.workload).collect(),
     };
     // A flow can run over QUIC in real time only if all of its workloads can.
-    let workload =
-        workloads.iter().find(|workload| !workload.clocks().real_quic).unwrap_or(&workloads[0]);
+    let workload = workloads
+        .iter()
+        .find(|one| !one.clocks().on_real(RealCarrier::Quic))
+        .unwrap_or(&workloads[0]);
     ClockSupport {
         flow: flow.name().to_owned(),
         workload: workload.name(),
@@ -44,7 +45,7 @@ impl ClockSupport {
     /// # Errors
     /// The workload runs other programs.
     pub fn virtual_clock(&self) -> Result<(), String> {
-        if self.clocks.simulated {
+        if self.clocks.on_virtual() {
             return Ok(());
         }
         let Self { flow, workload, .. } = self;
@@ -68,19 +69,14 @@ impl ClockSupport {
             ));
         }
         let runs = match self.protocol {
-            Protocol::Quic(_) => self.clocks.real_quic,
-            Protocol::Tcp(_) => self.clocks.real_tcp,
-            Protocol::External => true,
-            Protocol::Datagrams => true,
+            Protocol::Quic(_) => self.clocks.on_real(RealCarrier::Quic),
+            Protocol::Tcp(_) | Protocol::External | Protocol::Datagrams => true,
         };
-        if !runs && self.clocks.real_tcp {
+        if !runs {
             return Err(format!(
                 "flow `{flow}`: `{workload}` over QUIC runs on the virtual clock only; \
                  allowed with --clock real: `download`, or transport = \"tcp\""
             ));
-        }
-        if !runs {
-            return Err(format!("flow `{flow}`: `{workload}` runs on the virtual clock only"));
         }
         match self.virtual_only.first() {
             Some(key) => Err(format!(

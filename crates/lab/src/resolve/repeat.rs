@@ -24,7 +24,7 @@ pub(super) fn last_end(scenario: &Scenario) -> Option<Span> {
 pub(super) fn is_repeat(flow: &Flow) -> bool {
     let of_workload = match &flow.work {
         Work::Visits(_) => false,
-        Work::Once(workload) => !workload.has_own_transport(),
+        Work::Once(workload) => !workload.clocks().has_own_transport(),
     };
     let repeat = handshake(flow) == Handshake::ZeroRtt
         || flow.transport.visit == Some(MeasuredVisit::Repeat);

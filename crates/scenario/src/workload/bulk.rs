@@ -1,6 +1,7 @@
 //! `bulk`: unlimited data for a fixed time.
 
-use super::transfer::{Clocks, PlannedObject, Transfer};
+use super::clocks::Clocks;
+use super::transfer::{Kind, PlannedObject, Transfer};
 use crate::error::Problem;
 use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Span};
@@ -8,8 +9,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_spanned::Spanned;
 
-/// `bentpipe get` downloads files, which have an end.
-pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: false, real_tcp: true };
 /// Size of an object that no flow can complete.
 const ENDLESS: Bytes = Bytes::new(1 << 60);
 
@@ -30,8 +29,18 @@ impl Bulk {
     pub(super) fn check(&self, limit: Span) -> Result<(), Problem> {
         super::transfer::duration(&self.duration, limit)
     }
+}
 
-    pub(super) fn transfer(&self) -> Transfer {
+impl Kind for Bulk {
+    fn key(&self) -> &'static str {
+        "bulk"
+    }
+
+    fn clocks(&self) -> Clocks {
+        Clocks::RealTcp
+    }
+
+    fn transfer(&self, _seed: u64) -> Transfer {
         Transfer {
             direction: self.direction,
             objects: vec![PlannedObject::new("endless", ENDLESS)],

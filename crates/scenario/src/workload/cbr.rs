@@ -1,6 +1,7 @@
 //! `cbr`: UDP datagrams at a constant rate, or in bursts, without congestion control.
 
-use super::transfer::{Clocks, Transfer};
+use super::clocks::Clocks;
+use super::transfer::{Kind, Transfer};
 use crate::error::Problem;
 use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Rate, Span};
@@ -8,8 +9,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_spanned::Spanned;
 
-/// Over neither transport: datagrams have an endpoint of their own on each clock.
-pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: false, real_tcp: false };
 /// Shortest mean duration of a burst or a pause.
 const SHORTEST_BURST: Span = Span::from_millis(1);
 
@@ -71,16 +70,26 @@ impl Cbr {
         }
     }
 
-    pub(super) fn transfer(&self) -> Transfer {
+    /// Returns the mean durations of bursts and pauses.
+    pub fn bursts(&self) -> Option<(Span, Span)> {
+        self.on.as_ref().zip(self.off.as_ref()).map(|(on, off)| (*on.get_ref(), *off.get_ref()))
+    }
+}
+
+impl Kind for Cbr {
+    fn key(&self) -> &'static str {
+        "cbr"
+    }
+
+    fn clocks(&self) -> Clocks {
+        Clocks::Datagrams
+    }
+
+    fn transfer(&self, _seed: u64) -> Transfer {
         Transfer {
             direction: self.direction,
             objects: Vec::new(),
             duration: Some(*self.duration.get_ref()),
         }
-    }
-
-    /// Returns the mean durations of bursts and pauses.
-    pub fn bursts(&self) -> Option<(Span, Span)> {
-        self.on.as_ref().zip(self.off.as_ref()).map(|(on, off)| (*on.get_ref(), *off.get_ref()))
     }
 }

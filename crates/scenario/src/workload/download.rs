@@ -1,13 +1,34 @@
 //! `download`: one object from the server to the client.
 
+use super::clocks::Clocks;
 use super::sizes::Sizes;
-use super::transfer::{Clocks, PlannedObject, Transfer};
+use super::transfer::{Kind, PlannedObject, Transfer};
 use bentpipe_results::Direction;
 
-pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: true, real_tcp: true };
+/// One object from the server to the client.
+#[derive(Debug, Clone)]
+pub struct Download(pub Sizes);
 
-/// Returns the transfer. A size that is drawn for each run replaces the typical one here.
-pub(super) fn transfer(sizes: &Sizes) -> Transfer {
-    let objects = vec![PlannedObject::new("object", sizes.typical())];
-    Transfer { direction: Direction::Download, objects, duration: None }
+impl Kind for Download {
+    fn key(&self) -> &'static str {
+        "download"
+    }
+
+    fn clocks(&self) -> Clocks {
+        Clocks::Both
+    }
+
+    /// A size that is drawn for each run replaces the typical one here.
+    fn transfer(&self, _seed: u64) -> Transfer {
+        let objects = vec![PlannedObject::new("object", self.0.typical())];
+        Transfer { direction: Direction::Download, objects, duration: None }
+    }
+
+    fn drawn(&self) -> Option<&Sizes> {
+        self.0.is_drawn().then_some(&self.0)
+    }
+
+    fn ends_with_its_data(&self) -> bool {
+        true
+    }
 }

@@ -1,6 +1,7 @@
 //! `external`: one download by other programs, on the real clock.
 
-use super::transfer::{Clocks, PlannedObject, Transfer};
+use super::clocks::Clocks;
+use super::transfer::{Kind, PlannedObject, Transfer};
 use crate::error::Problem;
 use bentpipe_results::Direction;
 use bentpipe_units::Bytes;
@@ -8,9 +9,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_spanned::Spanned;
 use std::ops::Range;
-
-/// Other programs run in real time.
-pub(super) const CLOCKS: Clocks = Clocks { simulated: false, real_quic: true, real_tcp: true };
 
 /// One download by other programs. `/bin/sh` runs each command in its own directory.
 ///
@@ -48,8 +46,18 @@ impl External {
             { size = \"10 MB\", server = \"caddy …\", client = \"curl -o {output} {url}\" }";
         Err(Problem::new(span, message).help(help))
     }
+}
 
-    pub(super) fn transfer(&self) -> Transfer {
+impl Kind for External {
+    fn key(&self) -> &'static str {
+        "external"
+    }
+
+    fn clocks(&self) -> Clocks {
+        Clocks::Programs
+    }
+
+    fn transfer(&self, _seed: u64) -> Transfer {
         let size = self.size.as_ref().map_or(Bytes::ZERO, |size| *size.get_ref());
         let objects = vec![PlannedObject::new("object", size)];
         Transfer { direction: Direction::Download, objects, duration: None }

@@ -1,12 +1,14 @@
 //! Workloads: what a flow transfers. Each workload has a module with its keys, its checks, the
-//! transfer that it plans, and the clocks that can run it.
+//! transfer that it plans, and the [`Clocks`] that can run it.
 
 mod bulk;
 mod cbr;
+mod clocks;
 mod download;
 mod external;
 mod objects;
 mod ping;
+mod probe;
 mod sizes;
 mod transfer;
 mod upload;
@@ -16,13 +18,20 @@ mod web_page;
 
 pub use bulk::Bulk;
 pub use cbr::Cbr;
+pub use clocks::{Clocks, RealCarrier};
+pub use download::Download;
 pub use external::External;
-pub use objects::Object;
+pub use objects::{Object, Objects};
 pub use ping::Ping;
+pub use probe::Probe;
 pub use sizes::{Lognormal, MAX_SIZES, Pareto, SizeOrder, Sizes, check_list};
-pub use transfer::{Clocks, PlannedObject, Transfer};
+pub use transfer::{PlannedObject, Transfer};
+pub use upload::Upload;
 pub use video::Video;
 pub use visits::{Sequence, Visit, VisitKeys, VisitTable, Work};
+pub use web_page::WebPage;
+
+use transfer::Kind;
 
 use super::section::section;
 use crate::error::{Problem, quoted};
@@ -40,12 +49,15 @@ use std::ops::Range;
 pub struct Task {
     /// One object of this size from the server to the client.
     #[schemars(with = "Option<Sizes>")]
+    #[schemars(extend("x-clocks" = Clocks::Both.name()))]
     pub download: Option<Spanned<Sizes>>,
     /// One object of this size from the client to the server.
     #[schemars(with = "Option<Sizes>")]
+    #[schemars(extend("x-clocks" = Clocks::RealTcp.name()))]
     pub upload: Option<Spanned<Sizes>>,
     /// Several objects that start together, in the direction of `direction`.
     #[schemars(with = "Option<Vec<Object>>")]
+    #[schemars(extend("x-clocks" = Clocks::RealTcp.name()))]
     pub objects: Option<Spanned<Vec<Object>>>,
     /// Direction of `objects`; download by default.
     #[schemars(with = "Option<Direction>")]
@@ -53,19 +65,28 @@ pub struct Task {
     /// A web page with this number of objects that depend on each other. Their sizes are those of
     /// the median page (see "TCP" in the book).
     #[schemars(with = "Option<u64>", range(min = 1, max = 1000))]
+    #[schemars(extend("x-clocks" = Clocks::RealTcp.name()))]
     pub web_page: Option<Spanned<u64>>,
     /// Segments of a video, requested at regular times.
     #[schemars(with = "Option<Video>")]
+    #[schemars(extend("x-clocks" = Clocks::RealTcp.name()))]
     pub video: Option<Spanned<Video>>,
     /// Unlimited data for a fixed time.
     #[schemars(with = "Option<Bulk>")]
+    #[schemars(extend("x-clocks" = Clocks::RealTcp.name()))]
     pub bulk: Option<Spanned<Bulk>>,
     /// UDP datagrams at a constant rate, or in bursts, without congestion control.
     #[schemars(with = "Option<Cbr>")]
+    #[schemars(extend("x-clocks" = Clocks::Datagrams.name()))]
     pub cbr: Option<Spanned<Cbr>>,
     /// ICMP echo requests from the client.
     #[schemars(with = "Option<Ping>")]
+    #[schemars(extend("x-clocks" = Clocks::Datagrams.name()))]
     pub ping: Option<Spanned<Ping>>,
+    /// Small requests at regular times.
+    #[schemars(with = "Option<Probe>")]
+    #[schemars(extend("x-clocks" = Clocks::RealTcp.name()))]
+    pub probe: Option<Spanned<Probe>>,
 }
 section!(Task);
 
@@ -75,6 +96,7 @@ section!(Task);
 pub struct ExternalKey {
     /// One download by other programs, on the real clock.
     #[schemars(with = "Option<External>")]
+    #[schemars(extend("x-clocks" = Clocks::Programs.name()))]
     pub external: Option<Spanned<External>>,
 }
 section!(ExternalKey);
@@ -83,13 +105,13 @@ section!(ExternalKey);
 #[derive(Debug, Clone)]
 pub enum Workload {
     /// `download`
-    Download(Sizes),
+    Download(Download),
     /// `upload`
-    Upload(Sizes),
+    Upload(Upload),
     /// `objects`
-    Objects(Vec<Object>, Direction),
+    Objects(Objects),
     /// `web_page`
-    WebPage(usize),
+    WebPage(WebPage),
     /// `video`
     Video(Video),
     /// `bulk`
@@ -98,6 +120,8 @@ pub enum Workload {
     Cbr(Cbr),
     /// `ping`
     Ping(Ping),
+    /// `probe`
+    Probe(Probe),
     /// `external`
     External(External),
 }
@@ -114,6 +138,7 @@ impl Task {
             ("bulk", self.bulk.is_some()),
             ("cbr", self.cbr.is_some()),
             ("ping", self.ping.is_some()),
+            ("probe", self.probe.is_some()),
         ]
         .into_iter()
     }
@@ -137,13 +162,15 @@ impl Task {
         }
         let direction = self.direction.map(Spanned::into_inner).unwrap_or_default();
         if let Some(size) = self.download {
-            sizes::check(&size).map(|()| Workload::Download(size.into_inner()))
+            sizes::check(&size).map(|()| Workload::Download(Download(size.into_inner())))
         } else if let Some(size) = self.upload {
-            sizes::check(&size).map(|()| Workload::Upload(size.into_inner()))
+            sizes::check(&size).map(|()| Workload::Upload(Upload(size.into_inner())))
         } else if let Some(objects) = self.objects {
-            objects::check(&objects).map(|()| Workload::Objects(objects.into_inner(), direction))
+            objects::check(&objects)?;
+            Ok(Workload::Objects(Objects { list: objects.into_inner(), direction }))
         } else if let Some(count) = self.web_page {
-            web_page::check(&count).map(|()| Workload::WebPage(count.into_inner() as usize))
+            web_page::check(&count)?;
+            Ok(Workload::WebPage(WebPage(count.into_inner() as usize)))
         } else if let Some(video) = self.video {
             video.get_ref().check(limit).map(|()| Workload::Video(video.into_inner()))
         } else if let Some(bulk) = self.bulk {
@@ -152,11 +179,11 @@ impl Task {
             cbr.get_ref().check(limit).map(|()| Workload::Cbr(cbr.into_inner()))
         } else if let Some(ping) = self.ping {
             ping.get_ref().check(limit).map(|()| Workload::Ping(ping.into_inner()))
+        } else if let Some(probe) = self.probe {
+            probe.get_ref().check(limit).map(|()| Workload::Probe(probe.into_inner()))
         } else if let Some(external) = external {
-            external
-                .get_ref()
-                .check(external.span())
-                .map(|()| Workload::External(external.into_inner()))
+            external.get_ref().check(external.span())?;
+            Ok(Workload::External(external.into_inner()))
         } else {
             Err(Problem::new(span, "the flow has no workload"))
         }
@@ -164,62 +191,45 @@ impl Task {
 }
 
 impl Workload {
+    fn kind(&self) -> &dyn Kind {
+        match self {
+            Self::Download(kind) => kind,
+            Self::Upload(kind) => kind,
+            Self::Objects(kind) => kind,
+            Self::WebPage(kind) => kind,
+            Self::Video(kind) => kind,
+            Self::Bulk(kind) => kind,
+            Self::Cbr(kind) => kind,
+            Self::Ping(kind) => kind,
+            Self::Probe(kind) => kind,
+            Self::External(kind) => kind,
+        }
+    }
+
     /// Returns the workload's key in scenarios.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Download(_) => "download",
-            Self::Upload(_) => "upload",
-            Self::Objects(..) => "objects",
-            Self::WebPage(_) => "web_page",
-            Self::Video(_) => "video",
-            Self::Bulk(_) => "bulk",
-            Self::Cbr(_) => "cbr",
-            Self::Ping(_) => "ping",
-            Self::External(_) => "external",
-        }
+        self.kind().key()
     }
 
     /// Returns the transfer. `seed` determines the sizes of a web page.
     pub fn transfer(&self, seed: u64) -> Transfer {
-        match self {
-            Self::Download(size) => download::transfer(size),
-            Self::Upload(size) => upload::transfer(size),
-            Self::Objects(objects, direction) => objects::transfer(objects, *direction),
-            Self::WebPage(count) => web_page::transfer(*count, seed),
-            Self::Video(video) => video.transfer(),
-            Self::Bulk(bulk) => bulk.transfer(),
-            Self::Cbr(cbr) => cbr.transfer(),
-            Self::Ping(ping) => ping.transfer(),
-            Self::External(external) => external.transfer(),
-        }
+        self.kind().transfer(seed)
     }
 
     /// Returns the distribution of its size, if that is drawn for each run.
     pub fn drawn(&self) -> Option<&Sizes> {
-        match self {
-            Self::Download(sizes) | Self::Upload(sizes) if sizes.is_drawn() => Some(sizes),
-            _ => None,
-        }
+        self.kind().drawn()
     }
 
     /// Returns the clocks that can run the workload.
     pub fn clocks(&self) -> Clocks {
-        match self {
-            Self::Download(_) => download::CLOCKS,
-            Self::Upload(_) => upload::CLOCKS,
-            Self::Objects(..) => objects::CLOCKS,
-            Self::WebPage(_) => web_page::CLOCKS,
-            Self::Video(_) => video::CLOCKS,
-            Self::Bulk(_) => bulk::CLOCKS,
-            Self::Cbr(_) => cbr::CLOCKS,
-            Self::Ping(_) => ping::CLOCKS,
-            Self::External(_) => external::CLOCKS,
-        }
+        self.kind().clocks()
     }
 
-    /// Returns true if the workload runs over neither QUIC nor TCP of the scenario.
-    pub fn has_own_transport(&self) -> bool {
-        matches!(self, Self::Cbr(_) | Self::Ping(_) | Self::External(_))
+    /// Returns true if it ends when all bytes have arrived, so that users of a population can
+    /// have it.
+    pub fn ends_with_its_data(&self) -> bool {
+        self.kind().ends_with_its_data()
     }
 }
 

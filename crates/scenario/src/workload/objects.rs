@@ -1,15 +1,13 @@
 //! `objects`: several objects, which may depend on each other.
 
-use super::transfer::{Clocks, PlannedObject, Transfer};
+use super::clocks::Clocks;
+use super::transfer::{Kind, PlannedObject, Transfer};
 use crate::error::Problem;
 use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_spanned::Spanned;
-
-/// `bentpipe get` makes one download per visit.
-pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: false, real_tcp: true };
 
 /// One object to transfer.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -27,6 +25,15 @@ pub struct Object {
     pub after: Vec<Spanned<String>>,
     /// Time between the completion of the last of them and the request; 0 s by default.
     pub delay: Option<Span>,
+}
+
+/// Objects in one direction.
+#[derive(Debug, Clone)]
+pub struct Objects {
+    /// The objects, in the order of the file.
+    pub list: Vec<Object>,
+    /// Direction of all of them.
+    pub direction: Direction,
 }
 
 pub(super) fn check(objects: &Spanned<Vec<Object>>) -> Result<(), Problem> {
@@ -61,14 +68,29 @@ pub(super) fn check(objects: &Spanned<Vec<Object>>) -> Result<(), Problem> {
     Ok(())
 }
 
-pub(super) fn transfer(objects: &[Object], direction: Direction) -> Transfer {
-    let index =
-        |name: &Spanned<String>| objects.iter().position(|object| object.name == *name.get_ref());
-    let planned = objects.iter().map(|object| PlannedObject {
-        name: object.name.clone(),
-        bytes: *object.size.get_ref(),
-        after: object.after.iter().filter_map(index).collect(),
-        delay: object.delay.unwrap_or_default(),
-    });
-    Transfer { direction, objects: planned.collect(), duration: None }
+impl Kind for Objects {
+    fn key(&self) -> &'static str {
+        "objects"
+    }
+
+    fn clocks(&self) -> Clocks {
+        Clocks::RealTcp
+    }
+
+    fn transfer(&self, _seed: u64) -> Transfer {
+        let Self { list, direction } = self;
+        let index =
+            |name: &Spanned<String>| list.iter().position(|object| object.name == *name.get_ref());
+        let planned = list.iter().map(|object| PlannedObject {
+            name: object.name.clone(),
+            bytes: *object.size.get_ref(),
+            after: object.after.iter().filter_map(index).collect(),
+            delay: object.delay.unwrap_or_default(),
+        });
+        Transfer { direction: *direction, objects: planned.collect(), duration: None }
+    }
+
+    fn ends_with_its_data(&self) -> bool {
+        true
+    }
 }

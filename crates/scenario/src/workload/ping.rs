@@ -1,6 +1,7 @@
 //! `ping`: ICMP echo requests from the client.
 
-use super::transfer::{Clocks, Transfer};
+use super::clocks::Clocks;
+use super::transfer::{Kind, Transfer};
 use crate::error::Problem;
 use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Span};
@@ -8,8 +9,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_spanned::Spanned;
 
-/// Over neither transport: datagrams have an endpoint of their own on each clock.
-pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: false, real_tcp: false };
 /// Size of the IP packet of a request with 56 bytes of data, the default of `ping`.
 const PACKET: Bytes = Bytes::new(84);
 
@@ -35,16 +34,26 @@ impl Ping {
         crate::limits::above_zero("interval", &self.interval)
     }
 
-    pub(super) fn transfer(&self) -> Transfer {
+    /// Returns the size of the IP packets.
+    pub fn packet(&self) -> Bytes {
+        self.packet.as_ref().map_or(PACKET, |packet| *packet.get_ref())
+    }
+}
+
+impl Kind for Ping {
+    fn key(&self) -> &'static str {
+        "ping"
+    }
+
+    fn clocks(&self) -> Clocks {
+        Clocks::Datagrams
+    }
+
+    fn transfer(&self, _seed: u64) -> Transfer {
         Transfer {
             direction: Direction::Upload,
             objects: Vec::new(),
             duration: Some(*self.duration.get_ref()),
         }
-    }
-
-    /// Returns the size of the IP packets.
-    pub fn packet(&self) -> Bytes {
-        self.packet.as_ref().map_or(PACKET, |packet| *packet.get_ref())
     }
 }

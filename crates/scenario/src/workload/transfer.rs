@@ -1,5 +1,7 @@
 //! The transfer of a workload in one visit, and checks that workloads share.
 
+use super::clocks::Clocks;
+use super::sizes::Sizes;
 use crate::error::Problem;
 use crate::limits::{self, Check};
 use bentpipe_results::Direction;
@@ -36,15 +38,27 @@ impl PlannedObject {
     }
 }
 
-/// The clocks that can run a workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Clocks {
-    /// The virtual clock.
-    pub simulated: bool,
-    /// The real clock, over QUIC: `bentpipe serve` and `bentpipe get`.
-    pub real_quic: bool,
-    /// The real clock, over the kernel's TCP.
-    pub real_tcp: bool,
+/// A kind of workload, with the values of its keys.
+pub(super) trait Kind {
+    /// Returns its key in scenarios.
+    fn key(&self) -> &'static str;
+
+    /// Returns the clocks that can run it.
+    fn clocks(&self) -> Clocks;
+
+    /// Returns its transfer. `seed` is that of the scenario.
+    fn transfer(&self, seed: u64) -> Transfer;
+
+    /// Returns the distribution of its size, if each run draws that.
+    fn drawn(&self) -> Option<&Sizes> {
+        None
+    }
+
+    /// Returns true if it ends when all bytes have arrived, so that users of a population can
+    /// have it.
+    fn ends_with_its_data(&self) -> bool {
+        false
+    }
 }
 
 /// Returns an error if a size is zero.

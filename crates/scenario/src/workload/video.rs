@@ -1,15 +1,13 @@
 //! `video`: segments of a stream, each requested at its time.
 
-use super::transfer::{Clocks, PlannedObject, Transfer};
+use super::clocks::Clocks;
+use super::transfer::{Kind, PlannedObject, Transfer};
 use crate::error::Problem;
 use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_spanned::Spanned;
-
-/// `bentpipe get` makes one download per visit.
-pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: false, real_tcp: true };
 
 /// Segments of a video, requested at regular times whether or not earlier ones have arrived. A
 /// segment that is complete after its successor was requested would have stalled a player that
@@ -43,8 +41,18 @@ impl Video {
         );
         Err(Problem::new(self.interval.span(), message))
     }
+}
 
-    pub(super) fn transfer(&self) -> Transfer {
+impl Kind for Video {
+    fn key(&self) -> &'static str {
+        "video"
+    }
+
+    fn clocks(&self) -> Clocks {
+        Clocks::RealTcp
+    }
+
+    fn transfer(&self, _seed: u64) -> Transfer {
         let segment = |index: u64| PlannedObject {
             delay: *self.interval.get_ref() * index,
             ..PlannedObject::new(&format!("segment-{}", index + 1), *self.segment.get_ref())
@@ -66,7 +74,7 @@ mod tests {
     fn each_segment_is_requested_one_interval_after_the_one_before() {
         let video = video("segment = \"1 MB\"\ninterval = \"4 s\"\nsegments = 3\n");
         assert!(video.check(Span::from_secs(8)).is_ok());
-        let delays = video.transfer().objects.into_iter().map(|object| object.delay);
+        let delays = video.transfer(1).objects.into_iter().map(|object| object.delay);
         assert_eq!(delays.collect::<Vec<_>>(), [0, 4, 8].map(Span::from_secs));
     }
 

@@ -130,7 +130,7 @@ fn visit(entry: Spanned<DeValue<'_>>, limit: Span) -> Result<Visit, Problem> {
     let task: Task = section::take(&mut table, span.clone())?;
     let keys: VisitKeys = section::take(&mut table, span.clone())?;
     let workload = task.workload(None, span.clone(), limit)?;
-    if workload.has_own_transport() {
+    if workload.clocks().has_own_transport() {
         let message = format!("`{}` has no visits", workload.name());
         let allowed = quoted(&["download", "upload", "objects", "web_page", "bulk"]);
         return Err(Problem::new(span, format!("{message}; allowed in a visit: one of {allowed}")));

@@ -1,26 +1,41 @@
 //! `web_page`: objects that depend on each other, with the sizes of the median web page.
 
-use super::transfer::{Clocks, PlannedObject, Transfer};
+use super::clocks::Clocks;
+use super::transfer::{Kind, PlannedObject, Transfer};
 use crate::error::Problem;
 use bentpipe_results::Direction;
 use bentpipe_tcp::http::page;
 use serde_spanned::Spanned;
 
-/// `bentpipe get` makes one download per visit.
-pub(super) const CLOCKS: Clocks = Clocks { simulated: true, real_quic: false, real_tcp: true };
+/// A page with this number of objects.
+#[derive(Debug, Clone, Copy)]
+pub struct WebPage(pub usize);
 
 pub(super) fn check(count: &Spanned<u64>) -> Result<(), Problem> {
     crate::limits::between("web_page", count, 1, 1000)
 }
 
-/// Returns the objects of a page. `seed` is that of the scenario, so the page is the same in every
-/// run.
-pub(super) fn transfer(count: usize, seed: u64) -> Transfer {
-    let objects = page(count, seed).into_iter().map(|page| PlannedObject {
-        name: page.name,
-        bytes: page.object.bytes,
-        after: page.object.after,
-        delay: page.object.delay,
-    });
-    Transfer { direction: Direction::Download, objects: objects.collect(), duration: None }
+impl Kind for WebPage {
+    fn key(&self) -> &'static str {
+        "web_page"
+    }
+
+    fn clocks(&self) -> Clocks {
+        Clocks::RealTcp
+    }
+
+    /// `seed` is that of the scenario, so the page is the same in every run.
+    fn transfer(&self, seed: u64) -> Transfer {
+        let objects = page(self.0, seed).into_iter().map(|page| PlannedObject {
+            name: page.name,
+            bytes: page.object.bytes,
+            after: page.object.after,
+            delay: page.object.delay,
+        });
+        Transfer { direction: Direction::Download, objects: objects.collect(), duration: None }
+    }
+
+    fn ends_with_its_data(&self) -> bool {
+        true
+    }
 }
