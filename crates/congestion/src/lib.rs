@@ -32,7 +32,6 @@ pub mod parameters;
 pub mod path_change;
 pub mod resume;
 mod round_trips;
-pub mod rtt_histogram;
 pub mod send_limits;
 mod sender_log;
 pub mod sent_packets;

@@ -3,11 +3,10 @@
 
 use crate::controller::{Ack, SendControl, SentPacket};
 use crate::pacing::pacing_rate;
-use crate::rtt_histogram::RttHistogram;
 use crate::send_limits::{LimitReporter, SendLimit, SendLimits, SenderNumber};
 use crate::sender_log::SenderLog;
 use bentpipe_qlog::{Event, QlogSink};
-use bentpipe_timeseries::{BoundedSeries, SeriesLimit};
+use bentpipe_timeseries::{BoundedSeries, SeriesLimit, SpanHistogram};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -47,11 +46,7 @@ pub struct SenderStats {
     /// Loss events that proved spurious.
     pub spurious_events: u64,
     /// RTT samples, of the newest packet of each ACK.
-    pub rtt: RttHistogram,
-    /// Sum of the RTT samples, for an exact mean.
-    rtt_sum: u128,
-    /// Smallest RTT sample.
-    rtt_min: u64,
+    pub rtt: SpanHistogram,
     /// Time during which the sender had nothing to send because flow control or the send buffer
     /// blocked its application.
     pub window_blocked: Span,
@@ -154,9 +149,7 @@ impl SenderStats {
             packets_declared_lost: 0,
             congestion_events: 0,
             spurious_events: 0,
-            rtt: RttHistogram::default(),
-            rtt_sum: 0,
-            rtt_min: u64::MAX,
+            rtt: SpanHistogram::default(),
             window_blocked: Span::ZERO,
             window_blocked_longest: Span::ZERO,
             blocked_since: None,
@@ -171,13 +164,12 @@ impl SenderStats {
 
     /// Returns the minimum RTT. `None` before the first sample.
     pub fn rtt_min(&self) -> Option<Span> {
-        (!self.rtt.is_empty()).then(|| Span::from_nanos(self.rtt_min))
+        self.rtt.min()
     }
 
     /// Returns the mean RTT over all ACKs. `None` before the first sample.
     pub fn rtt_mean(&self) -> Option<Span> {
-        let mean = self.rtt_sum.checked_div(u128::from(self.rtt.len()))?;
-        Some(Span::from_nanos(mean as u64))
+        self.rtt.mean()
     }
 
     /// Returns the 99th percentile of the RTT, accurate to 1 %. `None` before the first sample.
@@ -194,8 +186,6 @@ impl SenderStats {
         self.congestion_events += other.congestion_events;
         self.spurious_events += other.spurious_events;
         self.rtt.add(&other.rtt);
-        self.rtt_sum += other.rtt_sum;
-        self.rtt_min = self.rtt_min.min(other.rtt_min);
         self.window_blocked += other.window_blocked;
         self.window_blocked_longest = self.window_blocked_longest.max(other.window_blocked_longest);
     }
@@ -253,12 +243,9 @@ impl SenderStats {
 
     /// Adds an RTT sample.
     pub fn sample(&mut self, now: Time, rtt: Span) {
-        let nanos = rtt.as_nanos();
-        self.rtt.record(rtt.max(Span::from_micros(1)));
-        self.rtt_sum += u128::from(nanos);
-        self.rtt_min = self.rtt_min.min(nanos);
+        self.rtt.record(rtt);
         if let Some(series) = &mut self.series {
-            series.rtt.push(now, nanos as f64 / 1e6);
+            series.rtt.push(now, rtt.as_nanos() as f64 / 1e6);
         }
     }
 }

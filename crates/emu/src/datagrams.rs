@@ -166,10 +166,13 @@ impl End<'_> {
         }
     }
 
-    /// Counts a datagram that has arrived.
+    /// Counts a datagram that has arrived, and its one-way delay.
     fn count(&self, now: Time, datagram: &[u8]) {
         let mut outcome = self.outcome.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         outcome.received(now, 0, datagram.len() as u64);
+        if let Some(sent) = stamp(datagram) {
+            outcome.delays.record(now.since(sent));
+        }
     }
 
     /// Returns a datagram to its sender.
@@ -179,14 +182,18 @@ impl End<'_> {
 
     /// Counts a datagram that has returned, and its RTT.
     fn count_reply(&self, now: Time, datagram: &[u8]) {
-        self.count(now, datagram);
-        let stamp = datagram.get(..STAMP).and_then(|stamp| stamp.try_into().ok());
-        let Some(sent) = stamp.map(|stamp| Time::from_nanos(u64::from_be_bytes(stamp))) else {
-            return;
-        };
         let mut outcome = self.outcome.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        outcome.rtts.push((now, now.since(sent)));
+        outcome.received(now, 0, datagram.len() as u64);
+        if let Some(sent) = stamp(datagram) {
+            outcome.rtts.push((now, now.since(sent)));
+        }
     }
+}
+
+/// Returns the time at which a datagram was sent, which it carries.
+fn stamp(datagram: &[u8]) -> Option<Time> {
+    let stamp = datagram.get(..STAMP)?.try_into().ok()?;
+    Some(Time::from_nanos(u64::from_be_bytes(stamp)))
 }
 
 /// Returns true if the socket can still be read: nothing has arrived in time, or a datagram of this

@@ -10,6 +10,7 @@ use crate::clock::pause;
 use crate::emulator::{Emulator, client_addresses, server_addresses};
 use crate::error::EmuError;
 use crate::sys;
+use bentpipe_timeseries::SpanHistogram;
 use bentpipe_units::{Bytes, Span, Time};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -119,6 +120,8 @@ pub struct TransferOutcome {
     pub samples: Vec<(Time, SocketState)>,
     /// RTTs of echoed datagrams, with their times of arrival.
     pub rtts: Vec<(Time, Span)>,
+    /// One-way delays of datagrams that were not echoed.
+    pub delays: SpanHistogram,
     /// Time at which the client ended.
     pub end: Time,
     /// Error that ended the transfer, if any.

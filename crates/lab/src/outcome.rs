@@ -80,6 +80,8 @@ fn flow(flow: &sim::FlowOutcome) -> Flow {
 fn metrics(flow: &sim::FlowOutcome) -> FlowMetrics {
     let acks = flow.acknowledgements.as_ref();
     let arrivals = flow.arrivals.as_ref();
+    let delays = &flow.delays;
+    let delay = |quantile| millis((!delays.is_empty()).then(|| delays.quantile(quantile)));
     let completion = flow.completion.filter(|span| flow.completed && !span.is_zero());
     let reverse = flow.reverse_bytes.total;
     FlowMetrics {
@@ -112,7 +114,10 @@ fn metrics(flow: &sim::FlowOutcome) -> FlowMetrics {
         rtt_mean_ms: millis(flow.rtt_mean),
         rtt_p99_ms: millis(flow.rtt_p99),
         queue_delay_mean_ms: millis(arrivals.and_then(sim::Arrivals::queue_mean)),
-        delay_mean_ms: millis(arrivals.and_then(sim::Arrivals::delay_mean)),
+        delay_mean_ms: millis(flow.delays.mean()),
+        delay_p50_ms: delay(0.5),
+        delay_p95_ms: delay(0.95),
+        delay_p99_ms: delay(0.99),
         share_percent: None,
         pep_buffer_max_bytes: flow.pep.map(|pep| pep.max_buffered),
         pep_acks_dropped: flow.pep.and_then(|pep| pep.acks_dropped),

@@ -150,6 +150,7 @@ pub fn flow_outcome(
         packets_lost_channel: 1,
         packets_lost_routing: 0,
         arrivals: None,
+        delays: Default::default(),
         packets_declared_lost: Some(1),
         flow_control_blocked: None,
         flow_control_blocked_longest: None,

@@ -76,8 +76,14 @@ metrics! {
     /// clock.
     "Mean queueing delay", "ms", Lower: queue_delay_mean_ms: Option<f64>,
     /// Mean one-way delay of the packets of the data that arrived, from the sender or from the last
-    /// proxy before the receiver; `null` on the real clock.
+    /// proxy before the receiver; on the real clock of datagrams only, which carry their times.
     "Mean one-way delay", "ms", Lower: delay_mean_ms: Option<f64>,
+    /// Median of these delays, exact to 1 %.
+    "One-way delay, median", "ms", Lower: delay_p50_ms: Option<f64>,
+    /// 95th percentile of these delays.
+    "One-way delay, 95th percentile", "ms", Lower: delay_p95_ms: Option<f64>,
+    /// 99th percentile of these delays.
+    "One-way delay, 99th percentile", "ms", Lower: delay_p99_ms: Option<f64>,
     /// Share of the bytes that all competing flows received while they shared the path; `null`
     /// without other flows under congestion control.
     "Share", "%", Neither: share_percent: Option<f64>,

@@ -6,7 +6,7 @@ use bentpipe_link::Counters;
 use bentpipe_quic::FlowControlStats;
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_quic::observer::{Layers, Sizes};
-use bentpipe_timeseries::{RunSeries, TimeBudget};
+use bentpipe_timeseries::{RunSeries, SpanHistogram, TimeBudget};
 use bentpipe_units::{Span, Time};
 
 /// All results of a run.
@@ -131,23 +131,12 @@ pub struct Arrivals {
     pub marked_ce: u64,
     /// Sum of the times that they waited for packets before them, at all links.
     pub queued: Span,
-    /// Sum of the times from the data's sender, or the last proxy before the receiver.
-    pub delay: Span,
 }
 
 impl Arrivals {
     /// Returns the mean queueing delay of a packet; `None` if none arrived.
     pub fn queue_mean(&self) -> Option<Span> {
-        self.mean(self.queued)
-    }
-
-    /// Returns the mean one-way delay of a packet; `None` if none arrived.
-    pub fn delay_mean(&self) -> Option<Span> {
-        self.mean(self.delay)
-    }
-
-    fn mean(&self, sum: Span) -> Option<Span> {
-        (self.packets > 0).then(|| sum / self.packets)
+        (self.packets > 0).then(|| self.queued / self.packets)
     }
 }
 
@@ -241,6 +230,9 @@ pub struct FlowOutcome {
     pub packets_lost_routing: u64,
     /// Packets of the data that reached its receiver; `None` if not measured.
     pub arrivals: Option<Arrivals>,
+    /// One-way delays of the packets of the data that arrived, from its sender or the last proxy
+    /// before the receiver. Empty where they are not known.
+    pub delays: SpanHistogram,
     /// Packets that the sender declared lost, rightly or not; `None` if unknown, or if it does not
     /// detect losses, as with datagrams.
     pub packets_declared_lost: Option<u64>,

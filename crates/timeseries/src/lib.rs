@@ -4,14 +4,15 @@
 //! A [`BoundedSeries`] keeps every point until it reaches its [`SeriesLimit`]. From then on it
 //! keeps the first, lowest, highest and last point of each bin of consecutive points, and doubles
 //! the bins whenever it is full. [`BinnedSum`] turns amounts, such as bytes, into a series of sums
-//! over intervals of a fixed width. [`RunSeries`] holds the series of a run, and [`TimeBudget`] the
-//! time that a transfer spent on each [`TimePart`].
+//! over intervals of a fixed width. [`RunSeries`] holds the series of a run, [`SpanHistogram`] has
+//! the quantiles of times, and [`TimeBudget`] the time that a transfer spent on each [`TimePart`].
 
 mod binned_sum;
 mod bounded;
 mod extremes;
 mod rate;
 mod run_series;
+mod span_histogram;
 mod time_budget;
 
 pub use binned_sum::BinnedSum;
@@ -19,6 +20,7 @@ pub use bounded::{BoundedSeries, Points};
 pub use extremes::extremes;
 pub use rate::rate_series;
 pub use run_series::{LinkSeries, RouteChange, RunSeries, Series, VisitSeries};
+pub use span_histogram::SpanHistogram;
 pub use time_budget::{TimeBudget, TimePart};
 
 /// Maximum number of points of a series.

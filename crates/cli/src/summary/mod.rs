@@ -156,6 +156,7 @@ mod tests {
                     packets_lost_channel: 12,
                     packets_lost_routing: 0,
                     arrivals: None,
+                    delays: Default::default(),
                     packets_declared_lost: Some(12),
                     flow_control_blocked: None,
                     flow_control_blocked_longest: None,

@@ -117,6 +117,7 @@ impl VisitReport<'_> {
             packets_lost_channel: lost(|counters| counters.lost_random),
             packets_lost_routing: lost(|counters| counters.lost_routing),
             arrivals: None,
+            delays: ends.delays.clone(),
             packets_declared_lost: at_end.map(|state| state.retransmitted),
             flow_control_blocked: at_end.map(|state| state.blocked),
             flow_control_blocked_longest: None,

@@ -69,6 +69,7 @@ fn outcome() -> FlowOutcome {
         packets_lost_channel: 0,
         packets_lost_routing: 0,
         arrivals: None,
+        delays: Default::default(),
         packets_declared_lost: Some(0),
         flow_control_blocked: None,
         flow_control_blocked_longest: None,

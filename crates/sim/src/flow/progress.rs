@@ -15,7 +15,9 @@ use bentpipe_link::{DropCause, Ecn, Packet};
 use bentpipe_quic::FlowControlReport;
 use bentpipe_quic::congestion::{PathChangeFeed, SendLimits, SenderStats};
 use bentpipe_quic::observer::Layers;
-use bentpipe_timeseries::{BinnedSum, BoundedSeries, Series, SeriesLimit, VisitSeries};
+use bentpipe_timeseries::{
+    BinnedSum, BoundedSeries, Series, SeriesLimit, SpanHistogram, VisitSeries,
+};
 use bentpipe_units::{Span, Time};
 
 /// Width of a bin of the reverse rate: a few return frames, and a fraction of a satellite RTT.
@@ -84,6 +86,7 @@ struct VisitCounters {
     /// Packets of both directions without a route.
     no_route: u64,
     arrivals: Arrivals,
+    delays: SpanHistogram,
     reverse_packets: u64,
     reverse_lost: u64,
     reverse_bytes: ReverseBytes,
@@ -330,7 +333,7 @@ impl FlowProgress {
             // Nodes between the ends are proxies.
             if node == current.receiver {
                 arrivals.packets += 1;
-                arrivals.delay += now.since(trip.sent);
+                current.counters.delays.record(now.since(trip.sent));
             }
         }
         let Some(kept) = &mut current.account else { return };
@@ -471,6 +474,7 @@ impl FlowProgress {
             packets_lost_channel: counters.lost_random,
             packets_lost_routing: counters.lost_route,
             arrivals: Some(counters.arrivals),
+            delays: counters.delays.clone(),
             // Nobody waits for an acknowledgement of a datagram.
             packets_declared_lost: self
                 .spec

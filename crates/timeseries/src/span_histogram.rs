@@ -1,4 +1,4 @@
-//! A histogram of RTTs whose size depends on how much they vary.
+//! A histogram of times whose size depends on how much they vary.
 
 use bentpipe_units::Span;
 
@@ -6,30 +6,44 @@ use bentpipe_units::Span;
 const UNIT_BITS: u32 = 9;
 /// Bits that are kept of a value: 128 to 255 units of its magnitude, an error below 1 %.
 const VALUE_BITS: u32 = 8;
+/// Smallest value in nanoseconds that quantiles tell from others: 1 µs.
+const SMALLEST_NS: u64 = 1_000;
 /// Largest value in nanoseconds: an hour.
 const LARGEST_NS: u64 = 3_600_000_000_000;
 
-/// Counts RTTs from 1 µs to one hour with two significant digits.
+/// Counts times from 1 µs to one hour with two significant digits, such as RTTs or one-way delays.
+/// The smallest one and the mean are exact.
 ///
 /// Values fall into the same bins as those of an HDR histogram (Tene) with these bounds. Only the
-/// bins between the smallest and the largest value seen are stored: the RTTs of a path have the
+/// bins between the smallest and the largest value seen are stored: the times of a path have the
 /// same magnitude, and a simulation has thousands of flows.
-#[derive(Debug, Clone, Default)]
-pub struct RttHistogram {
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SpanHistogram {
     /// Number of the first bin in `counts`.
     first: usize,
     counts: Vec<u64>,
     total: u64,
+    /// Sum of the values in nanoseconds.
+    sum: u128,
+    /// Smallest value; without values, zero.
+    min: Span,
 }
 
-impl RttHistogram {
-    /// Counts a value. Values outside the bounds count as the nearest bound.
-    pub fn record(&mut self, rtt: Span) {
-        self.add_count(bin(rtt.as_nanos().min(LARGEST_NS)), 1);
+impl SpanHistogram {
+    /// Counts a value. In quantiles, values outside the bounds count as the nearest bound.
+    pub fn record(&mut self, value: Span) {
+        self.min = if self.total == 0 { value } else { self.min.min(value) };
+        self.sum += u128::from(value.as_nanos());
+        self.add_count(bin(value.as_nanos().clamp(SMALLEST_NS, LARGEST_NS)), 1);
     }
 
     /// Adds the counts of another histogram.
     pub fn add(&mut self, other: &Self) {
+        if other.is_empty() {
+            return;
+        }
+        self.min = if self.is_empty() { other.min } else { self.min.min(other.min) };
+        self.sum += other.sum;
         for (bin, &count) in (other.first..).zip(&other.counts) {
             if count > 0 {
                 self.add_count(bin, count);
@@ -64,6 +78,17 @@ impl RttHistogram {
     /// Returns true if there are no values.
     pub fn is_empty(&self) -> bool {
         self.total == 0
+    }
+
+    /// Returns the smallest value; `None` if there are no values.
+    pub fn min(&self) -> Option<Span> {
+        (self.total > 0).then_some(self.min)
+    }
+
+    /// Returns the mean; `None` if there are no values.
+    pub fn mean(&self) -> Option<Span> {
+        let mean = self.sum.checked_div(u128::from(self.total))?;
+        Some(Span::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
     }
 
     /// Returns the largest value of the bin that contains the given quantile; zero if there are no
@@ -101,8 +126,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn of(values: &[u64]) -> RttHistogram {
-        let mut histogram = RttHistogram::default();
+    fn of(values: &[u64]) -> SpanHistogram {
+        let mut histogram = SpanHistogram::default();
         values.iter().for_each(|&nanos| histogram.record(Span::from_nanos(nanos)));
         histogram
     }
@@ -121,7 +146,7 @@ mod tests {
         let histogram = of(&[600_000_000, 612_000_000, 590_000_000]);
         assert!(histogram.counts.len() < 16, "{}", histogram.counts.len());
         assert_eq!(histogram.len(), 3);
-        assert_eq!(RttHistogram::default().quantile(0.99), Span::ZERO);
+        assert_eq!(SpanHistogram::default().quantile(0.99), Span::ZERO);
     }
 
     proptest! {
@@ -140,6 +165,10 @@ mod tests {
             let mut histogram = of(some);
             histogram.add(&of(others));
             prop_assert_eq!(histogram.len(), model.len());
+            let sum: u128 = values.iter().copied().map(u128::from).sum();
+            let mean = (sum / values.len() as u128) as u64;
+            prop_assert_eq!(histogram.mean(), Some(Span::from_nanos(mean)));
+            prop_assert_eq!(histogram.min(), values.iter().min().map(|&min| Span::from_nanos(min)));
             let expected = Span::from_nanos(model.value_at_quantile(quantile));
             prop_assert_eq!(histogram.quantile(quantile), expected);
         }
