@@ -14,6 +14,7 @@ export const SERIES = {
   rtt: "rtt",
   smoothedRtt: "smoothed_rtt",
   pacingRate: "pacing_rate",
+  responseTime: "response_time",
   limit: "flow_control_limit",
   limitAtSender: "flow_control_limit_at_sender",
   consumed: "consumed",

@@ -18,6 +18,7 @@ import {
   routeChanges,
 } from "./panel.ts";
 import { queue } from "./queue.ts";
+import { responses } from "./responses.ts";
 import { reverseRate } from "./reverse-rate.ts";
 import { rtt } from "./rtt.ts";
 import { sender } from "./sender.ts";
@@ -28,6 +29,7 @@ import { window } from "./window.ts";
 /** All panels, in the order in which they stand on the page. A new panel is one line here. */
 export const PANELS: readonly Panel[] = [
   objects,
+  responses,
   sequence,
   goodput,
   window,
