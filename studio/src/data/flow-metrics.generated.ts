@@ -259,7 +259,35 @@ export const FLOW_METRICS = [
     label: "Mean one-way delay",
     about:
       "Mean one-way delay of the packets of the data that arrived, from the sender or from " +
-      "the last proxy before the receiver; `null` on the real clock.",
+      "the last proxy before the receiver; on the real clock of datagrams only, which carry " +
+      "their times.",
+    detail: false,
+  },
+  {
+    name: "delay_p50_ms",
+    scope: "flow",
+    unit: "ms",
+    better: "lower",
+    label: "One-way delay, median",
+    about: "Median of these delays, exact to 1 %.",
+    detail: false,
+  },
+  {
+    name: "delay_p95_ms",
+    scope: "flow",
+    unit: "ms",
+    better: "lower",
+    label: "One-way delay, 95th percentile",
+    about: "95th percentile of these delays.",
+    detail: false,
+  },
+  {
+    name: "delay_p99_ms",
+    scope: "flow",
+    unit: "ms",
+    better: "lower",
+    label: "One-way delay, 99th percentile",
+    about: "99th percentile of these delays.",
     detail: false,
   },
   {
@@ -349,6 +377,35 @@ export const FLOW_METRICS = [
     about:
       "Time for which a player stalls that begins with the first segment, plays each for the " +
       "interval between requests, and waits for a segment that is late; `video` only.",
+    detail: false,
+  },
+  {
+    name: "response_p50_ms",
+    scope: "flow",
+    unit: "ms",
+    better: "lower",
+    label: "Response time, median",
+    about:
+      "Median time from a request of a probe until its answer is complete, without the " +
+      "request that opens the connection; `probe` only.",
+    detail: false,
+  },
+  {
+    name: "response_p95_ms",
+    scope: "flow",
+    unit: "ms",
+    better: "lower",
+    label: "Response time, 95th percentile",
+    about: "95th percentile of these times.",
+    detail: false,
+  },
+  {
+    name: "response_p99_ms",
+    scope: "flow",
+    unit: "ms",
+    better: "lower",
+    label: "Response time, 99th percentile",
+    about: "99th percentile of these times.",
     detail: false,
   },
   {

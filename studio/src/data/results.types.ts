@@ -132,9 +132,15 @@ export interface Flow {
   data_per_ack: number | null;
   /**
    * Mean one-way delay of the packets of the data that arrived, from the sender or from the last
-   * proxy before the receiver; `null` on the real clock.
+   * proxy before the receiver; on the real clock of datagrams only, which carry their times.
    */
   delay_mean_ms: number | null;
+  /** Median of these delays, exact to 1 %. */
+  delay_p50_ms: number | null;
+  /** 95th percentile of these delays. */
+  delay_p95_ms: number | null;
+  /** 99th percentile of these delays. */
+  delay_p99_ms: number | null;
   direction: Direction;
   /**
    * The longest episodes in which time was lost to one cause, in the order in which they began.
