@@ -1,8 +1,8 @@
 //! How many runs a plan has left, and about how long they take.
 
 use crate::execution::{Options, remaining};
+use crate::execution::{Simulator, run_alone};
 use crate::plan::{Changes, Plan, Task};
-use crate::run::{Simulator, run_alone};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -86,9 +86,9 @@ fn measure() -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::executor::Threads;
-    use crate::run_record::RunRecord;
+    use crate::execution::Threads;
     use crate::store::RunStore;
+    use crate::store::StoredRun;
 
     fn plan(text: &str) -> Plan {
         let text = format!("name = \"x\"\n{text}");
@@ -105,7 +105,7 @@ mod tests {
     }
 
     impl RunStore for Known {
-        fn record(&self, _: &Plan, _: Task) -> Option<RunRecord> {
+        fn record(&self, _: &Plan, _: Task) -> Option<StoredRun> {
             None
         }
         fn has(&self, _: &Plan, task: Task) -> bool {
@@ -114,7 +114,7 @@ mod tests {
         fn seconds(&self, _: &Plan, _: Task) -> Option<f64> {
             self.seconds
         }
-        fn keep(&self, _: &Plan, _: Task, _: &RunRecord) {}
+        fn keep(&self, _: &Plan, _: Task, _: &StoredRun) {}
     }
 
     fn estimated(plan: &Plan, store: Option<&dyn RunStore>, jobs: usize) -> Estimate {
@@ -139,7 +139,7 @@ mod tests {
         let four = estimated(&plan(&LOSSY.replace("2 MB", "8 MB")), None, 1);
         assert!((four.seconds / one.seconds - 4.0).abs() < 1e-9, "{one:?} {four:?}");
         // An estimate is worth something if it is of the right size.
-        let started = crate::run::now();
+        let started = crate::execution::now();
         let text = LOSSY.replace("repeat = 10", "repeat = 1");
         let plan = plan(&text);
         let never = AtomicBool::new(false);

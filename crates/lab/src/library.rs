@@ -1,10 +1,10 @@
 //! Runs scenarios in memory, with congestion controllers of the calling program.
 
 use crate::error::LabError;
+use crate::execution::Simulator;
+use crate::execution::Threads;
 use crate::execution::{Options, ResultsOnly, execute};
-use crate::executor::Threads;
 use crate::plan::{Changes, Plan};
-use crate::run::Simulator;
 use bentpipe_quic::congestion::catalogue::{Registration, register};
 use bentpipe_quic::congestion::{Controller, ControllerConfig};
 use bentpipe_results::Results;

@@ -1,10 +1,10 @@
 //! Shared test fixtures: a scenario, and a runner that returns at once.
 
+use crate::execution::Threads;
+use crate::execution::{CompletedRun, RunError, Runner, run_alone};
 use crate::execution::{Options, ResultsOnly, execute};
-use crate::executor::Threads;
 use crate::plan::{Changes, Plan};
-use crate::run::{CompletedRun, RunError, Runner, run_alone};
-use crate::run_record::RunRecord;
+use crate::store::StoredRun;
 use bentpipe_link::random::stream;
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_results::Results;
@@ -200,9 +200,9 @@ pub fn results(plan: &Plan) -> Results {
 }
 
 /// Returns the records of all runs of `plan` with [`Fake`].
-pub fn records(plan: &Plan) -> Vec<RunRecord> {
+pub fn records(plan: &Plan) -> Vec<StoredRun> {
     let stop = AtomicBool::new(false);
     let record =
-        |&task| RunRecord { seconds: 0.0, ..run_alone(plan, &Fake, task, &stop).unwrap().unwrap() };
+        |&task| StoredRun { seconds: 0.0, ..run_alone(plan, &Fake, task, &stop).unwrap().unwrap() };
     plan.tasks.iter().map(record).collect()
 }

@@ -2,7 +2,7 @@
 
 use crate::controller::PythonSimulator;
 use crate::error::raise;
-use bentpipe_lab::{Deliver, ENGINE, Executor, LabError, Plan, PlanInput, RunRecord, run_alone};
+use bentpipe_lab::{Deliver, ENGINE, Executor, LabError, Plan, PlanInput, StoredRun, run_alone};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -56,7 +56,7 @@ impl Remote {
             let batch: Vec<(usize, Vec<u8>)> = batch?.extract()?;
             let delivered = py.detach(|| {
                 for (index, bytes) in batch {
-                    let record = RunRecord::from_bytes(&bytes);
+                    let record = StoredRun::from_bytes(&bytes);
                     let record = record.map_err(|error| LabError::read("a worker's result", error));
                     deliver(index, record?)?;
                 }

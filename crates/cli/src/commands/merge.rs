@@ -2,7 +2,7 @@
 
 use crate::args::Merge;
 use crate::study::{Study, bars, output_directory, print, stop_on_interrupt};
-use bentpipe_lab::{Changes, Deliver, ENGINE, Executor, LabError, Plan, RecordFiles, RunDirectory};
+use bentpipe_lab::{Changes, Deliver, ENGINE, Executor, LabError, Plan, RunDirectory, ShardFiles};
 use std::sync::atomic::AtomicBool;
 
 /// Executor that runs nothing: what the shards lack stays missing.
@@ -59,7 +59,7 @@ pub fn run(args: &Merge) -> Result<u8, LabError> {
     };
     let mut plan = first.plan(&Changes::default())?;
     plan.commit.clone_from(&first.manifest.commit);
-    let records = RecordFiles::open(&args.dirs)?;
+    let records = ShardFiles::open(&args.dirs)?;
     let target = output_directory(args.out.as_deref(), &plan.name)?;
     let (stop, bars) = (stop_on_interrupt(), bars());
     let study = Study { store: Some(&records), ..Study::new(&Nothing, &stop, &bars) };

@@ -34,7 +34,7 @@ pub use path::emulated_hops;
 pub use stats::{LiveStats, StatsObserver};
 pub(crate) use supported::check_supported;
 
-use crate::run::{CompletedRun, RunError, Runner};
+use crate::execution::{CompletedRun, RunError, Runner};
 use bentpipe_emu::{CaptureConfig, EmuError, Monitor, Settings, Testbed};
 use bentpipe_sim::{CaptureEnd, RunSpec, SimError, Stack};
 use bentpipe_units::{Bytes, Span};

@@ -1,16 +1,18 @@
 //! Stores of finished runs, so that a study takes what is there and runs the rest.
 
-mod record_file;
+mod shard_files;
 #[cfg(feature = "store")]
 mod sqlite;
+mod stored_run;
 
-pub(crate) use record_file::entry;
-pub use record_file::{RECORDS, RecordFiles};
+pub(crate) use shard_files::entry;
+pub use shard_files::{RECORDS, ShardFiles};
 #[cfg(feature = "store")]
 pub use sqlite::{ResultStore, StoreError, StoreSummary};
+pub use stored_run::{DecodeError, StoredRun};
+pub(crate) use stored_run::{FileKind, RunFile, StoredRecording};
 
 use crate::plan::{Plan, Task};
-use crate::run_record::RunRecord;
 
 /// Keeps records of runs.
 ///
@@ -19,7 +21,7 @@ use crate::run_record::RunRecord;
 pub trait RunStore: Sync {
     /// Returns the record of `task`, with everything that the plan records of it. Its names may be
     /// those of another task with the same identity.
-    fn record(&self, plan: &Plan, task: Task) -> Option<RunRecord>;
+    fn record(&self, plan: &Plan, task: Task) -> Option<StoredRun>;
 
     /// Returns true if the store has no records, so that none need be looked up.
     fn is_empty(&self) -> bool {
@@ -38,5 +40,5 @@ pub trait RunStore: Sync {
     }
 
     /// Keeps the record of `task` for later.
-    fn keep(&self, plan: &Plan, task: Task, record: &RunRecord);
+    fn keep(&self, plan: &Plan, task: Task, record: &StoredRun);
 }

@@ -7,8 +7,8 @@
 //! a process is killed at any point, and several processes may use it at once.
 
 use super::RunStore;
+use super::stored_run::{StoredRun, decode_recording, decode_run, encode_recording, encode_run};
 use crate::plan::{Plan, Task};
-use crate::run_record::{RunRecord, decode_recording, decode_run, encode_recording, encode_run};
 use crate::task_id::{ENGINE, TaskId};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use std::path::{Path, PathBuf};
@@ -276,14 +276,14 @@ impl ResultStore {
 }
 
 impl RunStore for ResultStore {
-    fn record(&self, plan: &Plan, task: Task) -> Option<RunRecord> {
+    fn record(&self, plan: &Plan, task: Task) -> Option<StoredRun> {
         let run = decode_run(&self.get(&plan.task_id(task)?)?).ok()?;
         let seconds = 0.0;
         let recording = match plan.recording_id(task) {
             Some(id) => decode_recording(&self.get(&id)?).ok(),
             None => None,
         };
-        Some(RunRecord { run, recording, seconds })
+        Some(StoredRun { run, recording, seconds })
     }
 
     fn is_empty(&self) -> bool {
@@ -306,7 +306,7 @@ impl RunStore for ResultStore {
         run && plan.recording_id(task).is_none_or(|id| self.contains(&id))
     }
 
-    fn keep(&self, plan: &Plan, task: Task, record: &RunRecord) {
+    fn keep(&self, plan: &Plan, task: Task, record: &StoredRun) {
         let (Some(id), Some(case)) = (plan.task_id(task), plan.case_id(task)) else { return };
         self.put(&id, Some((case, record.seconds)), &encode_run(&record.run));
         if let (Some(id), Some(recording)) = (plan.recording_id(task), &record.recording) {

@@ -1,13 +1,19 @@
 //! Executes a plan: takes the runs that a store has, runs the others, and collects the results.
 
+mod task;
+mod threads;
+
+pub(crate) use task::now;
+pub use task::{CompletedRun, RunError, Runner, Simulator, run_alone};
+pub use threads::{Deliver, Executor, Threads};
+
 use crate::error::LabError;
-use crate::executor::{Executor, order};
 use crate::plan::{Plan, Shard, Task};
-use crate::run_record::RunRecord;
-use crate::store::RunStore;
+use crate::store::{RunStore, StoredRun};
 use bentpipe_results::{Group, Results, Run, compare, judge, summarise};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use threads::order;
 
 /// Number of runs of a plan by state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,7 +62,7 @@ pub trait Observer: Sync {
     ///
     /// # Errors
     /// An error that must end the plan, such as a full disk.
-    fn finished(&self, index: usize, task: Task, record: RunRecord) -> Result<Run, LabError>;
+    fn finished(&self, index: usize, task: Task, record: StoredRun) -> Result<Run, LabError>;
 }
 
 /// Observer that keeps the results and drops the recordings.
@@ -64,7 +70,7 @@ pub trait Observer: Sync {
 pub(crate) struct ResultsOnly;
 
 impl Observer for ResultsOnly {
-    fn finished(&self, _: usize, _: Task, record: RunRecord) -> Result<Run, LabError> {
+    fn finished(&self, _: usize, _: Task, record: StoredRun) -> Result<Run, LabError> {
         Ok(record.run)
     }
 }
@@ -172,7 +178,7 @@ impl Collector<'_> {
     }
 
     /// Adds the record of a task that has run.
-    fn add(&self, index: usize, record: RunRecord) -> Result<(), LabError> {
+    fn add(&self, index: usize, record: StoredRun) -> Result<(), LabError> {
         let task = self.plan.tasks[index];
         if let Some(store) = self.options.store {
             store.keep(self.plan, task, &record);
@@ -180,7 +186,7 @@ impl Collector<'_> {
         self.finished(index, task, record)
     }
 
-    fn finished(&self, index: usize, task: Task, record: RunRecord) -> Result<(), LabError> {
+    fn finished(&self, index: usize, task: Task, record: StoredRun) -> Result<(), LabError> {
         let run = self.observer.finished(index, task, record)?;
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(run);
         self.done.fetch_add(1, Ordering::Relaxed);

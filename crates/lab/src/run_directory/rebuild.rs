@@ -1,8 +1,8 @@
 //! Rebuilds the report of a run directory, as one to read or one to change and run.
 
+use super::read::RunDirectory;
+use super::write::replace_file;
 use crate::error::LabError;
-use crate::run_directory::RunDirectory;
-use bentpipe_files as files;
 use bentpipe_report::{Editable, editable_html, html};
 use bentpipe_results::Clock;
 use std::path::{Path, PathBuf};
@@ -47,20 +47,4 @@ pub fn editable(directory: &Path, engine: &str) -> Result<String, LabError> {
     let page = editable_html(&opened.manifest, &results, &recording, &scenario)
         .map_err(|error| LabError::read(directory, error))?;
     page.ok_or_else(|| refuse("this `bentpipe` was built without the report page: make build"))
-}
-
-/// Writes a file of a run directory. A link in its place is replaced: see [`files::replace`].
-///
-/// # Errors
-/// The file cannot be written.
-pub fn replace_file(file: &Path, bytes: &[u8]) -> Result<(), LabError> {
-    files::replace(file, bytes).map_err(|error| LabError::write(file, error))
-}
-
-/// Writes a file that a user named, or into a pipe or a device: see [`files::write`].
-///
-/// # Errors
-/// The file cannot be written.
-pub fn write_file(file: &Path, bytes: &[u8]) -> Result<(), LabError> {
-    files::write(file, bytes).map_err(|error| LabError::write(file, error))
 }

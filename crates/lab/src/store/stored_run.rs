@@ -1,44 +1,40 @@
-//! What a run leaves behind, in memory and as bytes.
+//! A run as it is stored: its results and recording, in memory and as bytes.
 
-use crate::outcome;
 use crate::plan::{Plan, Task};
-use crate::population::populations;
-use crate::resolve::Case;
 use bentpipe_report::Trace;
-use bentpipe_results::{Emulation, Run};
-use bentpipe_sim::{RunOutcome, RunSpec};
+use bentpipe_results::Run;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use thiserror::Error;
 
 /// Results and recording of one run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RunRecord {
+pub struct StoredRun {
     /// Results of the run.
     pub run: Run,
     /// What was recorded besides; `None` if nothing was.
-    pub recording: Option<RunRecording>,
+    pub recording: Option<StoredRecording>,
     /// Time that the run took, in seconds, from which later ones are estimated.
     pub seconds: f64,
 }
 
 /// Time series, qlog files and captures of one run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct RunRecording {
+pub struct StoredRecording {
     /// Index of the time series, whose offsets begin at 0.
-    pub(crate) trace: Option<Trace>,
+    pub trace: Option<Trace>,
     /// Points of the time series, which `trace` indexes.
     #[serde(skip)]
-    pub(crate) points: Vec<u8>,
+    pub points: Vec<u8>,
     /// End of the run in nanoseconds since its start.
-    pub(crate) end_ns: u64,
+    pub end_ns: u64,
     /// Other files.
-    pub(crate) files: Vec<RecordedFile>,
+    pub files: Vec<RunFile>,
 }
 
 /// A file of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct RecordedFile {
+pub struct RunFile {
     pub kind: FileKind,
     /// Name without directory and extension. Empty if the run has one file of the kind.
     pub name: String,
@@ -49,51 +45,13 @@ pub(crate) struct RecordedFile {
 /// Kind of a recorded file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum FileKind {
+pub enum FileKind {
     Qlog,
     Qvis,
     Capture,
 }
 
-impl RunRecord {
-    /// Returns the record of run number `run` of `case`, which ended with `outcome`.
-    pub(crate) fn new(
-        case: &Case,
-        run: u64,
-        spec: &RunSpec,
-        outcome: RunOutcome,
-        emulation: Option<Emulation>,
-        seconds: f64,
-    ) -> Self {
-        let (flows, populations) =
-            populations(&case.expansions, &case.flow_names, spec, &outcome.flows);
-        let identity = (case.variant.as_str(), &case.point, run);
-        let mut result = outcome::run(identity, spec, &flows, &outcome, case.warmup);
-        for flow in &mut result.flows {
-            flow.workload = case.workload(&flow.name, flow.visit).to_owned();
-        }
-        let mut files = Vec::new();
-        for file in outcome.qlog {
-            for (kind, content) in [(FileKind::Qlog, file.current), (FileKind::Qvis, file.qvis)] {
-                if !content.is_empty() {
-                    files.push(RecordedFile { kind, name: file.name.clone(), content });
-                }
-            }
-        }
-        if let Some(content) = outcome.capture {
-            files.push(RecordedFile { kind: FileKind::Capture, name: String::new(), content });
-        }
-        let mut points = Vec::new();
-        let trace = outcome.trace.map(|trace| {
-            let names: Vec<String> = spec.flows.iter().map(|flow| flow.name.clone()).collect();
-            Trace::encode(&case.variant, &case.point, run, &trace, &names, &mut points)
-        });
-        let any = trace.is_some() || !files.is_empty();
-        let end_ns = outcome.end.as_nanos();
-        let recording = any.then_some(RunRecording { trace, points, end_ns, files });
-        Self { run: Run { emulation, populations, ..result }, recording, seconds }
-    }
-
+impl StoredRun {
     /// Gives the record the names of `task`, which has the same identity as the task that it is of.
     pub(crate) fn rename(&mut self, plan: &Plan, task: Task) {
         let case = &plan.cases[task.case];
@@ -114,13 +72,13 @@ impl RunRecord {
 pub struct DecodeError(String);
 
 /// Returns `run` as bytes, from which [`decode_run`] returns an equal one.
-pub(crate) fn encode_run(run: &Run) -> Vec<u8> {
+pub fn encode_run(run: &Run) -> Vec<u8> {
     // Fails for maps with keys that are no text, which a run does not have.
     serde_json::to_vec(run).unwrap_or_default()
 }
 
 /// Returns the run that [`encode_run`] has encoded.
-pub(crate) fn decode_run(bytes: &[u8]) -> Result<Run, DecodeError> {
+pub fn decode_run(bytes: &[u8]) -> Result<Run, DecodeError> {
     serde_json::from_slice(bytes).map_err(|error| DecodeError(error.to_string()))
 }
 
@@ -130,7 +88,7 @@ const MOST_COMPRESSED: usize = 22;
 /// Description of a recording, before its contents.
 #[derive(Serialize, Deserialize)]
 struct Header {
-    recording: RunRecording,
+    recording: StoredRecording,
     points: usize,
     files: Vec<Stored>,
 }
@@ -164,19 +122,19 @@ fn decompress(content: &[u8]) -> Result<Vec<u8>, DecodeError> {
 }
 
 /// Returns `recording` as bytes, from which [`decode_recording`] returns an equal one.
-pub(crate) fn encode_recording(recording: &RunRecording) -> Vec<u8> {
+pub fn encode_recording(recording: &StoredRecording) -> Vec<u8> {
     let files: Vec<_> = recording.files.iter().map(|file| compress(&file.content)).collect();
     let header = Header {
         points: recording.points.len(),
         files: files.iter().map(|(_, stored)| *stored).collect(),
-        recording: RunRecording {
+        recording: StoredRecording {
             trace: recording.trace.clone(),
             points: Vec::new(),
             end_ns: recording.end_ns,
             files: recording
                 .files
                 .iter()
-                .map(|file| RecordedFile { content: Vec::new(), name: file.name.clone(), ..*file })
+                .map(|file| RunFile { content: Vec::new(), name: file.name.clone(), ..*file })
                 .collect(),
         },
     };
@@ -188,7 +146,7 @@ pub(crate) fn encode_recording(recording: &RunRecording) -> Vec<u8> {
 }
 
 /// Returns the recording that [`encode_recording`] has encoded.
-pub(crate) fn decode_recording(bytes: &[u8]) -> Result<RunRecording, DecodeError> {
+pub fn decode_recording(bytes: &[u8]) -> Result<StoredRecording, DecodeError> {
     let mut rest = bytes;
     let header: Header = serde_json::from_slice(take_sized(&mut rest)?)
         .map_err(|error| DecodeError(error.to_string()))?;
@@ -224,7 +182,7 @@ fn take<'a>(rest: &mut &'a [u8], size: usize) -> Result<&'a [u8], DecodeError> {
     Ok(first)
 }
 
-impl RunRecord {
+impl StoredRun {
     /// Returns the record as bytes, for another process.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.seconds.to_le_bytes().to_vec();
@@ -233,7 +191,7 @@ impl RunRecord {
         bytes
     }
 
-    /// Returns the record of which [`RunRecord::to_bytes`] has made `bytes`.
+    /// Returns the record of which [`StoredRun::to_bytes`] has made `bytes`.
     ///
     /// # Errors
     /// The bytes are cut off, or come from another version.
@@ -259,9 +217,9 @@ mod tests {
         assert!(records[1].recording.is_none());
         for record in records {
             let bytes = record.to_bytes();
-            assert_eq!(RunRecord::from_bytes(&bytes).unwrap(), record);
+            assert_eq!(StoredRun::from_bytes(&bytes).unwrap(), record);
             for length in [0, 7, 8, bytes.len() / 2, bytes.len() - 1] {
-                assert!(RunRecord::from_bytes(&bytes[..length]).is_err(), "{length} bytes");
+                assert!(StoredRun::from_bytes(&bytes[..length]).is_err(), "{length} bytes");
             }
         }
     }

@@ -1,9 +1,9 @@
-//! Records of runs in the files of shards.
+//! Runs in the files of shards.
 
 use super::RunStore;
+use super::stored_run::StoredRun;
 use crate::error::LabError;
 use crate::plan::{Plan, Task};
-use crate::run_record::RunRecord;
 use crate::task_id::TaskId;
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,24 +12,24 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// Name of the file in the run directory of a shard. Each record is an identity of 32 bytes, a
-/// length of 8 bytes (little-endian), and the bytes of [`RunRecord::to_bytes`].
+/// length of 8 bytes (little-endian), and the bytes of [`StoredRun::to_bytes`].
 pub const RECORDS: &str = "records.bin";
 
 /// Returns a record as it stands in the file.
-pub(crate) fn entry(id: &TaskId, record: &RunRecord) -> Vec<u8> {
+pub(crate) fn entry(id: &TaskId, record: &StoredRun) -> Vec<u8> {
     let bytes = record.to_bytes();
     [id.as_bytes().as_slice(), &(bytes.len() as u64).to_le_bytes(), &bytes].concat()
 }
 
 /// The records of several shards.
 #[derive(Debug, Default)]
-pub struct RecordFiles {
+pub struct ShardFiles {
     files: Vec<Mutex<File>>,
     /// File, offset and length of each record.
     index: HashMap<[u8; 32], (usize, u64, usize)>,
 }
 
-impl RecordFiles {
+impl ShardFiles {
     /// Opens the records of the run directories `directories`.
     ///
     /// # Errors
@@ -68,14 +68,14 @@ impl RecordFiles {
     }
 }
 
-impl RunStore for RecordFiles {
-    fn record(&self, plan: &Plan, task: Task) -> Option<RunRecord> {
+impl RunStore for ShardFiles {
+    fn record(&self, plan: &Plan, task: Task) -> Option<StoredRun> {
         let &(file, offset, length) = self.index.get(plan.task_id(task)?.as_bytes())?;
         let mut bytes = vec![0; length];
         let mut file = self.files[file].lock().unwrap_or_else(PoisonError::into_inner);
         file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_exact(&mut bytes)).ok()?;
-        RunRecord::from_bytes(&bytes).ok()
+        StoredRun::from_bytes(&bytes).ok()
     }
 
-    fn keep(&self, _: &Plan, _: Task, _: &RunRecord) {}
+    fn keep(&self, _: &Plan, _: Task, _: &StoredRun) {}
 }

@@ -1,11 +1,10 @@
 //! Records the files and time series of runs as they end.
 
+use super::write::Staging;
 use crate::error::LabError;
 use crate::execution::Observer;
 use crate::plan::{Plan, Task};
-use crate::run_record::{FileKind, RecordedFile, RunRecord};
-use crate::rundir::Staging;
-use crate::store::{RECORDS, entry};
+use crate::store::{FileKind, RECORDS, RunFile, StoredRun, entry};
 use bentpipe_report::{Recording, Trace, TracedNetwork, constellations};
 use bentpipe_results::Run;
 use bentpipe_timeseries::SeriesLimit;
@@ -17,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const MAX_TRACE_BYTES: usize = 512 << 20;
 
 /// Time series of one run.
-struct RunSeries {
+struct EncodedSeries {
     trace: Trace,
     /// Points of the series, which `trace` indexes.
     blob: Vec<u8>,
@@ -31,23 +30,23 @@ pub fn run_name(case: usize, variant: &str, run: u64) -> String {
 }
 
 /// Observer that writes the files of each run and collects its time series.
-pub(crate) struct RunRecorder<'a> {
+pub struct RunRecorder<'a> {
     plan: &'a Plan,
     /// Where files go. `None` drops them.
     staging: Option<&'a Staging>,
     /// True if the records themselves are written too, for another machine.
     keep_records: bool,
     /// Time series by index of the task.
-    series: Mutex<BTreeMap<usize, RunSeries>>,
+    series: Mutex<BTreeMap<usize, EncodedSeries>>,
     /// Names of the written files.
     files: Mutex<BTreeSet<String>>,
 }
 
 /// Files and time series of all runs.
-pub(crate) struct RecordedRuns {
+pub struct RunFiles {
     pub recording: Recording,
     /// Names of the written files.
-    pub files: BTreeSet<String>,
+    pub names: BTreeSet<String>,
 }
 
 impl<'a> RunRecorder<'a> {
@@ -59,11 +58,11 @@ impl<'a> RunRecorder<'a> {
 
     /// Returns the files and time series. Adds a note to `notes` if time series exceed the limit
     /// of a run directory.
-    pub fn finish(self, notes: &mut Vec<String>) -> Result<RecordedRuns, LabError> {
+    pub fn finish(self, notes: &mut Vec<String>) -> Result<RunFiles, LabError> {
         let series = self.series.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(RecordedRuns {
+        Ok(RunFiles {
             recording: join(series, notes)?,
-            files: self.files.into_inner().unwrap_or_else(PoisonError::into_inner),
+            names: self.files.into_inner().unwrap_or_else(PoisonError::into_inner),
         })
     }
 
@@ -92,7 +91,7 @@ impl<'a> RunRecorder<'a> {
 }
 
 impl Observer for RunRecorder<'_> {
-    fn finished(&self, index: usize, task: Task, record: RunRecord) -> Result<Run, LabError> {
+    fn finished(&self, index: usize, task: Task, record: StoredRun) -> Result<Run, LabError> {
         if let (Some(id), Some(staging)) =
             (self.plan.task_id(task).filter(|_| self.keep_records), self.staging)
         {
@@ -100,11 +99,11 @@ impl Observer for RunRecorder<'_> {
             staging.append(RECORDS, &entry(&id, &record))?;
             files.insert(RECORDS.to_owned());
         }
-        let RunRecord { run, recording, .. } = record;
+        let StoredRun { run, recording, .. } = record;
         let Some(recording) = recording else { return Ok(run) };
         let case = &self.plan.cases[task.case];
         let run_name = run_name(task.case, &case.variant, task.run);
-        for RecordedFile { kind, name, content } in &recording.files {
+        for RunFile { kind, name, content } in &recording.files {
             let name = match kind {
                 FileKind::Qlog => format!("qlog/{run_name}/{name}.sqlog"),
                 FileKind::Qvis => format!("qlog-qvis/{run_name}/{name}.sqlog"),
@@ -123,7 +122,7 @@ impl Observer for RunRecorder<'_> {
                 step: mesh.step,
                 end: Time::from_nanos(recording.end_ns),
             });
-            let series = RunSeries { trace, blob: recording.points, network };
+            let series = EncodedSeries { trace, blob: recording.points, network };
             self.series.lock().unwrap_or_else(PoisonError::into_inner).insert(index, series);
         }
         Ok(run)
@@ -133,12 +132,12 @@ impl Observer for RunRecorder<'_> {
 /// Joins the time series of all runs in the plan's order, up to the size limit, and adds the
 /// constellations of their networks.
 fn join(
-    series: BTreeMap<usize, RunSeries>,
+    series: BTreeMap<usize, EncodedSeries>,
     notes: &mut Vec<String>,
 ) -> Result<Recording, LabError> {
     let (mut index, mut all) = (Vec::new(), Vec::new());
     let total = series.len();
-    for RunSeries { mut trace, blob, network } in series.into_values() {
+    for EncodedSeries { mut trace, blob, network } in series.into_values() {
         if all.len() + blob.len() > MAX_TRACE_BYTES {
             break;
         }

@@ -1,8 +1,8 @@
 //! Reads run directories, to run their scenarios again.
 
+use super::write::MANIFEST;
 use crate::error::LabError;
 use crate::plan::{Changes, Plan, PlanInput};
-use crate::rundir::MANIFEST;
 use bentpipe_link::ReadFiles;
 use bentpipe_report::Recording;
 use bentpipe_results::{Manifest, Results};

@@ -1,10 +1,10 @@
 //! Runs many tasks: on several threads here, or wherever the caller does.
 
+use super::task::{Runner, run_alone};
 use crate::error::LabError;
 use crate::plan::{Plan, Task};
 use crate::resolve::Case;
-use crate::run::{Runner, run_alone};
-use crate::run_record::RunRecord;
+use crate::store::StoredRun;
 use std::cmp::Reverse;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 ///
 /// # Errors
 /// An error that must end the plan, such as a full disk.
-pub type Deliver<'a> = dyn Fn(usize, RunRecord) -> Result<(), LabError> + Sync + 'a;
+pub type Deliver<'a> = dyn Fn(usize, StoredRun) -> Result<(), LabError> + Sync + 'a;
 
 /// Executes tasks of a plan.
 pub trait Executor: Sync {
@@ -91,7 +91,7 @@ impl Executor for Threads<'_> {
 /// Returns the order in which tasks start: the first repeat of every case before the second, so
 /// that a study that is interrupted covers all its cases, and long runs before short ones, so that
 /// no thread is left with a long run at the end.
-pub(crate) fn order(plan: &Plan) -> Vec<usize> {
+pub fn order(plan: &Plan) -> Vec<usize> {
     let work: Vec<u64> = plan.cases.iter().map(Case::work).collect();
     let mut order: Vec<usize> = (0..plan.tasks.len()).collect();
     order.sort_by_key(|&index| {

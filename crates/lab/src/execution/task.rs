@@ -1,9 +1,13 @@
 //! Runs single tasks on one of the clocks.
 
 use crate::error::LabError;
+use crate::outcome;
 use crate::plan::{Plan, Task};
-use crate::run_record::RunRecord;
-use bentpipe_results::{Emulation, point_text};
+use crate::population::populations;
+use crate::resolve::Case;
+use crate::store::{FileKind, RunFile, StoredRecording, StoredRun};
+use bentpipe_report::Trace;
+use bentpipe_results::{Emulation, Run, point_text};
 use bentpipe_sim::{RunOutcome, RunSpec, SimError};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -72,7 +76,7 @@ pub fn run_alone(
     runner: &dyn Runner,
     task: Task,
     stop: &AtomicBool,
-) -> Result<Option<RunRecord>, LabError> {
+) -> Result<Option<StoredRun>, LabError> {
     let spec = plan.spec(task)?;
     let case = &plan.cases[task.case];
     let at = if case.point.is_empty() {
@@ -92,12 +96,50 @@ pub fn run_alone(
     match catch_unwind(AssertUnwindSafe(|| runner.run(&spec, &label, stop))) {
         Ok(Ok(CompletedRun { outcome, emulation })) => {
             let seconds = start.elapsed().as_secs_f64();
-            Ok(Some(RunRecord::new(case, task.run, &spec, outcome, emulation, seconds)))
+            Ok(Some(stored(case, task.run, &spec, outcome, emulation, seconds)))
         }
         Ok(Err(RunError::Interrupted)) => Ok(None),
         Ok(Err(RunError::Failed(reason))) => Err(failed(reason)),
         Err(panic) => Err(failed(format!("a bug in Bentpipe: {}", panic_text(panic.as_ref())))),
     }
+}
+
+/// Returns the record of run number `run` of `case`, which ended with `outcome`.
+fn stored(
+    case: &Case,
+    run: u64,
+    spec: &RunSpec,
+    outcome: RunOutcome,
+    emulation: Option<Emulation>,
+    seconds: f64,
+) -> StoredRun {
+    let (flows, populations) =
+        populations(&case.expansions, &case.flow_names, spec, &outcome.flows);
+    let identity = (case.variant.as_str(), &case.point, run);
+    let mut result = outcome::run(identity, spec, &flows, &outcome, case.warmup);
+    for flow in &mut result.flows {
+        flow.workload = case.workload(&flow.name, flow.visit).to_owned();
+    }
+    let mut files = Vec::new();
+    for file in outcome.qlog {
+        for (kind, content) in [(FileKind::Qlog, file.current), (FileKind::Qvis, file.qvis)] {
+            if !content.is_empty() {
+                files.push(RunFile { kind, name: file.name.clone(), content });
+            }
+        }
+    }
+    if let Some(content) = outcome.capture {
+        files.push(RunFile { kind: FileKind::Capture, name: String::new(), content });
+    }
+    let mut points = Vec::new();
+    let trace = outcome.trace.map(|trace| {
+        let names: Vec<String> = spec.flows.iter().map(|flow| flow.name.clone()).collect();
+        Trace::encode(&case.variant, &case.point, run, &trace, &names, &mut points)
+    });
+    let any = trace.is_some() || !files.is_empty();
+    let end_ns = outcome.end.as_nanos();
+    let recording = any.then_some(StoredRecording { trace, points, end_ns, files });
+    StoredRun { run: Run { emulation, populations, ..result }, recording, seconds }
 }
 
 #[expect(clippy::disallowed_methods, reason = "how long a run takes, not a simulated time")]

@@ -104,15 +104,31 @@ impl Drop for Staging {
     }
 }
 
+/// Writes a file of a run directory. A link in its place is replaced: see [`files::replace`].
+///
+/// # Errors
+/// The file cannot be written.
+pub fn replace_file(file: &Path, bytes: &[u8]) -> Result<(), LabError> {
+    files::replace(file, bytes).map_err(|error| LabError::write(file, error))
+}
+
+/// Writes a file that a user named, or into a pipe or a device: see [`files::write`].
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_file(file: &Path, bytes: &[u8]) -> Result<(), LabError> {
+    files::write(file, bytes).map_err(|error| LabError::write(file, error))
+}
+
 /// Returns true if `directory` is a run directory with all runs of its plan.
-pub(crate) fn is_complete(directory: &Path) -> bool {
+pub fn is_complete(directory: &Path) -> bool {
     let manifest = fs::read(directory.join(MANIFEST)).ok();
     let manifest = manifest.and_then(|text| serde_json::from_slice::<Manifest>(&text).ok());
     manifest.is_some_and(|manifest| manifest.complete)
 }
 
 /// Returns the path of `target` with `suffix` added to its name.
-pub(crate) fn sibling(target: &Path, suffix: &str) -> PathBuf {
+pub fn sibling(target: &Path, suffix: &str) -> PathBuf {
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(suffix);
     target.with_file_name(name)
