@@ -1,8 +1,9 @@
 //! How many runs a plan has left, and about how long they take.
 
+use crate::execution::run_alone;
 use crate::execution::{Options, remaining};
-use crate::execution::{Simulator, run_alone};
 use crate::plan::{Changes, Plan, Task};
+use bentpipe_sim::Simulator;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;

@@ -1,5 +1,6 @@
-//! Runs scenarios on the virtual or the real clock, and writes run directories.
+//! Runs scenarios and writes run directories.
 //!
+//! The clock is a [`Runner`]: the [`Simulator`], or `RealClock` of `bentpipe-realclock`.
 //! [`Plan::read`] checks a scenario file and returns the list of its runs. [`execute`] runs them,
 //! and [`Execution::into_results`] returns their results. [`record`] does both and writes a run
 //! directory atomically. [`Lab`] runs scenarios in memory.
@@ -21,8 +22,6 @@ mod outcome;
 mod outlook;
 pub mod plan;
 mod population;
-#[cfg(feature = "real-clock")]
-mod real_clock;
 mod resolve;
 mod run_directory;
 mod store;
@@ -34,19 +33,16 @@ mod tests;
 mod visit_times;
 mod window_notes;
 
+pub use bentpipe_sim::{RunError, Runner, Simulator};
 pub use error::LabError;
 pub use estimate::{Estimate, USUAL_PACE, estimate, measured_pace};
 pub use execution::{
-    CompletedRun, Deliver, Execution, Executor, Observer, Options, Progress, RunError, Runner,
-    Simulator, Threads, execute, remaining, run_alone,
+    Deliver, Execution, Executor, Observer, Options, Progress, Threads, execute, remaining,
+    run_alone,
 };
 pub use library::Lab;
 pub use outlook::outlook;
 pub use plan::{Changes, Plan, PlanInput, Shard, Task, select_case};
-#[cfg(feature = "real-clock")]
-pub use real_clock::{
-    EmulatedPath, LiveStats, MAX_LATENESS, RealClock, StatsObserver, emulated_hops,
-};
 pub use resolve::{Case, FlowEnds, OrbitPath};
 pub use run_directory::{
     MANIFEST, Recorded, RunDirectory, Staging, Study, editable, is_below, rebuild, record,

@@ -1,13 +1,13 @@
 //! Runs scenarios in memory, with congestion controllers of the calling program.
 
 use crate::error::LabError;
-use crate::execution::Simulator;
 use crate::execution::Threads;
 use crate::execution::{Options, ResultsOnly, execute};
 use crate::plan::{Changes, Plan};
 use bentpipe_quic::congestion::catalogue::{Registration, register};
 use bentpipe_quic::congestion::{Controller, ControllerConfig};
 use bentpipe_results::Results;
+use bentpipe_sim::Simulator;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};

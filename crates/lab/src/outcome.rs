@@ -4,8 +4,8 @@ use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_quic::observer::Sizes;
 use bentpipe_results::fairness::{Contender, Fairness, LinkUse};
 use bentpipe_results::{
-    Direction, Distribution, Episode, Flow, FlowMetrics, Link, LinkMetrics, Object, PathKnowledge,
-    Point, ReverseBytes, Run,
+    Direction, DirectionEmulation, Distribution, Emulation, Episode, Flow, FlowMetrics, Link,
+    LinkMetrics, Object, PathKnowledge, Point, ProxyEmulation, ReverseBytes, Run,
 };
 use bentpipe_sim as sim;
 use bentpipe_units::{Bytes, Span};
@@ -36,7 +36,35 @@ pub(crate) fn run(
         links: outcome.links.iter().map(link).collect(),
         fairness,
         populations: Vec::new(),
-        emulation: None,
+        emulation: outcome.emulation.as_ref().map(emulation),
+    }
+}
+
+/// Converts the report of the emulator to the type of the results.
+fn emulation(report: &sim::EmulationOutcome) -> Emulation {
+    let us = |span: Span| span.as_nanos() as f64 / 1e3;
+    let direction = |direction: &sim::EmulatedDirection| DirectionEmulation {
+        name: direction.name.to_owned(),
+        packets: direction.packets,
+        dropped: direction.dropped,
+        unaccounted: direction.unaccounted,
+        late_p50_us: us(direction.late_p50),
+        late_p99_us: us(direction.late_p99),
+        late_max_us: us(direction.late_max),
+        realtime: direction.realtime,
+        cpu_s: direction.cpu_time.as_secs_f64(),
+    };
+    let proxy = |proxy: &sim::EmulatedProxy| ProxyEmulation {
+        name: proxy.name.clone(),
+        connections: proxy.connections,
+        incomplete: proxy.incomplete,
+        bytes_to_server: proxy.bytes_to_server,
+        bytes_to_client: proxy.bytes_to_client,
+    };
+    Emulation {
+        warnings: report.warnings.clone(),
+        directions: report.directions.iter().map(direction).collect(),
+        proxies: report.proxies.iter().map(proxy).collect(),
     }
 }
 
@@ -289,6 +317,7 @@ cbr.duration = "20 s"
             capture: None,
             events: 0,
             end: Time::from_secs(30),
+            emulation: None,
         };
         change(&mut outcome);
         fairness(&spec, &outcome.flows.iter().collect::<Vec<_>>(), &outcome, None)

@@ -1,7 +1,7 @@
 //! Shared test fixtures: a scenario, and a runner that returns at once.
 
 use crate::execution::Threads;
-use crate::execution::{CompletedRun, RunError, Runner, run_alone};
+use crate::execution::run_alone;
 use crate::execution::{Options, ResultsOnly, execute};
 use crate::plan::{Changes, Plan};
 use crate::store::StoredRun;
@@ -9,8 +9,8 @@ use bentpipe_link::random::stream;
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_results::Results;
 use bentpipe_sim::{
-    FlowOutcome, LinkOutcome, ObjectOutcome, PathOutcome, QlogFile, ReverseBytes, RunOutcome,
-    RunSpec,
+    FlowOutcome, LinkOutcome, ObjectOutcome, PathOutcome, QlogFile, ReverseBytes, RunError,
+    RunOutcome, RunSpec, Runner,
 };
 use bentpipe_timeseries::{RunSeries, Series, VisitSeries};
 use bentpipe_units::{Bytes, Span, Time};
@@ -59,7 +59,7 @@ pub fn plan(text: &str) -> Plan {
 pub struct Fake;
 
 impl Runner for Fake {
-    fn run(&self, spec: &RunSpec, _: &str, _: &AtomicBool) -> Result<CompletedRun, RunError> {
+    fn run(&self, spec: &RunSpec, _: &str, _: &AtomicBool) -> Result<RunOutcome, RunError> {
         let mut outcome = RunOutcome {
             flows: vec![],
             links: vec![],
@@ -68,6 +68,7 @@ impl Runner for Fake {
             capture: None,
             events: 1,
             end: Time::ZERO,
+            emulation: None,
         };
         for flow in &spec.flows {
             for (index, visit) in flow.visits.iter().enumerate().filter(|(_, visit)| visit.measured)
@@ -114,7 +115,7 @@ impl Runner for Fake {
                 qvis: Vec::new(),
             });
         }
-        Ok(outcome.into())
+        Ok(outcome)
     }
 }
 

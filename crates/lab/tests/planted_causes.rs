@@ -199,7 +199,7 @@ fn the_planted_cause_is_named_first() {
                 .unwrap_or_else(|error| panic!("{error}\n{text}"));
             let spec = plan.spec(Task { case: 0, run: 0 }).unwrap();
             let run = Simulator.run(&spec, "drawn", &AtomicBool::new(false)).unwrap();
-            let flow = &run.outcome.flows[0];
+            let flow = &run.flows[0];
             let budget = flow.time_budget.unwrap();
             let first = TimePart::ALL
                 .into_iter()

@@ -90,8 +90,8 @@ fn run_text(text: &str) -> FlowOutcome {
         .unwrap_or_else(|error| panic!("{error}\n{text}"));
     let spec = plan.spec(Task { case: 0, run: 0 }).unwrap();
     let run = Simulator.run(&spec, "case", &AtomicBool::new(false)).unwrap();
-    let name = run.outcome.flows[0].name.clone();
-    let mut visits = run.outcome.flows.into_iter().filter(|flow| flow.name == name);
+    let name = run.flows[0].name.clone();
+    let mut visits = run.flows.into_iter().filter(|flow| flow.name == name);
     visits.next_back().unwrap()
 }
 

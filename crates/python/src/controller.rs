@@ -8,8 +8,8 @@ use bentpipe_congestion as engine;
 use bentpipe_congestion::SendControl;
 use bentpipe_congestion::catalogue::{Registration, register, replace};
 use bentpipe_congestion::{Parameter, ParameterValues};
-use bentpipe_lab::{CompletedRun, RunError, Runner, Simulator};
-use bentpipe_sim::RunSpec;
+
+use bentpipe_sim::{RunError, RunOutcome, RunSpec, Runner, Simulator};
 use bentpipe_units::{Bytes, Rate, Time};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -368,12 +368,7 @@ impl PythonSimulator {
 }
 
 impl Runner for PythonSimulator {
-    fn run(
-        &self,
-        spec: &RunSpec,
-        label: &str,
-        stop: &AtomicBool,
-    ) -> Result<CompletedRun, RunError> {
+    fn run(&self, spec: &RunSpec, label: &str, stop: &AtomicBool) -> Result<RunOutcome, RunError> {
         // The state of the run is dropped, as after any panic in a run.
         let run = AssertUnwindSafe(|| Simulator.run(spec, label, stop));
         let payload = match catch_unwind(run) {

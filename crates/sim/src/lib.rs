@@ -4,11 +4,15 @@
 //! of `bentpipe-quic`, which run unchanged on virtual time, and the links are those of
 //! `bentpipe-link`. No code here does I/O, reads a clock or draws unseeded randomness: the outcome
 //! is a function of the specification.
+//!
+//! A [`Runner`] does the same on any clock: [`Simulator`] here, and `RealClock` of
+//! `bentpipe-realclock`.
 
 mod app;
 mod capture;
 mod checks;
 mod datagram;
+mod emulation;
 mod error;
 mod event_queue;
 mod flow;
@@ -21,6 +25,7 @@ mod outcome;
 pub mod overhead;
 mod packet_arena;
 mod packet_network;
+mod runner;
 mod simulation;
 mod spec;
 mod tcp_connections;
@@ -30,6 +35,7 @@ mod timing_wheel;
 mod udp_payload;
 mod visit_progress;
 
+pub use emulation::{EmulatedDirection, EmulatedProxy, EmulationOutcome};
 pub use error::SimError;
 pub use flow::SendSchedule;
 pub use loss_reason::LossReason;
@@ -38,6 +44,7 @@ pub use outcome::{
     Acknowledgements, Arrivals, FlowOutcome, LinkOutcome, ObjectOutcome, PathOutcome, PepOutcome,
     QlogFile, ReverseBytes, RunOutcome,
 };
+pub use runner::{RunError, Runner, Simulator};
 pub use simulation::run;
 pub use spec::{
     CaptureEnd, CapturePoint, DatagramTraffic, Direction, Failure, FlowSpec, HopSpec, MeshSpec,

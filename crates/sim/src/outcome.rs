@@ -1,5 +1,6 @@
 //! Outcome of a run.
 
+use crate::emulation::EmulationOutcome;
 use crate::spec::Direction;
 use crate::time_budget::Episode;
 use bentpipe_link::Counters;
@@ -26,6 +27,8 @@ pub struct RunOutcome {
     pub events: u64,
     /// End of the last visit.
     pub end: Time,
+    /// How well the emulator kept its times. `None` on the virtual clock.
+    pub emulation: Option<EmulationOutcome>,
 }
 
 /// qlog of one end of a connection.

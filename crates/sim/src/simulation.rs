@@ -395,6 +395,7 @@ impl<N: PacketNetwork> Simulation<N> {
             capture,
             events: self.events,
             end,
+            emulation: None,
         })
     }
 }

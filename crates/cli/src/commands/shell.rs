@@ -8,7 +8,8 @@ use bentpipe_emu::{
     PathStats, Program, Report, Settings, TcpForwarder, Testbed, UdpForwarder, client_addresses,
     prepare, server_addresses,
 };
-use bentpipe_lab::{Changes, EmulatedPath, LabError, Plan, Task};
+use bentpipe_lab::{Changes, LabError, Plan, Task};
+use bentpipe_realclock::EmulatedPath;
 use bentpipe_scenario::profiles::{profile, profiles};
 use bentpipe_units::{Span, Time};
 use std::fmt::Write;

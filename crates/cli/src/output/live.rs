@@ -2,7 +2,7 @@
 
 use crate::output;
 use bentpipe_emu::{DirectionStats, PathStats};
-use bentpipe_lab::{LiveStats, StatsObserver};
+use bentpipe_realclock::{LiveStats, StatsObserver};
 use bentpipe_units::Span;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 

@@ -89,7 +89,7 @@ fn path_text(path: &PathSummary) -> String {
 mod tests {
     use super::*;
     use crate::tables::{Align, Table};
-    use bentpipe_lab::{Changes, CompletedRun, Options, RunError, Threads, record};
+    use bentpipe_lab::{Changes, Options, RunError, Threads, record};
     use bentpipe_sim::{Direction, FlowOutcome, PathOutcome, ReverseBytes, RunOutcome, RunSpec};
     use bentpipe_units::{Span, Time};
     use std::num::NonZeroUsize;
@@ -119,7 +119,7 @@ mod tests {
     struct Fake;
 
     impl bentpipe_lab::Runner for Fake {
-        fn run(&self, spec: &RunSpec, _: &str, _: &AtomicBool) -> Result<CompletedRun, RunError> {
+        fn run(&self, spec: &RunSpec, _: &str, _: &AtomicBool) -> Result<RunOutcome, RunError> {
             let mut outcome = RunOutcome {
                 flows: vec![],
                 links: vec![],
@@ -128,6 +128,7 @@ mod tests {
                 capture: None,
                 events: 0,
                 end: Time::ZERO,
+                emulation: None,
             };
             for flow in &spec.flows {
                 let visit = flow.visits.len();
@@ -176,7 +177,7 @@ mod tests {
                     error: None,
                 });
             }
-            Ok(outcome.into())
+            Ok(outcome)
         }
     }
 

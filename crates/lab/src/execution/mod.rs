@@ -3,8 +3,9 @@
 mod task;
 mod threads;
 
+#[cfg(test)]
 pub(crate) use task::now;
-pub use task::{CompletedRun, RunError, Runner, Simulator, run_alone};
+pub use task::run_alone;
 pub use threads::{Deliver, Executor, Threads};
 
 use crate::error::LabError;

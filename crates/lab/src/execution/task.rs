@@ -7,65 +7,11 @@ use crate::population::populations;
 use crate::resolve::Case;
 use crate::store::{FileKind, RunFile, StoredRecording, StoredRun};
 use bentpipe_report::Trace;
-use bentpipe_results::{Emulation, Run, point_text};
-use bentpipe_sim::{RunOutcome, RunSpec, SimError};
+use bentpipe_results::{Run, point_text};
+use bentpipe_sim::{RunError, RunOutcome, RunSpec, Runner};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
-
-/// Executes runs on one of the clocks.
-pub trait Runner: Sync {
-    /// Runs `spec`, shown to users as `label`. Returns early with [`RunError::Interrupted`] once
-    /// `stop` is set.
-    ///
-    /// # Errors
-    /// The run failed or was interrupted.
-    fn run(&self, spec: &RunSpec, label: &str, stop: &AtomicBool)
-    -> Result<CompletedRun, RunError>;
-}
-
-/// A run that ended without an error.
-#[derive(Debug)]
-pub struct CompletedRun {
-    /// Outcome of the run.
-    pub outcome: RunOutcome,
-    /// Report of the emulator. `None` on the virtual clock.
-    pub emulation: Option<Emulation>,
-}
-
-impl From<RunOutcome> for CompletedRun {
-    fn from(outcome: RunOutcome) -> Self {
-        Self { outcome, emulation: None }
-    }
-}
-
-/// Why a run has no outcome.
-#[derive(Debug)]
-pub enum RunError {
-    /// The `stop` flag was set.
-    Interrupted,
-    /// The run failed, for this reason.
-    Failed(String),
-}
-
-impl From<SimError> for RunError {
-    fn from(error: SimError) -> Self {
-        match error {
-            SimError::Interrupted => Self::Interrupted,
-            error => Self::Failed(error.to_string()),
-        }
-    }
-}
-
-/// Runs on the virtual clock, in the simulator.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Simulator;
-
-impl Runner for Simulator {
-    fn run(&self, spec: &RunSpec, _: &str, stop: &AtomicBool) -> Result<CompletedRun, RunError> {
-        Ok(bentpipe_sim::run(spec, stop)?.into())
-    }
-}
 
 /// Runs one task of `plan`. Returns `None` if it was interrupted.
 ///
@@ -94,9 +40,9 @@ pub fn run_alone(
     let start = now();
     // A bug in one run must not lose the results of the others. The state of the run is dropped.
     match catch_unwind(AssertUnwindSafe(|| runner.run(&spec, &label, stop))) {
-        Ok(Ok(CompletedRun { outcome, emulation })) => {
+        Ok(Ok(outcome)) => {
             let seconds = start.elapsed().as_secs_f64();
-            Ok(Some(stored(case, task.run, &spec, outcome, emulation, seconds)))
+            Ok(Some(stored(case, task.run, &spec, outcome, seconds)))
         }
         Ok(Err(RunError::Interrupted)) => Ok(None),
         Ok(Err(RunError::Failed(reason))) => Err(failed(reason)),
@@ -105,14 +51,7 @@ pub fn run_alone(
 }
 
 /// Returns the record of run number `run` of `case`, which ended with `outcome`.
-fn stored(
-    case: &Case,
-    run: u64,
-    spec: &RunSpec,
-    outcome: RunOutcome,
-    emulation: Option<Emulation>,
-    seconds: f64,
-) -> StoredRun {
+fn stored(case: &Case, run: u64, spec: &RunSpec, outcome: RunOutcome, seconds: f64) -> StoredRun {
     let (flows, populations) =
         populations(&case.expansions, &case.flow_names, spec, &outcome.flows);
     let identity = (case.variant.as_str(), &case.point, run);
@@ -139,7 +78,7 @@ fn stored(
     let any = trace.is_some() || !files.is_empty();
     let end_ns = outcome.end.as_nanos();
     let recording = any.then_some(StoredRecording { trace, points, end_ns, files });
-    StoredRun { run: Run { emulation, populations, ..result }, recording, seconds }
+    StoredRun { run: Run { populations, ..result }, recording, seconds }
 }
 
 #[expect(clippy::disallowed_methods, reason = "how long a run takes, not a simulated time")]

@@ -1,10 +1,11 @@
 //! Runs many tasks: on several threads here, or wherever the caller does.
 
-use super::task::{Runner, run_alone};
+use super::task::run_alone;
 use crate::error::LabError;
 use crate::plan::{Plan, Task};
 use crate::resolve::Case;
 use crate::store::StoredRun;
+use bentpipe_sim::Runner;
 use std::cmp::Reverse;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;

@@ -2,6 +2,7 @@
 //! before anything runs.
 
 mod identity;
+mod real_clock;
 mod select;
 mod shard;
 
@@ -93,7 +94,6 @@ pub struct Plan {
     pub(crate) crypto: Crypto,
     pub(crate) output: Output,
     /// Number of runs of each random case.
-    #[cfg_attr(not(feature = "real-clock"), expect(dead_code, reason = "used by the real clock"))]
     pub(crate) repeat: u64,
 }
 

@@ -9,12 +9,9 @@ pub(super) struct ClockSupport {
     flow: String,
     workload: &'static str,
     clocks: Clocks,
-    #[cfg_attr(not(feature = "real-clock"), expect(dead_code, reason = "used by the real clock"))]
     protocol: Protocol,
     /// True if it stands for the users of a population.
-    #[cfg_attr(not(feature = "real-clock"), expect(dead_code, reason = "used by the real clock"))]
     users: bool,
-    #[cfg_attr(not(feature = "real-clock"), expect(dead_code, reason = "used by the real clock"))]
     virtual_only: Vec<String>,
 }
 
@@ -59,7 +56,6 @@ impl ClockSupport {
     ///
     /// # Errors
     /// The workload or a key is supported on the virtual clock only.
-    #[cfg(feature = "real-clock")]
     pub fn real_clock(&self) -> Result<(), String> {
         let Self { flow, workload, .. } = self;
         if self.users {

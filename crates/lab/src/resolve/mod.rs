@@ -392,7 +392,6 @@ impl Case {
     ///
     /// # Errors
     /// A workload or a key is supported on the virtual clock only.
-    #[cfg(feature = "real-clock")]
     pub(crate) fn check_real_clock(&self) -> Result<(), String> {
         self.clocks.iter().try_for_each(ClockSupport::real_clock)
     }

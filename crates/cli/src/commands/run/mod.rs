@@ -13,7 +13,7 @@ use crate::status::OK;
 use crate::study::{Study, bars, jobs, json, output_directory, print, stop_on_interrupt};
 use bentpipe_lab::{Changes, Executor, LabError, Plan, Runner, Simulator, Threads};
 #[cfg(feature = "real-clock")]
-use bentpipe_lab::{RealClock, StatsObserver};
+use bentpipe_realclock::{RealClock, StatsObserver};
 use bentpipe_results::Results;
 #[cfg(feature = "real-clock")]
 use indicatif::MultiProgress;
@@ -40,7 +40,7 @@ pub fn run(args: &Run, program: &Path, cluster: Option<&dyn Cluster>) -> Result<
             match args.clock {
                 Clock::Virtual => plan.on_virtual_clock(),
                 #[cfg(feature = "real-clock")]
-                Clock::Real => plan.on_real_clock(),
+                Clock::Real => plan.on_real_clock(&RealClock::default()),
             }
         })
         .collect();

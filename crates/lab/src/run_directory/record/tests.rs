@@ -1,9 +1,9 @@
 //! Tests of run directories as a whole.
 
 use super::*;
-use crate::execution::{CompletedRun, RunError, Runner, Threads};
+use crate::execution::Threads;
 use crate::testing::{Fake, TWO_VARIANTS, plan};
-use bentpipe_sim::RunSpec;
+use bentpipe_sim::{RunError, RunOutcome, RunSpec, Runner};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -93,12 +93,7 @@ enum Then {
 }
 
 impl Runner for EndsEarly {
-    fn run(
-        &self,
-        spec: &RunSpec,
-        label: &str,
-        stop: &AtomicBool,
-    ) -> Result<CompletedRun, RunError> {
+    fn run(&self, spec: &RunSpec, label: &str, stop: &AtomicBool) -> Result<RunOutcome, RunError> {
         if spec.run < self.after {
             return Fake.run(spec, label, stop);
         }

@@ -10,8 +10,7 @@ pub(super) use supported::{check_supported, proxies_of};
 
 use super::kernel::kernel_name;
 use bentpipe_emu::{EmuError, Emulator, Namespace, Program, ROUTER_CLIENT_SIDE};
-use bentpipe_results::ProxyEmulation;
-use bentpipe_sim::{PepSpec, RunSpec, Stack};
+use bentpipe_sim::{EmulatedProxy, PepSpec, RunSpec, Stack};
 use bentpipe_units::Span;
 use std::fs;
 use std::io;
@@ -51,7 +50,7 @@ pub(super) struct Proxies {
 /// What proxies report when they have ended.
 #[derive(Debug, Default)]
 pub(super) struct ProxyReports {
-    pub reports: Vec<ProxyEmulation>,
+    pub reports: Vec<EmulatedProxy>,
     /// Reasons to doubt the results.
     pub warnings: Vec<String>,
 }

@@ -1,24 +1,23 @@
 //! Plans on the real clock.
 
-use super::check_supported;
+use super::{Plan, Task, random_notes};
 use crate::error::LabError;
-use crate::plan::{Plan, Task, random_notes};
 use bentpipe_results::Clock;
-use bentpipe_sim::Stack;
+use bentpipe_sim::{Runner, Stack};
 
 impl Plan {
-    /// Returns the plan for the real clock. Cases without random values are repeated too, because
-    /// two runs in real time always differ.
+    /// Returns the plan for the real clock, which `clock` is. Cases without random values are
+    /// repeated too, because two runs in real time always differ.
     ///
     /// # Errors
     /// A key is supported on the virtual clock only.
-    pub fn on_real_clock(mut self) -> Result<Self, LabError> {
+    pub fn on_real_clock(mut self, clock: &dyn Runner) -> Result<Self, LabError> {
         let mut quic = false;
         for case in &self.cases {
             let spec = case.spec(self.seed, 0)?;
             quic |= spec.flows.iter().any(|flow| matches!(flow.stack, Stack::Quic(_)));
             case.check_real_clock()
-                .and_then(|()| check_supported(&spec))
+                .and_then(|()| clock.check(&spec))
                 .map_err(|reason| case.usage_error("--clock real", reason))?;
         }
         let random = random_notes(&self.cases, self.repeat);

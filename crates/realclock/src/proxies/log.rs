@@ -1,6 +1,6 @@
 //! What a proxy wrote: its connection log, and its last words.
 
-use bentpipe_results::ProxyEmulation;
+use bentpipe_sim::EmulatedProxy;
 use serde::Deserialize;
 use std::path::Path;
 
@@ -16,8 +16,8 @@ struct Line {
 }
 
 /// Returns the report of proxy `name` from its standard output.
-pub(super) fn report(name: &str, text: &str) -> ProxyEmulation {
-    let mut report = ProxyEmulation {
+pub(super) fn report(name: &str, text: &str) -> EmulatedProxy {
+    let mut report = EmulatedProxy {
         name: name.to_owned(),
         connections: 0,
         incomplete: 0,
@@ -63,7 +63,7 @@ mod tests {
             line("complete", 100, 3000),
             line("reset-by-client", 20, 0),
         );
-        let expected = ProxyEmulation {
+        let expected = EmulatedProxy {
             name: "gateway".to_owned(),
             connections: 2,
             incomplete: 1,

@@ -71,5 +71,6 @@ pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> Run
         capture: None,
         events: report.directions().iter().map(|direction| direction.packets_read).sum(),
         end: reports.iter().map(|report| report.ends.end).max().unwrap_or(end),
+        emulation: None,
     }
 }

@@ -1,6 +1,7 @@
 //! The path that the emulator builds.
 
 use bentpipe_emu::{Hop, PathSpec};
+use bentpipe_quic::{IP_HEADER, UDP_HEADER};
 use bentpipe_sim::{DatagramTraffic, FlowSpec, HopSpec, RunSpec, Stack};
 use bentpipe_units::Bytes;
 
@@ -26,13 +27,16 @@ pub fn emulated_hops(spec: &RunSpec) -> PathSpec {
     }
 }
 
+/// Returns the size of an IP packet with the largest QUIC packet that `max_mtu` allows.
+pub(super) fn quic_packet(max_mtu: u16) -> Bytes {
+    Bytes::new(u64::from(max_mtu) + u64::from(IP_HEADER + UDP_HEADER))
+}
+
 /// Returns the largest packet that any flow sends. The whole path has one MTU.
 pub(super) fn mtu(spec: &RunSpec) -> Bytes {
     let size = |flow: &FlowSpec| match &flow.stack {
         Stack::Tcp(stack) => Bytes::new(u64::from(stack.tcp.segment) + TCP_OVERHEAD),
-        Stack::Quic(settings) => {
-            Bytes::new(u64::from(settings.max_mtu) + bentpipe_scenario::HEADERS)
-        }
+        Stack::Quic(settings) => quic_packet(settings.max_mtu),
         Stack::Program(stack) => stack.mtu,
         Stack::DatagramTraffic(
             DatagramTraffic::Constant { packet, .. } | DatagramTraffic::Ping { packet, .. },

@@ -4,6 +4,7 @@
 //! users have. The client measures its times from its first packet, so that they exclude the start
 //! of its process.
 
+use super::path::quic_packet;
 use super::program::{CommandOutcome, DISCARDS, commands};
 use super::program_files::OBJECT;
 use super::send_limits::of_qlog;
@@ -96,7 +97,7 @@ pub fn visits(
         ));
     }
     client.push_str(&qlog_options("client"));
-    let mtu = Bytes::new(u64::from(settings.max_mtu) + bentpipe_scenario::HEADERS);
+    let mtu = quic_packet(settings.max_mtu);
     let (congestion, receive_buffer, pep) = (None, None, None);
     let stack = ProgramStack { server, client, mtu, congestion, receive_buffer, pep };
     let CommandOutcome { outcome: whole, output, .. } =

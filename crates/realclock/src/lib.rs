@@ -3,6 +3,7 @@
 //! The emulator drives the link models of the simulator between network namespaces. Endpoints are
 //! real programs and the kernel's TCP. Input and output are the types of the simulator, so that
 //! results, report and expectations are the same for both clocks.
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files as they need"))]
 
 mod datagrams;
 mod emulated_path;
@@ -13,7 +14,6 @@ mod link_outcome;
 mod mesh;
 mod outcome;
 mod path;
-mod plan;
 mod ports;
 mod program;
 mod program_files;
@@ -32,11 +32,9 @@ mod visits;
 pub use emulated_path::EmulatedPath;
 pub use path::emulated_hops;
 pub use stats::{LiveStats, StatsObserver};
-pub(crate) use supported::check_supported;
 
-use crate::execution::{CompletedRun, RunError, Runner};
 use bentpipe_emu::{CaptureConfig, EmuError, Monitor, Settings, Testbed};
-use bentpipe_sim::{CaptureEnd, RunSpec, SimError, Stack};
+use bentpipe_sim::{CaptureEnd, RunError, RunOutcome, RunSpec, Runner, SimError, Stack};
 use bentpipe_units::{Bytes, Span};
 use outcome::outcome;
 use path::mtu;
@@ -65,13 +63,12 @@ pub struct RealClock {
 }
 
 impl Runner for RealClock {
-    fn run(
-        &self,
-        spec: &RunSpec,
-        label: &str,
-        stop: &AtomicBool,
-    ) -> Result<CompletedRun, RunError> {
-        check_supported(spec).map_err(RunError::Failed)?;
+    fn check(&self, spec: &RunSpec) -> Result<(), String> {
+        supported::check(spec)
+    }
+
+    fn run(&self, spec: &RunSpec, label: &str, stop: &AtomicBool) -> Result<RunOutcome, RunError> {
+        self.check(spec).map_err(RunError::Failed)?;
         let failed = |error: EmuError| RunError::Failed(error.to_string());
         let spec = &*mesh::with_terminals(spec);
         let routers = proxies::places(spec);
@@ -113,11 +110,12 @@ impl Runner for RealClock {
         let visits = visits.map_err(failed)?;
         let emulation = emulation::emulation(&report, proxies, MAX_LATENESS);
         let mut outcome = outcome(spec, visits, report);
+        outcome.emulation = Some(emulation);
         path.finish(&mut outcome).map_err(invalid)?;
         if spec.capture.is_some() {
             outcome.capture = std::fs::read(&file).ok();
         }
-        Ok(CompletedRun { outcome, emulation: Some(emulation) })
+        Ok(outcome)
     }
 }
 

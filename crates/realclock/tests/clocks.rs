@@ -3,11 +3,11 @@
 //! Without root, which namespaces need in a process of several threads, the tests print the reason
 //! and pass.
 
-#![cfg(feature = "real-clock")]
 #![allow(clippy::unwrap_used)]
 
-use bentpipe_lab::{Changes, Plan, RealClock, RunError, Runner, Simulator, Task};
-use bentpipe_sim::{FlowOutcome, RunOutcome};
+use bentpipe_lab::{Changes, Plan, Task};
+use bentpipe_realclock::RealClock;
+use bentpipe_sim::{FlowOutcome, RunError, RunOutcome, Runner, Simulator};
 use bentpipe_timeseries::TimePart;
 use bentpipe_units::{Span, Time};
 use std::collections::BTreeSet;
@@ -32,16 +32,17 @@ fn both(text: &str) -> Option<[RunOutcome; 2]> {
     let plan = |text| Plan::parse("test.toml", text, Path::new("."), &Changes::default());
     let task = Task { case: 0, run: 0 };
     let stop = AtomicBool::new(false);
-    let real = plan(text).unwrap().on_real_clock().unwrap().spec(task).unwrap();
+    let real =
+        plan(text).unwrap().on_real_clock(&RealClock::default()).unwrap().spec(task).unwrap();
     let real = match RealClock::default().run(&real, "test", &stop) {
         Err(RunError::Failed(error)) if error.contains("Needed:") => {
             eprintln!("skipped: {error}");
             return None;
         }
-        outcome => outcome.unwrap().outcome,
+        outcome => outcome.unwrap(),
     };
     let simulated = plan(text).unwrap().spec(task).unwrap();
-    let simulated = Simulator.run(&simulated, "test", &stop).unwrap().outcome;
+    let simulated = Simulator.run(&simulated, "test", &stop).unwrap();
     Some([simulated, real])
 }
 
@@ -200,7 +201,7 @@ fn datagrams_without_space_for_their_time_are_refused() {
         return = { rate = \"2 Mbps\", delay = \"40 ms\" }\n\
         [workload]\nping = { interval = \"1 s\", duration = \"2 s\", packet = \"29 B\" }\n";
     let plan = Plan::parse("test.toml", text, Path::new("."), &Changes::default()).unwrap();
-    let error = plan.on_real_clock().unwrap_err().to_string();
+    let error = plan.on_real_clock(&RealClock::default()).unwrap_err().to_string();
     assert!(error.contains("29 B") && error.contains("allowed"), "{error}");
 }
 

@@ -21,7 +21,7 @@ const SMALLEST_DATAGRAM: Bytes = Bytes::new(36);
 ///
 /// # Errors
 /// A key is not supported. The error gives the reason and the allowed values.
-pub(crate) fn check_supported(spec: &RunSpec) -> Result<(), String> {
+pub fn check(spec: &RunSpec) -> Result<(), String> {
     let max = bentpipe_emu::MAX_TERMINALS;
     if spec.mesh.is_some() && spec.flows.len() > max {
         return Err(format!(
