@@ -173,7 +173,7 @@ validate: build ## Long validations: every scenario against atlas/, error rates 
 	cargo run --locked --quiet -p bentpipe-lab --example compare
 
 # The book's tables and figures come from atlas/; `make docs-check` compares them.
-atlas: page ## Run all published, safety and validation scenarios; say what moved; write atlas/
+atlas: page ## Run all published, study, safety and validation scenarios; say what moved; write atlas/
 	cargo build --release --locked -p bentpipe-cli
 	tools/atlas/run --bentpipe $(or $(CARGO_TARGET_DIR),target)/release/bentpipe
 

@@ -7,7 +7,7 @@
 // BENTPIPE is a built command; `tools/build/wasm` has built target/wasm. Exits with 1 if any
 // results differ.
 import { spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { loadEngine } from "./load-engine.mjs";
@@ -135,8 +135,10 @@ for (const name of readdirSync(examples).filter((name) => name.endsWith(".toml")
   await report("examples", name, join(examples, name));
 for (const name of PUBLISHED) {
   const file = join(directory, `${name}.toml`);
-  const published = join(root, `scenarios/published/${name}.toml`);
-  writeFileSync(file, reduced(readFileSync(published, "utf8")));
+  const inFull = ["published", "studies"]
+    .map((folder) => join(root, `scenarios/${folder}/${name}.toml`))
+    .find((path) => existsSync(path));
+  writeFileSync(file, reduced(readFileSync(inFull, "utf8")));
   await report("published", `${name}.toml`, file);
 }
 // A comparison that finds nothing must be able to find something: another seed.

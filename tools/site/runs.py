@@ -1,4 +1,4 @@
-"""Runs of the gallery: every published scenario in a reduced form; used by build."""
+"""Runs of the gallery: every published scenario and study in a reduced form; used by build."""
 
 import pathlib
 import re
@@ -80,10 +80,12 @@ def entries():
         row.at = at
         for name in dict.fromkeys(figure.scenario for figure in row.figures):
             named.setdefault(name, []).append(row)
-    files = {path.stem: path for path in sorted((ROOT / "scenarios/published").glob("*.toml"))}
+    scenarios = ROOT / "scenarios"
+    paths = [*scenarios.glob("published/*.toml"), *scenarios.glob("studies/*.toml")]
+    files = {path.stem: path for path in sorted(paths, key=lambda path: path.stem)}
     for name in named:
         if name not in files and not (ROOT / "atlas" / MEASURED / f"{name}.json").exists():
-            files[name] = next((ROOT / "scenarios").glob(f"*/{name}.toml"))
+            files[name] = next(scenarios.glob(f"*/{name}.toml"))
     forms = reduced()
     found = {}
     for name, path in files.items():

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 fn scenarios() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    let mut files: Vec<PathBuf> = ["examples", "published", "safety", "validation"]
+    let mut files: Vec<PathBuf> = ["examples", "published", "studies", "safety", "validation"]
         .iter()
         .flat_map(|folder| std::fs::read_dir(root.join(folder)).expect("read the folder").flatten())
         .map(|entry| entry.path())

@@ -17,8 +17,8 @@ use std::sync::atomic::Ordering;
 /// Scenarios that run if no file is given: two flows each, over low Earth orbits and over a
 /// geostationary satellite.
 const BUILT_IN: [(&str, &str); 2] = [
-    ("matrix-leo.toml", include_str!("../../../../scenarios/published/matrix-leo.toml")),
-    ("matrix-geo.toml", include_str!("../../../../scenarios/published/matrix-geo.toml")),
+    ("matrix-leo.toml", include_str!("../../../../scenarios/studies/matrix-leo.toml")),
+    ("matrix-geo.toml", include_str!("../../../../scenarios/studies/matrix-geo.toml")),
 ];
 /// Not included by default, because a fixed rate does not compete.
 const NOT_COMPETING: &str = "fixed-rate";
