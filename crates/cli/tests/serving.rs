@@ -61,7 +61,7 @@ fn files_are_served_and_requests_are_logged() {
         "--no-store",
         "--congestion",
         "newreno",
-        "--start",
+        "--slow-start",
         "standard",
         "--resume",
         "none",

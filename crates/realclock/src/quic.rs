@@ -80,7 +80,7 @@ pub fn visits(
     let mut server = format!(
         "exec '{{bentpipe}}' serve {{dir}} --listen {{server}}:{{port}} --cert {{cert}} --key \
             {{key}} {server_store} --log none \
-         --congestion {} --start {} --resume {}",
+         --congestion {} --slow-start {} --resume {}",
         congestion.controller, congestion.slow_start, congestion.resume
     );
     server.push_str(&qlog_options("server"));

@@ -17,7 +17,7 @@ const SERVE_EXAMPLES: &str = r#"Examples:
   bentpipe serve public --self-signed --metrics 127.0.0.1:9090 --log json
   bentpipe serve --config /etc/bentpipe/serve.toml
   bentpipe serve public --self-signed --save-cert server.pem \
-    --congestion bbr3 --start standard --resume none
+    --congestion bbr3 --slow-start standard --resume none
 
   Trace the next 10 connections, packet by packet:
   bentpipe serve public --self-signed --qlog traces --qlog-files 10
@@ -187,7 +187,7 @@ pub struct Front {
         value_parser = parsed::<SlowStartName>(slow_start_names),
         hide_possible_values = true
     )]
-    pub start: SlowStartName,
+    pub slow_start: SlowStartName,
     /// Use of a remembered path (see `bentpipe controllers`)
     #[arg(
         long,

@@ -103,7 +103,7 @@ async fn serve(
     }
     let mut congestion = CongestionConfig {
         controller: args.congestion,
-        slow_start: args.start,
+        slow_start: args.slow_start,
         resume: args.resume,
         ..CongestionConfig::default()
     };
