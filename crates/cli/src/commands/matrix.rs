@@ -52,7 +52,7 @@ pub fn run(args: &Matrix) -> Result<u8, LabError> {
     for contest in &contests {
         let target = target(args, &contest.plan)?;
         let recorded = study.run(&contest.plan, &target)?;
-        status = status.max(study.verdict(&recorded, &target));
+        status = status.max(study.exit_status(&recorded, &target));
         if !args.json {
             output::print(&text(
                 contest,

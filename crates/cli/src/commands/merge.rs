@@ -64,7 +64,7 @@ pub fn run(args: &Merge) -> Result<u8, LabError> {
     let (stop, bars) = (stop_on_interrupt(), bars());
     let study = Study { store: Some(&records), ..Study::new(&Nothing, &stop, &bars) };
     let recorded = study.run(&plan, &target)?;
-    let status = study.verdict(&recorded, &target);
+    let status = study.exit_status(&recorded, &target);
     print(&recorded, &plan, args.json)?;
     Ok(status)
 }

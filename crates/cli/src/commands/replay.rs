@@ -22,7 +22,7 @@ pub fn run(args: &Replay) -> Result<u8, LabError> {
     let executor = Threads { runner: &Simulator, jobs: NonZeroUsize::MIN };
     let study = Study::new(&executor, &stop, &bars);
     let recorded = study.run(&plan, &target)?;
-    let status = study.verdict(&recorded, &target);
+    let status = study.exit_status(&recorded, &target);
     let Some(run) = recorded.results.runs.first() else { return Ok(status) };
     print(&recorded, &plan, args.json)?;
     let same_engine = directory.manifest.engine == ENGINE;

@@ -57,7 +57,7 @@ impl<'a> Study<'a> {
     }
 
     /// Returns the exit status that follows from the results. Reports missing runs.
-    pub fn verdict(&self, recorded: &Recorded, target: &Path) -> u8 {
+    pub fn exit_status(&self, recorded: &Recorded, target: &Path) -> u8 {
         let results = &recorded.results;
         if recorded.complete {
             // What did not complete cannot be compared.

@@ -106,7 +106,7 @@ pub fn run(args: &Run, program: &Path, cluster: Option<&dyn Cluster>) -> Result<
         if store.as_ref().is_some_and(bentpipe_lab::ResultStore::has_failed) {
             output::say!("warning: some results could not be kept in the result store");
         }
-        status = status.max(study.verdict(&recorded, target));
+        status = status.max(study.exit_status(&recorded, target));
         if !args.json {
             print(&recorded, plan, false)?;
         }
