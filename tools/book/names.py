@@ -11,7 +11,6 @@ import re
 import tomllib
 
 from tools.book.examples import PLACEHOLDER, known_key
-from tools.book.index import Index
 from tools.book.json_paths import Missing, follow
 from tools.book.pages import ROOT, spans
 
@@ -33,8 +32,8 @@ INSIDE = ("", "defaults.", "workload.", "path.forward.", "path.orbit.", "flow.NA
 class Names:
     """Looks up names."""
 
-    def __init__(self, bentpipe, root=ROOT, foreign=FOREIGN):
-        self.bentpipe, self.root, self.index = bentpipe, root, Index(root)
+    def __init__(self, bentpipe, index, foreign=FOREIGN):
+        self.bentpipe, self.root, self.index = bentpipe, index.root, index
         groups = tomllib.loads(foreign.read_text())["names"]
         self.foreign = {name for group in groups for name in group["are"]}
         for group in groups:
