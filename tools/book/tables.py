@@ -112,8 +112,26 @@ def clocks_table(_, root, __):
     return "\n".join(rows) + "\n"
 
 
+def values_table(keys, root, _):
+    """Rows for the values that the schema lists for `keys`, with what each does."""
+    rows = ["| value | meaning |", "|---|---|"]
+    for name in keys:
+        parent, _, key = name.rpartition(".")
+        found = section(parent or ".", root)["properties"].get(key, {})
+        if "$ref" in found:
+            found = root["$defs"][found["$ref"].rpartition("/")[2]]
+        values = [one for one in found.get("oneOf", []) if "const" in one]
+        if not values:
+            raise WrongMarker(f"the schema lists no values of `{name}`")
+        for value in values:
+            about = " ".join(value.get("description", "").split()).replace("|", "\\|")
+            rows.append(f"| `{json.dumps(value['const'])}` | {about} |")
+    return "\n".join(rows) + "\n"
+
+
 # Kinds of tables: the command that prints their schema, and what makes rows of it.
 TABLES = {"keys": (["schema"], keys_table), "clocks": (["schema"], clocks_table),
+          "values": (["schema"], values_table),
           "metrics": (["schema", "--results"], metrics_table)}
 
 

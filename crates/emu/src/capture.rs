@@ -245,7 +245,7 @@ fn cause_name(cause: LossCause) -> Cow<'static, str> {
     match cause {
         LossCause::Link(DropCause::Policer) => "policer".into(),
         LossCause::Link(DropCause::QueueFull) => "queue full".into(),
-        LossCause::Link(DropCause::Aqm) => "CoDel".into(),
+        LossCause::Link(DropCause::Aqm) => "AQM".into(),
         LossCause::Routing => "link down or no route".into(),
         LossCause::Link(DropCause::Loss(process)) => format!("loss process {process}").into(),
     }

@@ -27,6 +27,14 @@ impl<P> DirectionPath<P> {
         }
     }
 
+    /// Returns true if a queue tells flows apart by [`Packet::flow`](bentpipe_link::Packet::flow).
+    pub fn needs_flow(&self) -> bool {
+        match self {
+            Self::Links(links) => links.needs_flow(),
+            Self::Network(network) => network.needs_flow(),
+        }
+    }
+
     /// Returns the time at which the next packet leaves, or an earlier time.
     pub fn next_output(&self) -> Option<Time> {
         match self {

@@ -9,7 +9,7 @@
 //! sum of the pseudo-header in the field (virtio 1.2 §5.1.6.2), tells the receiving kernel not to
 //! check, so the payload is never summed.
 
-use bentpipe_link::Ecn;
+use bentpipe_link::{Dscp, Ecn};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Length of `struct virtio_net_hdr`.
@@ -124,12 +124,23 @@ pub fn ends(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
     }
 }
 
+/// Returns the DSCP of an IP packet (RFC 2474 §3).
+pub fn dscp(packet: &[u8]) -> Dscp {
+    Dscp::of_traffic_class(traffic_class(packet))
+}
+
+/// Returns the traffic class of an IP packet, which IPv4 calls type of service.
+fn traffic_class(packet: &[u8]) -> u8 {
+    match packet {
+        [first, second, ..] if first >> 4 == 6 => first << 4 | second >> 4,
+        [_, second, ..] => *second,
+        _ => 0,
+    }
+}
+
 /// Returns the ECN field of an IP packet (RFC 3168 §5).
 pub fn ecn(packet: &[u8]) -> Ecn {
-    let (first, second) =
-        (packet.first().copied().unwrap_or(0), packet.get(1).copied().unwrap_or(0));
-    let bits = if first >> 4 == 6 { second >> 4 } else { second };
-    match bits & 3 {
+    match traffic_class(packet) & 3 {
         0 => Ecn::NotEct,
         1 => Ecn::Ect1,
         2 => Ecn::Ect0,

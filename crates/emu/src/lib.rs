@@ -57,6 +57,7 @@ mod delay_changes;
 mod direction_path;
 mod emulator;
 mod error;
+mod flow_hash;
 mod gro;
 mod gso;
 mod kernel_tcp;

@@ -66,12 +66,13 @@ struct HopLinks<P> {
 #[derive(Debug)]
 pub struct LinkPipeline<P> {
     stages: Vec<HopLinks<P>>,
+    needs_flow: bool,
 }
 
 impl<P> LinkPipeline<P> {
     /// Creates a pipeline without hops, which passes packets at once.
     pub fn new() -> Self {
-        Self { stages: Vec::new() }
+        Self { stages: Vec::new(), needs_flow: false }
     }
 
     /// Appends a hop.
@@ -92,6 +93,7 @@ impl<P> LinkPipeline<P> {
         let link = |name: &String| {
             Link::new(model, &LinkContext { name: name.clone(), ..context.clone() }, ports)
         };
+        self.needs_flow |= model.needs_flow();
         let min_delay = model.least_delay();
         self.stages.iter_mut().for_each(|before| before.min_delay_after += min_delay);
         self.stages.push(HopLinks {
@@ -144,6 +146,11 @@ impl<P> LinkPipeline<P> {
             // Sets the first delay of each terminal, which adds its port.
             stage.apply_delay_changes(Time::ZERO);
         }
+    }
+
+    /// Returns true if a queue tells flows apart by [`Packet::flow`].
+    pub fn needs_flow(&self) -> bool {
+        self.needs_flow
     }
 
     /// Records series of every link from now on, of at most `limit` points.
@@ -317,7 +324,7 @@ mod tests {
 
     fn packet(number: u64, terminal: usize) -> PipelinePacket<u64> {
         let payload = Addressed { terminal, payload: number, service: PathService::default() };
-        Packet { bytes: 1500, ecn: Ecn::NotEct, payload }
+        Packet::new(1500, Ecn::NotEct, payload)
     }
 
     fn out(pipeline: &mut LinkPipeline<u64>, now: Time, all: &mut Vec<(Time, usize, u64)>) {

@@ -4,7 +4,7 @@
 //! directions, and its routes change. It is a state machine behind a lock, which the threads of
 //! both directions drive.
 
-use crate::link_pipeline::{Addressed, Outcome, PipelinePacket};
+use crate::link_pipeline::{Outcome, PipelinePacket};
 use crate::loss_cause::LossCause;
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_units::Time;
@@ -20,10 +20,8 @@ pub struct NetworkPacket {
     pub terminal: usize,
     /// True if it goes to the server.
     pub to_server: bool,
-    /// Size of the IP packet.
-    pub bytes: u32,
-    /// Its ECN field.
-    pub ecn: Ecn,
+    /// Its header fields.
+    pub header: Packet<()>,
 }
 
 /// What becomes of a packet.
@@ -47,6 +45,9 @@ pub enum NetworkEvent {
 
 /// A network between all terminals and the server. Times never decrease between calls.
 pub trait Network: Send {
+    /// Returns true if a queue tells flows apart by [`Packet::flow`].
+    fn needs_flow(&self) -> bool;
+
     /// Accepts a packet.
     fn enqueue(&mut self, now: Time, packet: NetworkPacket);
 
@@ -123,9 +124,14 @@ impl<P> NetworkDirection<P> {
             shared.packets.push(None);
             (shared.packets.len() - 1) as u32
         });
-        let Packet { bytes, ecn, payload: Addressed { terminal, .. } } = packet;
+        let (header, terminal) = (packet.with_payload(()), packet.payload.terminal);
         shared.packets[id as usize] = Some((to_server, packet));
-        shared.network.enqueue(now, NetworkPacket { id, terminal, to_server, bytes, ecn });
+        shared.network.enqueue(now, NetworkPacket { id, terminal, to_server, header });
+    }
+
+    /// Returns true if a queue tells flows apart.
+    pub fn needs_flow(&self) -> bool {
+        self.shared().network.needs_flow()
     }
 
     /// Returns the time at which the next packet may leave, in either direction: what the other
@@ -163,6 +169,7 @@ impl<P> NetworkDirection<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link_pipeline::Addressed;
     use bentpipe_units::Span;
 
     /// Delivers packets to the server after 10 ms and loses others at once.
@@ -170,10 +177,14 @@ mod tests {
     struct OneWay(VecDeque<(Time, NetworkEvent)>);
 
     impl Network for OneWay {
+        fn needs_flow(&self) -> bool {
+            false
+        }
+
         fn enqueue(&mut self, now: Time, packet: NetworkPacket) {
-            let NetworkPacket { id, to_server, ecn, .. } = packet;
+            let NetworkPacket { id, to_server, header, .. } = packet;
             self.0.push_back(if to_server {
-                (now + Span::from_millis(10), NetworkEvent::Delivered { id, ecn })
+                (now + Span::from_millis(10), NetworkEvent::Delivered { id, ecn: header.ecn })
             } else {
                 (now, NetworkEvent::Lost { id, cause: LossCause::Routing })
             });
@@ -194,7 +205,7 @@ mod tests {
 
     fn packet(number: u32) -> PipelinePacket<u32> {
         let payload = Addressed { terminal: 0, payload: number, service: Default::default() };
-        Packet { bytes: 100, ecn: Ecn::NotEct, payload }
+        Packet::new(100, Ecn::NotEct, payload)
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::capture::{PacketEvent, Tap};
 use crate::clock::{Clock, WakeTimer, thread_time};
 use crate::direction_path::DirectionPath;
 use crate::error::EmuError;
+use crate::flow_hash::FlowHash;
 use crate::gro::{PacketTimes, SuperPacket};
 use crate::gso::{self, HEADER, LARGEST, Rejected};
 use crate::link_pipeline::{Addressed, Outcome};
@@ -16,7 +17,7 @@ use crate::settings::Settings;
 use crate::stats::{DirectionStats, StatsCell};
 use crate::sys;
 use crate::tun::Tun;
-use bentpipe_link::{Ecn, Packet};
+use bentpipe_link::{Ecn, FlowKey, Packet};
 use bentpipe_units::{Span, Time};
 use nix::sys::prctl::set_timerslack;
 use std::net::IpAddr;
@@ -78,6 +79,8 @@ pub struct Segment {
     terminal_from: TerminalFrom,
     /// Whether the outputs accept UDP super-packets.
     takes_udp: bool,
+    /// Tells flows apart, if a queue needs it.
+    flow_hash: Option<FlowHash>,
 }
 
 impl Segment {
@@ -89,7 +92,13 @@ impl Segment {
         terminal_from: TerminalFrom,
     ) -> Self {
         let takes_udp = outputs.iter().all(|tun| tun.accepts_udp());
-        Self { pipeline, inputs, outputs, terminal_from, takes_udp }
+        let flow_hash = pipeline.needs_flow().then(FlowHash::new);
+        Self { pipeline, inputs, outputs, terminal_from, takes_udp, flow_hash }
+    }
+
+    /// Returns the flow of `packet` if a queue needs it.
+    fn flow(&self, packet: &[u8]) -> FlowKey {
+        self.flow_hash.as_ref().map_or(FlowKey::default(), |hash| hash.key(packet))
     }
 
     /// Returns the terminal of `packet`, read from input number `input`.
@@ -394,10 +403,11 @@ impl Worker {
         if let Some(tap) = self.taps.entry.as_ref().filter(|_| is_first) {
             tap.capture(now, input, PacketEvent::Sent, &whole);
         }
-        let ecn = gso::ecn(packet);
         let packet = Packet {
             bytes,
-            ecn,
+            ecn: gso::ecn(packet),
+            dscp: gso::dscp(packet),
+            flow: self.segments[segment].flow(packet),
             payload: Addressed {
                 terminal,
                 payload: TunPacket { entered: now, whole },

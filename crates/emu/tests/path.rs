@@ -338,7 +338,7 @@ fn merged_packets_arrive_separately_and_in_order() {
     }
     // With frames of 40 ms at 20 Mbps, about 60 packets are due at the same time and delivered as
     // one super-packet.
-    let queue = QueueConfig { limit: QueueLimit::Bytes(Bytes::from_mb(1)), codel: None };
+    let queue = QueueConfig::drop_tail(QueueLimit::Bytes(Bytes::from_mb(1)));
     let framed = DirectionConfig { frame: Some(Span::from_millis(40)), queue, ..direction(20, 5) };
     let emulator = one_hop(&framed, &framed);
     for server in server_addresses() {

@@ -39,9 +39,9 @@ pub struct Counters {
     pub bytes_out: u64,
     /// Dropped by the policer.
     pub dropped_policer: PacketTotals,
-    /// Dropped because the queue was full.
+    /// Dropped because the queue was full, on arrival or to make room for another packet.
     pub dropped_queue: PacketTotals,
-    /// Dropped from the queue by CoDel.
+    /// Dropped by active queue management, such as CoDel.
     pub dropped_aqm: PacketTotals,
     /// Lost by a loss process. [`Link::loss_tallies`](crate::Link::loss_tallies) has the totals of
     /// each process.
@@ -78,21 +78,27 @@ impl Counters {
         self.in_flight.remove(bytes);
         self.withdrawn.add(bytes);
     }
-    pub(crate) fn dropped(&mut self, cause: DropCause, bytes: u32) {
+    /// Counts a packet that is dropped on arrival.
+    pub(crate) fn refused(&mut self, cause: DropCause, bytes: u32) {
+        self.dropped(cause).add(bytes);
+    }
+    /// Counts a packet that is lost after it has been accepted.
+    pub(crate) fn lost(&mut self, cause: DropCause, bytes: u32) {
+        self.in_flight.remove(bytes);
+        self.dropped(cause).add(bytes);
+    }
+    fn dropped(&mut self, cause: DropCause) -> &mut PacketTotals {
         match cause {
-            DropCause::Policer => self.dropped_policer.add(bytes),
-            DropCause::QueueFull => self.dropped_queue.add(bytes),
-            DropCause::Aqm => {
-                self.in_flight.remove(bytes);
-                self.dropped_aqm.add(bytes);
-            }
-            DropCause::Loss(_) => {
-                self.in_flight.remove(bytes);
-                self.dropped_loss.add(bytes);
-            }
+            DropCause::Policer => &mut self.dropped_policer,
+            DropCause::QueueFull => &mut self.dropped_queue,
+            DropCause::Aqm => &mut self.dropped_aqm,
+            DropCause::Loss(_) => &mut self.dropped_loss,
         }
     }
-    pub(crate) fn waiting(&mut self, queue: PacketTotals) {
+    /// Counts a packet that the queue accepts, after which it holds `queue`.
+    pub(crate) fn accepted(&mut self, bytes: u32, marked: bool, queue: PacketTotals) {
+        self.in_flight.add(bytes);
+        self.marked_ce += u64::from(marked);
         self.queue_max_bytes = self.queue_max_bytes.max(queue.bytes);
         self.queue_max_packets = self.queue_max_packets.max(queue.packets);
     }

@@ -1,15 +1,15 @@
 //! One direction of one hop: policer, queue, transmitter, frames, loss and propagation delay.
 //!
 //! A [`Link`] is a pure state machine: it reads no clock, opens no file and does not inspect
-//! packets. The simulator and the emulator use the same type.
+//! payloads. The simulator and the emulator use the same type.
 //!
 //! # Stages
 //!
 //! A packet passes, in this order:
 //!
 //! 1. the **policer**, if configured: a token bucket that drops excess packets and never delays;
-//! 2. the **queue**: drop-tail, limited in bytes, packets, time or bandwidth-delay products, or
-//!    CoDel (RFC 8289) within such a limit, which drops or marks;
+//! 2. the **queue**, limited in bytes, packets, time or bandwidth-delay products: its discipline
+//!    ([`disciplines`]) decides which packet is sent next, and which are dropped or marked;
 //! 3. the **transmitter**: one packet at a time, at a constant rate, a stepped rate, or the
 //!    opportunities of a trace;
 //! 4. the **frame**, if configured: packets whose transmission ends within a frame leave together
@@ -52,7 +52,7 @@
 //! let mut link = Link::new(&model, &context, 1);
 //!
 //! for payload in ["first", "second"] {
-//!     let packet = Packet { bytes: 1500, ecn: Ecn::Ect0, payload };
+//!     let packet = Packet::new(1500, Ecn::Ect0, payload);
 //!     assert_eq!(link.enqueue(Time::ZERO, 0, packet), Enqueue::Queued);
 //! }
 //! let mut delivered = Vec::new();
@@ -75,6 +75,7 @@ mod delay;
 mod direction;
 mod error;
 mod extremes;
+mod fields;
 mod input_files;
 mod link;
 pub mod loss;
@@ -87,6 +88,7 @@ mod queue;
 pub mod random;
 mod rate;
 mod recording;
+mod registry_table;
 mod schedule;
 mod trace_file;
 
@@ -108,9 +110,11 @@ pub use loss::bursts::LongBursts;
 pub use loss::config::{LossConfig, LossProcessConfig};
 pub use loss::preset::{LossPreset, loss_presets};
 pub use model::DirectionModel;
-pub use packet::{DropCause, Ecn, Enqueue, Event, LossCause, Packet, Service};
+pub use packet::{DropCause, Dscp, Ecn, Enqueue, Event, FlowKey, LossCause, Packet, Service};
 pub use policer::PolicerConfig;
-pub use queue::config::{CodelConfig, QueueConfig, QueueLimit};
+pub use queue::config::QueueConfig;
+pub use queue::disciplines;
+pub use queue::limit::QueueLimit;
 pub use queue::littles_law::QueueTime;
 pub use rate::config::RateConfig;
 pub use recording::{DropKind, LinkRecorder};

@@ -1,6 +1,8 @@
 //! One direction of one hop at run time.
 
 mod framed;
+mod frames;
+mod lost_packets;
 
 use crate::capacity_allocation::frames::Allocation;
 use crate::counters::{Counters, PacketTotals};
@@ -8,12 +10,15 @@ use crate::delay::line::DelayLine;
 use crate::loss::process::LossProcess;
 use crate::model::DirectionModel;
 use crate::policer::Policer;
-use crate::queue::fifo::{Accepted, Queue};
+use crate::queue::accepted::Accepted;
+use crate::queue::disciplines::Enqueued;
+use crate::queue::link_queue::Queue;
 use crate::random::stream;
 use crate::rate::transmitter::Transmitter;
 use crate::{DropCause, Enqueue, Event, Packet, QueueTime, Service};
 use bentpipe_units::{LinearDelay, Rate, Span, Time};
-use std::collections::VecDeque;
+use frames::Frames;
+use lost_packets::LostPackets;
 
 /// Context of a link in its run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,8 +31,8 @@ pub struct LinkContext {
     pub run: u64,
     /// Name of the link, unique in the run.
     ///
-    /// With a purpose appended (`name/loss/0`, `name/delay`, `name/frame`), it keys the link's
-    /// random streams.
+    /// With a purpose appended (`name/loss/0`, `name/delay`, `name/frame`, `name/queue`), it keys
+    /// the link's random streams.
     pub name: String,
 }
 
@@ -49,10 +54,8 @@ pub struct Link<P> {
     frames: Option<Frames>,
     losses: Vec<(LossProcess, PacketTotals)>,
     line: DelayLine<P>,
-    /// Lost packets that [`Self::poll`] has not returned yet, in order of time.
-    lost_packets: VecDeque<(Time, DropCause, Accepted<P>)>,
-    /// Time of the first of these losses.
-    next_loss: Time,
+    /// Lost packets that [`Self::poll`] has not returned yet.
+    lost_packets: LostPackets<P>,
     counters: Counters,
     /// Total time in which queued packets waited although nothing was being sent: rate zero, or no
     /// opportunity of a trace. Includes the wait that has just begun, up to its end.
@@ -70,36 +73,12 @@ pub struct Link<P> {
 enum TransmitterState {
     /// Idle, with an empty queue.
     Idle,
-    /// Waits to send the front of the queue, until an outage ends or the next opportunity of a
-    /// trace.
+    /// Waits to send a queued packet, until an outage ends or the next opportunity of a trace.
     Waiting,
-    /// Sends the front of the queue.
+    /// Sends a packet.
     Sending { begin: Time },
     /// Waits for the next frame with packets at a terminal.
     Framed,
-}
-
-/// Frames at whose ends packets leave together.
-#[derive(Debug, Clone)]
-struct Frames {
-    length: Span,
-    /// End of the first frame.
-    phase: Span,
-}
-
-impl Frames {
-    /// End of the frame in which a transmission ended at `at`.
-    fn end(&self, at: Time) -> Time {
-        let first = Time::ZERO + self.phase;
-        let into = at.since(first).as_nanos() % self.length.as_nanos();
-        if at <= first {
-            first
-        } else if into == 0 {
-            at
-        } else {
-            at + (self.length - Span::from_nanos(into))
-        }
-    }
 }
 
 impl<P> Link<P> {
@@ -125,18 +104,15 @@ impl<P> Link<P> {
                     Allocation::new(
                         model,
                         dama,
-                        *rtt,
                         ports.max(1),
+                        |port| model.new_queue(*rtt, || random(&format!("queue/{port}"))),
                         random("frame"),
                         random("sync"),
                     )
                 })
                 .map(Box::new),
-            queue: Queue::new(model.queue_limit(*rtt), model.codel()),
-            frames: model.frame.map(|length| Frames {
-                length,
-                phase: Span::from_nanos(random("frame").below(length.as_nanos())),
-            }),
+            queue: model.new_queue(*rtt, || random("queue")),
+            frames: model.frame.map(|length| Frames::new(length, &mut random("frame"))),
             losses: losses
                 .map(|(index, loss)| {
                     (
@@ -146,8 +122,7 @@ impl<P> Link<P> {
                 })
                 .collect(),
             line,
-            lost_packets: VecDeque::new(),
-            next_loss: Time::MAX,
+            lost_packets: LostPackets::new(),
             counters: Counters::default(),
             blocked: Span::ZERO,
             ports: vec![Counters::default(); several],
@@ -170,34 +145,37 @@ impl<P> Link<P> {
         let bytes = packet.bytes;
         self.count(port as u32, |counters| counters.offered(bytes));
         if self.policer.as_mut().is_some_and(|policer| !policer.admits(now, bytes)) {
-            self.count(port as u32, |counters| counters.dropped(DropCause::Policer, bytes));
+            self.count(port as u32, |counters| counters.refused(DropCause::Policer, bytes));
             return Enqueue::Dropped(DropCause::Policer, packet);
         }
-        let service = Service { blocked: self.blocked_until(now), ..Service::default() };
-        let held = Accepted { sent: now, port: port as u32, packet, service };
+        let held = Accepted {
+            sent: now,
+            port: port as u32,
+            packet,
+            queued: Span::ZERO,
+            blocked: self.blocked_until(now),
+            serialised_ns: 0,
+        };
         if self.allocation.is_some() {
             return self.enqueue_framed(held);
         }
+        let mut begin = None;
         if matches!(self.state, TransmitterState::Idle) {
-            let begin = self.transmitter.begin(now, true);
-            if begin == now {
+            let soonest = self.transmitter.begin(now, true);
+            if soonest == now {
                 self.count(held.port, |counters| counters.in_flight.add(bytes));
                 self.queue.pass(held);
                 self.send(now, bytes);
                 return Enqueue::Queued;
             }
-            // The transmitter only starts waiting for a packet that the queue accepts.
-            if self.queue.has_room(bytes) {
-                self.wait_until(now, begin);
-            }
+            begin = Some(soonest);
         }
-        if !self.queue.has_room(bytes) {
-            self.count(held.port, |counters| counters.dropped(DropCause::QueueFull, bytes));
-            return Enqueue::Dropped(DropCause::QueueFull, held.packet);
+        let enqueued = self.wait(held);
+        // The transmitter only starts waiting for a packet that the queue accepts.
+        if let (Enqueue::Queued, Some(begin)) = (&enqueued, begin) {
+            self.wait_until(now, begin);
         }
-        self.count(held.port, |counters| counters.in_flight.add(bytes));
-        self.wait(held);
-        Enqueue::Queued
+        enqueued
     }
 
     /// Sets the delay towards `port` from now on, and adds the port if it does not exist.
@@ -215,15 +193,15 @@ impl<P> Link<P> {
     pub fn count_refused(&mut self, port: usize, bytes: u32) {
         self.count(port as u32, |counters| {
             counters.offered(bytes);
-            counters.dropped(DropCause::QueueFull, bytes);
+            counters.refused(DropCause::QueueFull, bytes);
         });
     }
 
     /// Removes the packets for `port` at `now`: those in the queue and, if `in_flight`, the one in
     /// transmission and those in propagation.
     ///
-    /// Passes each to `taken` in the order in which they were enqueued, starting with those in
-    /// propagation.
+    /// Passes each to `taken`, starting with those in propagation; the packets of a flow in the
+    /// order in which they were enqueued.
     pub fn withdraw(
         &mut self,
         now: Time,
@@ -247,12 +225,12 @@ impl<P> Link<P> {
             }
         }
         let Self { queue, waiting, .. } = self;
-        queue.withdraw(now, port, |held| {
+        for held in queue.withdraw(now, port) {
             if let Some(tally) = waiting.get_mut(port as usize) {
                 tally.remove(held.packet.bytes);
             }
             all.push(held);
-        });
+        }
         self.withdraw_framed(now, port, in_flight, &mut all);
         if matches!(self.state, TransmitterState::Idle) {
             self.start_next(now);
@@ -274,7 +252,7 @@ impl<P> Link<P> {
     /// offered.
     #[inline]
     pub fn next_deadline(&self) -> Option<Time> {
-        let next = self.step_due.min(self.line.due()).min(self.next_loss);
+        let next = self.step_due.min(self.line.due()).min(self.lost_packets.due());
         (next != Time::MAX).then_some(next)
     }
 
@@ -285,7 +263,7 @@ impl<P> Link<P> {
     /// saves one event for most packets in simulations with external delays.
     #[inline]
     pub fn next_output(&self) -> Option<Time> {
-        let told = self.line.due().min(self.next_loss);
+        let told = self.line.due().min(self.lost_packets.due());
         let next = if told < self.step_due { told } else { told.min(self.first_visible()) };
         (next != Time::MAX).then_some(next)
     }
@@ -304,7 +282,8 @@ impl<P> Link<P> {
     #[inline]
     fn first_visible(&self) -> Time {
         let end = self.step_due;
-        let hidden = self.losses.is_empty() && self.frames.is_none() && !self.queue.is_managed();
+        let hidden =
+            self.losses.is_empty() && self.frames.is_none() && !self.queue.acts_on_dequeue();
         match self.queue.sending() {
             // With several ports, a packet that leaves later may arrive earlier.
             Some(port)
@@ -323,8 +302,8 @@ impl<P> Link<P> {
     #[inline(always)]
     pub fn poll(&mut self, now: Time) -> Option<Event<P>> {
         loop {
-            let (step, arrival, lost_packets) = (self.step_due, self.line.due(), self.next_loss);
-            let next = step.min(arrival).min(lost_packets);
+            let (step, arrival, loss) = (self.step_due, self.line.due(), self.lost_packets.due());
+            let next = step.min(arrival).min(loss);
             if next > now || next == Time::MAX {
                 self.now = self.now.max(now);
                 return None;
@@ -334,19 +313,20 @@ impl<P> Link<P> {
             // late the poll.
             if step == next {
                 self.step(next);
-            } else if lost_packets == next {
-                let (at, cause, held) = self.lost_packets.pop_front()?;
-                self.next_loss = first(&self.lost_packets);
-                self.count(held.port, |counters| counters.dropped(cause, held.packet.bytes));
+            } else if loss == next {
+                let (at, cause, held) = self.lost_packets.pop()?;
+                self.count(held.port, |counters| counters.lost(cause, held.packet.bytes));
                 return Some(Event::Lost {
                     cause,
                     at,
                     port: held.port as usize,
-                    service: held.service,
+                    service: held.service(),
                     packet: held.packet,
                 });
             } else {
-                let Accepted { sent, port, packet, service } = self.line.arrive()?;
+                let Accepted { sent, port, packet, queued, blocked, serialised_ns } =
+                    self.line.arrive()?;
+                let service = Service { queued, blocked, serialised_ns };
                 self.count(port, |counters| counters.delivered(packet.bytes));
                 return Some(Event::Delivered { port: port as usize, sent, service, packet });
             }
@@ -425,7 +405,7 @@ impl<P> Link<P> {
     /// or lost and not returned yet. It equals [`Counters::in_flight`].
     pub fn held(&self) -> u64 {
         let terminals = self.allocation.as_ref().map_or(0, |allocation| allocation.held());
-        self.queue.held() + terminals + self.lost_packets.len() as u64 + self.line.held()
+        self.queue.held() + terminals + self.lost_packets.count() + self.line.held()
     }
 
     /// Returns the rate in force at `now`; for a trace, the rate of the opportunities in the
@@ -489,7 +469,7 @@ impl<P> Link<P> {
         }
     }
 
-    /// Waits from `now` until `begin` to send the front of the queue.
+    /// Waits from `now` until `begin` to send a queued packet.
     fn wait_until(&mut self, now: Time, begin: Time) {
         if begin < Time::MAX {
             self.blocked += begin.since(now);
@@ -513,7 +493,7 @@ impl<P> Link<P> {
         self.step_due = due;
     }
 
-    /// Starts the first packet in the queue that CoDel lets pass.
+    /// Starts the packet that the queue releases next.
     fn send_next(&mut self, now: Time) {
         let Self { queue, lost_packets, waiting, .. } = self;
         let mut left = |port: u32, bytes: u32| {
@@ -521,11 +501,8 @@ impl<P> Link<P> {
                 tally.remove(bytes);
             }
         };
-        let head = queue.begin(now, |held| {
-            left(held.port, held.packet.bytes);
-            insert_loss(lost_packets, now, DropCause::Aqm, held);
-        });
-        self.next_loss = first(&self.lost_packets);
+        let head = queue.begin(now);
+        lost_packets.take_dropped(queue, now, &mut left);
         if let Some(head) = head {
             left(head.port, head.bytes);
             if head.marked {
@@ -535,22 +512,41 @@ impl<P> Link<P> {
         }
     }
 
-    /// Sends the packet of `bytes` at the front of the queue.
+    /// Sends the packet of `bytes` that the queue has released.
     fn send(&mut self, begin: Time, bytes: u32) {
         let end = self.transmitter.finish(begin, bytes);
         self.set(TransmitterState::Sending { begin }, end);
     }
 
+    /// Offers a packet to the queue at the time at which it was sent.
     #[inline(always)]
-    fn wait(&mut self, held: Accepted<P>) {
-        let (port, bytes) = (held.port as usize, held.packet.bytes);
-        self.queue.push(held);
-        self.counters.waiting(self.queue.waiting());
-        if let (Some(counters), Some(tally)) =
-            (self.ports.get_mut(port), self.waiting.get_mut(port))
+    fn wait(&mut self, held: Accepted<P>) -> Enqueue<P> {
+        let (now, port, bytes) = (held.sent, held.port, held.packet.bytes);
+        let Self { queue, lost_packets, waiting, .. } = self;
+        let enqueued = queue.enqueue(held);
+        if let (Enqueued::Queued { .. }, Some(tally)) = (&enqueued, waiting.get_mut(port as usize))
         {
             tally.add(bytes);
-            counters.waiting(*tally);
+        }
+        lost_packets.take_dropped(queue, now, |port, bytes| {
+            if let Some(tally) = waiting.get_mut(port as usize) {
+                tally.remove(bytes);
+            }
+        });
+        match enqueued {
+            Enqueued::Queued { marked } => {
+                self.counters.accepted(bytes, marked, self.queue.waiting());
+                if let (Some(counters), Some(tally)) =
+                    (self.ports.get_mut(port as usize), self.waiting.get(port as usize))
+                {
+                    counters.accepted(bytes, marked, *tally);
+                }
+                Enqueue::Queued
+            }
+            Enqueued::Refused(cause, held) => {
+                self.count(port, |counters| counters.refused(cause, bytes));
+                Enqueue::Dropped(cause, held.packet)
+            }
         }
     }
 
@@ -562,13 +558,11 @@ impl<P> Link<P> {
         let suspended = self.transmitter.suspended(begin, end);
         self.blocked += suspended;
         let queued = begin.since(held.sent) + suspended;
-        held.service = Service {
-            queued,
-            // A packet that was offered in the middle of a suspended transmission has waited for
-            // less than the whole suspension.
-            blocked: self.blocked.saturating_sub(held.service.blocked).min(queued),
-            serialised_ns: nanos(busy.saturating_sub(suspended)),
-        };
+        held.queued = queued;
+        // A packet that was offered in the middle of a suspended transmission has waited for less
+        // than the whole suspension.
+        held.blocked = self.blocked.saturating_sub(held.blocked).min(queued);
+        held.serialised_ns = nanos(busy.saturating_sub(suspended));
         let at = self.frames.as_ref().map_or(end, |frames| frames.end(end));
         self.depart(at, held);
     }
@@ -585,41 +579,20 @@ impl<P> Link<P> {
                 cause = Some(index);
             }
         }
-        let Accepted { sent, port, packet, service } = held;
+        let Accepted { sent, port, packet, queued, blocked, serialised_ns } = held;
+        let held = Accepted { sent, port, packet, queued, blocked, serialised_ns };
         match cause {
-            None => self.line.send(at, Accepted { sent, port, packet, service }),
+            None => self.line.send(at, held),
             Some(index) => {
-                self.losses[index].1.add(packet.bytes);
-                let held = Accepted { sent, port, packet, service };
-                insert_loss(&mut self.lost_packets, at, DropCause::Loss(index as u8), held);
-                self.next_loss = first(&self.lost_packets);
+                self.losses[index].1.add(held.packet.bytes);
+                self.lost_packets.insert(at, DropCause::Loss(index as u8), held);
             }
         }
     }
-}
-
-/// Inserts a loss in order of time: CoDel may drop a packet behind a frame's end before an earlier
-/// loss is returned.
-fn insert_loss<P>(
-    lost_packets: &mut VecDeque<(Time, DropCause, Accepted<P>)>,
-    at: Time,
-    cause: DropCause,
-    held: Accepted<P>,
-) {
-    let mut held = held;
-    if cause == DropCause::Aqm {
-        held.service = Service::default();
-    }
-    let later = lost_packets.iter().rev().take_while(|(other, _, _)| *other > at).count();
-    lost_packets.insert(lost_packets.len() - later, (at, cause, held));
 }
 
 /// Returns a time in nanoseconds for [`Service::serialised_ns`].
 #[inline]
 fn nanos(span: Span) -> u32 {
     u32::try_from(span.as_nanos()).unwrap_or(u32::MAX)
-}
-
-fn first<P>(lost_packets: &VecDeque<(Time, DropCause, Accepted<P>)>) -> Time {
-    lost_packets.front().map_or(Time::MAX, |(at, _, _)| *at)
 }

@@ -9,8 +9,10 @@ use crate::error::LinkError;
 use crate::input_files::ReadFiles;
 use crate::loss::process::LoadedLoss;
 use crate::policer::PolicerConfig;
-use crate::queue::config::{CodelConfig, QueueConfig, QueueLimit};
-use crate::queue::limit::ResolvedLimit;
+use crate::queue::config::QueueConfig;
+use crate::queue::limit::{QueueLimit, ResolvedLimit};
+use crate::queue::link_queue::Queue;
+use crate::random::Stream;
 use crate::rate::config::RateConfig;
 use crate::rate::delivery_trace::DeliveryTrace;
 use crate::rate::model::RateModel;
@@ -225,8 +227,17 @@ impl DirectionModel {
         }
     }
 
-    pub(crate) fn codel(&self) -> Option<CodelConfig> {
-        self.queue.codel
+    /// Returns true if the queue tells flows apart by [`Packet::flow`](crate::Packet::flow).
+    pub fn needs_flow(&self) -> bool {
+        self.queue.discipline.needs_flow()
+    }
+
+    /// Creates the queue of the link or of one of its terminals. Its random draws come from the
+    /// stream that `random` returns.
+    pub(crate) fn new_queue<P>(&self, rtt: Span, random: impl FnOnce() -> Stream) -> Queue<P> {
+        let discipline = &self.queue.discipline;
+        let packets = discipline.queue(self.queue_limit(rtt), random);
+        Queue::new(packets, discipline.acts_on_dequeue())
     }
 }
 

@@ -3,9 +3,9 @@
 use bentpipe_units::{Span, Time};
 
 /// The ECN field of an IP packet (RFC 3168 §5).
-// Of 32 bits, so that packets, which it is a part of, are moved in whole words.
+// Of 16 bits, so that a packet, which it is a part of beside the DSCP, has no padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[repr(u32)]
+#[repr(u16)]
 pub enum Ecn {
     /// Not ECN-capable transport.
     #[default]
@@ -26,15 +26,60 @@ impl Ecn {
     }
 }
 
-/// One IP packet. The link looks only at its size and ECN field.
+/// The differentiated services code point of an IP packet (RFC 2474 §3): 0 to 63, by default 0.
+// Of 16 bits, like the ECN field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Dscp(u16);
+
+impl Dscp {
+    /// Returns the code point in the upper six bits of a traffic class octet.
+    pub const fn of_traffic_class(octet: u8) -> Self {
+        Self((octet >> 2) as u16)
+    }
+
+    /// Returns the code point as a number.
+    pub const fn get(self) -> u8 {
+        self.0 as u8
+    }
+}
+
+/// Identifies the flow of a packet for queues that tell flows apart. Two flows may have one key,
+/// but seldom do.
+///
+/// Of packets that no such queue sees, it may be the default ([`DirectionModel::needs_flow`]).
+///
+/// [`DirectionModel::needs_flow`]: crate::DirectionModel::needs_flow
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct FlowKey(pub u32);
+
+/// One IP packet. The link looks only at its header fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<P> {
     /// Size of the whole IP packet in bytes, headers included.
     pub bytes: u32,
-    /// The ECN field; a link with CoDel may set [`Ecn::Ce`].
+    /// The ECN field; a queue may set [`Ecn::Ce`].
     pub ecn: Ecn,
+    /// The DSCP.
+    pub dscp: Dscp,
+    /// The flow.
+    pub flow: FlowKey,
     /// Payload, returned unchanged.
     pub payload: P,
+}
+
+impl<P> Packet<P> {
+    /// Creates a packet of `bytes` without a flow key and with the default DSCP.
+    #[inline]
+    pub const fn new(bytes: u32, ecn: Ecn, payload: P) -> Self {
+        Self { bytes, ecn, dscp: Dscp(0), flow: FlowKey(0), payload }
+    }
+
+    /// Returns a packet with the same header fields and another payload.
+    #[inline]
+    pub fn with_payload<Q>(&self, payload: Q) -> Packet<Q> {
+        let Self { bytes, ecn, dscp, flow, .. } = *self;
+        Packet { bytes, ecn, dscp, flow, payload }
+    }
 }
 
 /// Why a packet was not delivered.
@@ -42,16 +87,18 @@ pub struct Packet<P> {
 pub enum DropCause {
     /// The policer had too few tokens.
     Policer,
-    /// The queue was full when the packet arrived.
+    /// The queue was full: when the packet arrived, or when another one arrived for which it had to
+    /// make room.
     QueueFull,
-    /// Active queue management (CoDel) dropped the packet from the queue.
+    /// Active queue management, such as CoDel, dropped the packet before the queue was full.
     Aqm,
     /// A loss process lost the packet on the link. The number is the process's position in the
     /// scenario's list, from 0.
     Loss(u8),
 }
 
-/// Why a packet was lost after the link had accepted it: [`DropCause::Aqm`] or [`DropCause::Loss`].
+/// Why a packet was lost after the link had accepted it: any [`DropCause`] but
+/// [`DropCause::Policer`].
 pub type LossCause = DropCause;
 
 /// How long a packet waited for the transmitter and occupied it.
@@ -107,7 +154,7 @@ pub enum Event<P> {
     Lost {
         /// Cause of the loss.
         cause: LossCause,
-        /// Time of the loss: when it left the queue (CoDel) or the transmitter (loss process).
+        /// Time of the loss: when it left the queue or the transmitter (loss process).
         at: Time,
         /// The port on which it was offered.
         port: usize,

@@ -351,7 +351,7 @@ fn a_terminals_packets_can_be_withdrawn_even_if_partly_sent() {
     // 1500 bytes take two and a half frames of 625 bytes.
     let mut link = link(&carrier("cra = \"200 kbps\", frame = \"25 ms\""), 1, 2);
     for number in 0..3 {
-        let packet = Packet { bytes: 1500, ecn: Ecn::NotEct, payload: number };
+        let packet = Packet::new(1500, Ecn::NotEct, number);
         assert_eq!(link.enqueue(Time::ZERO, number % 2, packet), Enqueue::Queued);
     }
     assert_eq!(link.poll(Time::from_millis(40)), None);

@@ -2,12 +2,13 @@
 
 mod common;
 
+use bentpipe_link::disciplines::{CoDel, DropTail, HeadDrop, QueueDiscipline};
 use bentpipe_link::loss::{Bernoulli, GilbertElliott, LongBurst, Periodic, Trace};
 use bentpipe_link::{
-    AcmConfig, CapacityAllocation, CapacityAllocationPreset, CodelConfig, Dama, DelayConfig,
-    DelayStep, DirectionConfig, DirectionPatch, Distribution, FadeConfig, FadeEvent, LinkError,
-    LongBursts, LossConfig, LossModel, LossPreset, LossProcessConfig, ModcodTable, PolicerConfig,
-    QueueConfig, QueueLimit, RateConfig, RateStep, Window,
+    AcmConfig, CapacityAllocation, CapacityAllocationPreset, Dama, DelayConfig, DelayStep,
+    DirectionConfig, DirectionPatch, Distribution, FadeConfig, FadeEvent, LinkError, LongBursts,
+    LossConfig, LossModel, LossPreset, LossProcessConfig, ModcodTable, PolicerConfig, QueueConfig,
+    QueueLimit, RateConfig, RateStep, Window,
 };
 use bentpipe_units::{Bytes, Decibels, Rate, Ratio, Span, SymbolRate};
 use common::direction;
@@ -193,8 +194,12 @@ const WRONG: &[(&str, &[&str])] = &[
     ("queue = \"10 Mbps\"", &["10 Mbps", "25 packets"]),
     ("queue = \"big\"", &["big", "1 BDP"]),
     ("queue = 25", &["25", "a queue size such as \"1 BDP\""]),
-    ("queue = { limit = \"1 BDP\", aqm = \"red\" }", &["red", "`drop-tail` or `codel`"]),
+    ("queue = { limit = \"1 BDP\", aqm = \"red\" }", &["red", "drop-tail, head-drop, codel"]),
     ("queue = { limit = \"1 BDP\", target = \"5 ms\" }", &["target = 5 ms", "aqm = \"codel\""]),
+    (
+        "queue = { aqm = \"head-drop\", ecn = true }",
+        &["ecn = true", "has no effect on a head-drop queue", "aqm = \"codel\""],
+    ),
     ("queue = { aqm = \"codel\", target = \"0 s\" }", &["target = 0 ns", "above 0 s"]),
     (
         "queue = { aqm = \"codel\", target = \"50 ms\", interval = \"50 ms\" }",
@@ -211,7 +216,7 @@ const WRONG: &[(&str, &[&str])] = &[
     ("policer = { rate = \"20 Mbps\", size = \"256 kB\" }", &["size", "`rate` or `burst`"]),
     ("policer = \"20 Mbps\"", &["20 Mbps", "burst = \"256 kB\"", "\"none\""]),
     ("policer = 20", &["20", "burst = \"256 kB\""]),
-    ("queue = { size = \"1 BDP\" }", &["size", "`limit`, `aqm`, `target`, `interval`, `ecn`"]),
+    ("queue = { size = \"1 BDP\" }", &["size", "`aqm`, `target`, `interval`, `ecn`, `limit`"]),
     // Allocation.
     ("capacity_allocation = \"dma\"", &["dma", "none, dama, dama-free, cra"]),
     ("capacity_allocation = 3", &["3", "\"dama\""]),
@@ -337,9 +342,11 @@ fn every_notation_is_read_and_written_again() {
         rate: Rate::from_mbps(mbps),
         burst: Bytes::new(bytes),
     };
-    let queue =
-        |limit, codel| DirectionPatch { queue: Some(QueueConfig { limit, codel }), ..patch() };
-    let codel = CodelConfig { target: ms(20), interval: ms(600), ecn: true };
+    let queue = |limit, discipline: QueueDiscipline| DirectionPatch {
+        queue: Some(QueueConfig { limit, discipline }),
+        ..patch()
+    };
+    let codel = CoDel { target: ms(20), interval: ms(600), ecn: true };
     let wifi = LossModel::Preset(LossPreset::find("wifi").unwrap());
     for (text, wanted) in [
         ("", patch()),
@@ -438,19 +445,23 @@ fn every_notation_is_read_and_written_again() {
             ]),
         ),
         ("loss = []", loss(vec![])),
-        ("queue = \"0.25 BDP\"", queue(QueueLimit::Bdp(0.25), None)),
-        ("queue = \"500 kB\"", queue(QueueLimit::Bytes(Bytes::new(500_000)), None)),
-        ("queue = \"25 packets\"", queue(QueueLimit::Packets(25), None)),
-        ("queue = \"100 ms\"", queue(QueueLimit::Time(ms(100)), None)),
+        ("queue = \"0.25 BDP\"", queue(QueueLimit::Bdp(0.25), DropTail.into())),
+        ("queue = \"500 kB\"", queue(QueueLimit::Bytes(Bytes::new(500_000)), DropTail.into())),
+        ("queue = \"25 packets\"", queue(QueueLimit::Packets(25), DropTail.into())),
+        ("queue = \"100 ms\"", queue(QueueLimit::Time(ms(100)), DropTail.into())),
         (
             "queue = { limit = \"1 packet\", aqm = \"drop-tail\" }",
-            queue(QueueLimit::Packets(1), None),
+            queue(QueueLimit::Packets(1), DropTail.into()),
         ),
-        ("queue = { aqm = \"codel\" }", queue(QueueLimit::Bdp(1.0), Some(CodelConfig::default()))),
+        (
+            "queue = { limit = \"4000 packets\", aqm = \"head-drop\" }",
+            queue(QueueLimit::Packets(4000), HeadDrop.into()),
+        ),
+        ("queue = { aqm = \"codel\" }", queue(QueueLimit::Bdp(1.0), CoDel::default().into())),
         (
             "queue = { limit = \"2 BDP\", aqm = \"codel\", target = \"20 ms\", interval = \"600 \
              ms\", ecn = true }",
-            queue(QueueLimit::Bdp(2.0), Some(codel)),
+            queue(QueueLimit::Bdp(2.0), codel.into()),
         ),
         ("policer = \"none\"", DirectionPatch { policer: Some(PolicerConfig::None), ..patch() }),
         (

@@ -32,7 +32,7 @@ fn fixed(ms: u64) -> LinearDelay {
 }
 
 fn packet(payload: usize) -> Packet<usize> {
-    Packet { bytes: 1500, ecn: Ecn::NotEct, payload }
+    Packet::new(1500, Ecn::NotEct, payload)
 }
 
 /// Returns the remaining outputs with port and time. With `lazy`, the link is only woken for
@@ -210,7 +210,7 @@ proptest! {
             };
             for (number, arrival) in arrivals.iter().enumerate() {
                 drain(link, arrival.at);
-                let packet = Packet { bytes: arrival.bytes, ecn: arrival.ecn, payload: number };
+                let packet = Packet::new(arrival.bytes, arrival.ecn, number);
                 let _ = link.enqueue(arrival.at, arrival.port, packet);
             }
             drain(link, Time::MAX);

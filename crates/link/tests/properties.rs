@@ -40,6 +40,8 @@ const QUEUES: &[&str] = &[
     r#""1 packet""#,
     r#""25 packets""#,
     r#""30 ms""#,
+    r#"{ limit = "20 kB", aqm = "head-drop" }"#,
+    r#"{ limit = "5 packets", aqm = "head-drop" }"#,
     r#"{ limit = "100 kB", aqm = "codel", target = "1 ms", interval = "10 ms" }"#,
     r#"{ limit = "100 kB", aqm = "codel", target = "1 ms", interval = "10 ms", ecn = true }"#,
 ];
@@ -257,7 +259,7 @@ proptest! {
         let mut late = link(&config, seed, 3);
         let mut refused = Vec::new();
         for (number, arrival) in arrivals.iter().enumerate() {
-            let packet = Packet { bytes: arrival.bytes, ecn: arrival.ecn, payload: number };
+            let packet = Packet::new(arrival.bytes, arrival.ecn, number);
             let enqueued = late.enqueue(arrival.at, arrival.port, packet);
             if let Enqueue::Dropped(_, packet) = enqueued {
                 refused.push(packet.payload);
@@ -270,15 +272,15 @@ proptest! {
                 bentpipe_link::Event::Lost { cause, packet, .. } => (packet.payload, Some(cause)),
             });
         }
-        let is_refused = |outcome: &&PacketOutcome| {
-            matches!(outcome.lost, Some(DropCause::Policer | DropCause::QueueFull))
-        };
-        let expected: Vec<_> =
-            on_time.iter().filter(is_refused).map(|outcome| outcome.packet).collect();
+        let expected: Vec<_> = on_time
+            .iter()
+            .filter(|outcome| outcome.refused)
+            .map(|outcome| outcome.packet)
+            .collect();
         prop_assert_eq!(refused, expected);
         let others: Vec<_> = on_time
             .iter()
-            .filter(|outcome| !is_refused(outcome))
+            .filter(|outcome| !outcome.refused)
             .map(|outcome| (outcome.packet, outcome.lost))
             .collect();
         prop_assert_eq!(told, others);
@@ -289,15 +291,11 @@ proptest! {
         limit in 1u64..60_000,
         packets in 1u64..40,
         by_bytes: bool,
-        codel: bool,
+        aqm in proptest::sample::select(&["drop-tail", "head-drop", "codel"][..]),
         arrivals in any_arrivals(),
     ) {
         let size = if by_bytes { format!("{limit} B") } else { format!("{packets} packets") };
-        let queue = if codel {
-            format!("{{ limit = \"{size}\", aqm = \"codel\" }}")
-        } else {
-            format!("\"{size}\"")
-        };
+        let queue = format!("{{ limit = \"{size}\", aqm = \"{aqm}\" }}");
         let mut link = link(&direction(&format!("rate = \"5 Mbps\"\ndelay = \"1 ms\"\n\
              queue = {queue}")), 1, 3);
         let mut exceeded = false;

@@ -14,7 +14,7 @@ fn with_queue(rate: &str, queue: &str) -> DirectionConfig {
 /// Returns the bytes of 100-byte packets in the full queue.
 fn capacity(config: &DirectionConfig) -> u64 {
     let mut link = link(config, 1, 1);
-    let packet = || Packet { bytes: 100, ecn: Ecn::NotEct, payload: 0 };
+    let packet = || Packet::new(100, Ecn::NotEct, 0);
     while link.enqueue(Time::ZERO, 0, packet()) == Enqueue::Queued {}
     link.queue_bytes()
 }
@@ -24,7 +24,7 @@ fn littles_law_has_both_sides() {
     // 1500 bytes take a millisecond: of three packets, the second waits for one, the third for two.
     let mut link = link(&with_queue("\"12 Mbps\"", "\"10 packets\""), 1, 1);
     for payload in 0..3 {
-        let _ = link.enqueue(Time::ZERO, 0, Packet { bytes: 1500, ecn: Ecn::NotEct, payload });
+        let _ = link.enqueue(Time::ZERO, 0, Packet::new(1500, Ecn::NotEct, payload));
     }
     while link.poll(Time::from_millis(1)).is_some() {}
     let packet_ms = |time: u64| [u128::from(time) * 1_000_000, u128::from(time) * 1_500_000_000];
@@ -79,6 +79,29 @@ fn a_full_drop_tail_queue_adds_its_own_delay_and_no_more() {
     assert_eq!(link.counters().queue_max_packets, 100);
 }
 
+#[test]
+fn a_head_drop_queue_loses_as_much_and_tells_sooner() {
+    // 200 Mbps into 70 Mbps, 4,000 packets: 0.65 of each packet that arrives stay, so that packet
+    // 6,155 finds a full queue. By then, 2,154 packets have left.
+    let gap = Span::from_micros(60);
+    let results = ["drop-tail", "head-drop"].map(|aqm| {
+        let queue = format!("{{ limit = \"4000 packets\", aqm = \"{aqm}\" }}");
+        let arrivals = steady(20_000, gap, Ecn::NotEct);
+        let outcomes = run(&mut link(&with_queue("\"70 Mbps\"", &queue), 1, 1), &arrivals, |_| ());
+        let lost = outcomes.iter().filter(|outcome| outcome.lost.is_some());
+        assert!(lost.clone().all(|outcome| outcome.lost == Some(DropCause::QueueFull)));
+        let first = lost.clone().map(|outcome| outcome.packet).min().unwrap();
+        // A receiver notices a loss when it gets a later packet.
+        let noticed = delivered(&outcomes).find(|outcome| outcome.packet > first).unwrap().at;
+        (first, noticed, lost.count())
+    });
+    let [(tail, tail_noticed, tail_lost), (head, head_noticed, head_lost)] = results;
+    assert!(tail.abs_diff(6_155) <= 1 && head.abs_diff(2_155) <= 1, "{tail}, {head}");
+    let sooner = (tail_noticed - head_noticed).as_millis_f64();
+    assert!((685.0..687.0).contains(&sooner), "{sooner} ms");
+    assert_eq!(tail_lost, head_lost);
+}
+
 fn delivered(outcomes: &[PacketOutcome]) -> impl Iterator<Item = &PacketOutcome> {
     outcomes.iter().filter(|outcome| outcome.lost.is_none())
 }
@@ -107,7 +130,7 @@ fn responsive(queue: &str, ecn: Ecn) -> (Vec<(f64, f64)>, u64, u64) {
                 waits.push((sent, (outcome.at.as_secs_f64() - sent) * 1000.0));
             }
         }
-        let packet = Packet { bytes: 1500, ecn, payload: arrived.len() };
+        let packet = Packet::new(1500, ecn, arrived.len());
         arrived.push(now.as_secs_f64());
         if let Enqueue::Dropped(..) = link.enqueue(now, 0, packet) {
             rate *= 0.7;

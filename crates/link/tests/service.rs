@@ -21,7 +21,7 @@ fn services(config: &str, offered: &[u64]) -> Vec<Service> {
             }
         }
         if next == Some(now) {
-            let packet = Packet { bytes: 1500, ecn: Ecn::NotEct, payload: 0 };
+            let packet = Packet::new(1500, Ecn::NotEct, 0);
             let _ = link.enqueue(now, 0, packet);
             next = offered.next();
         }

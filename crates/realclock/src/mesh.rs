@@ -84,9 +84,13 @@ impl std::fmt::Debug for SatelliteNetwork {
 }
 
 impl Network for SatelliteNetwork {
+    fn needs_flow(&self) -> bool {
+        self.driver().needs_flow()
+    }
+
     fn enqueue(&mut self, now: Time, packet: NetworkPacket) {
-        let NetworkPacket { id, terminal, to_server, bytes, ecn } = packet;
-        self.driver().enqueue(now, (id, terminal, to_server), bytes, ecn);
+        let NetworkPacket { id, terminal, to_server, header } = packet;
+        self.driver().enqueue(now, (id, terminal, to_server), header);
     }
 
     fn next_deadline(&self) -> Option<Time> {

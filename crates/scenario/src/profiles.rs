@@ -1,5 +1,6 @@
 //! Built-in paths, from `profiles.toml`.
 
+use bentpipe_link::disciplines::QueueDiscipline;
 use bentpipe_link::{DelayConfig, DirectionConfig, QueueLimit, RateConfig};
 use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Rate, Span};
@@ -146,8 +147,8 @@ fn around_delay(direction: &DirectionConfig) -> (String, String) {
         RateConfig::Trace { file } => format!("rate from {}", file.display()),
     };
     let mut text = format!("queue {}", direction.queue.limit);
-    if direction.queue.codel.is_some() {
-        text.push_str(" with CoDel");
+    if !matches!(direction.queue.discipline, QueueDiscipline::DropTail(_)) {
+        text.push_str(&format!(", {}", direction.queue.discipline.name()));
     }
     if !direction.policer.is_none() {
         text.push_str(&format!(", policed to {}", direction.policer));

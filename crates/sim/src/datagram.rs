@@ -3,7 +3,7 @@
 use crate::spec::Direction;
 use crate::time_budget::Trip;
 use crate::udp_payload::UdpPayload;
-use bentpipe_link::Ecn;
+use bentpipe_link::{Ecn, FlowKey};
 use bentpipe_quic::noq_proto::EcnCodepoint;
 use bentpipe_tcp::Segment;
 use bentpipe_units::Time;
@@ -91,6 +91,24 @@ pub struct Datagram {
     pub body: Body,
 }
 
+impl Datagram {
+    /// Returns the key of its flow for queues. Each connection of each visit has one for each
+    /// direction, as its addresses and ports would.
+    pub fn flow_key(&self) -> FlowKey {
+        let connection = match self.body {
+            Body::Tcp { connection, .. } => u32::from(connection),
+            Body::Udp(_) | Body::Filler(_) => 0,
+        };
+        // Odd factors: two keys that differ in one of the numbers are never the same. They are
+        // the primes 2 to 4 of xxHash.
+        let flow = self.flow.wrapping_mul(0x85eb_ca77);
+        let visit = self.visit.wrapping_mul(0xc2b2_ae3d);
+        let connection = connection.wrapping_mul(0x27d4_eb2f);
+        let toward = (self.toward as u32) << 31;
+        FlowKey((flow ^ visit.rotate_left(16) ^ connection.rotate_left(8)) ^ toward)
+    }
+}
+
 /// Payload of an IP packet.
 #[derive(Debug)]
 pub enum Body {
@@ -148,5 +166,32 @@ pub fn ecn_from_link(ecn: Ecn) -> Option<EcnCodepoint> {
         Ecn::Ect0 => Some(EcnCodepoint::Ect0),
         Ecn::Ect1 => Some(EcnCodepoint::Ect1),
         Ecn::Ce => Some(EcnCodepoint::Ce),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_connection_of_each_visit_has_a_flow_key_for_each_direction() {
+        let mut keys = Vec::new();
+        for (flow, visit) in [(0, 0), (0, 1), (1, 0), (1, 1), (70_000, 3)] {
+            for connection in [0, 1, 6] {
+                for toward in [PathDirection::ToServer, PathDirection::ToClient] {
+                    let key = |position| {
+                        let trip = Trip::default();
+                        let body = Body::Tcp { connection, segment: Segment::default() };
+                        Datagram { flow, visit, toward, to: 0, position, trip, body }.flow_key()
+                    };
+                    assert_eq!(key(1.0), key(2.0));
+                    keys.push(key(1.0));
+                }
+            }
+        }
+        let all = keys.len();
+        keys.sort_unstable_by_key(|key| key.0);
+        keys.dedup();
+        assert_eq!(keys.len(), all);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::datagram::{Body, Datagram, PathDirection};
 use crate::udp_payload::UdpPayload;
-use bentpipe_link::Service;
+use bentpipe_link::{Ecn, Packet, Service};
 use bentpipe_units::Span;
 use std::collections::VecDeque;
 
@@ -129,6 +129,13 @@ impl PacketArena {
             }
         };
         PacketId { place, flow, to, toward, hops: 0, serialised: 0, queued: 0 }
+    }
+
+    /// Stores a packet of `bytes`. Returns it as links see it.
+    #[inline(always)]
+    pub fn send(&mut self, bytes: u32, ecn: Ecn, datagram: Datagram) -> Packet<PacketId> {
+        let flow = datagram.flow_key();
+        Packet { flow, ..Packet::new(bytes, ecn, self.put(datagram)) }
     }
 
     /// Returns the packet.

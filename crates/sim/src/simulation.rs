@@ -326,7 +326,7 @@ impl<N: PacketNetwork> Simulation<N> {
         if captured.entrance == entrance {
             let datagram = self.packet_arena.get(packet.payload);
             let terminal = self.flows[datagram.flow as usize].progress().terminal();
-            let packet = Packet { bytes: packet.bytes, ecn: packet.ecn, payload: datagram };
+            let packet = packet.with_payload(datagram);
             capture.packet(self.now, captured.interface, terminal, &packet);
         }
     }

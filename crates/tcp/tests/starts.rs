@@ -16,7 +16,7 @@ use support::{Pair, SERVER};
 fn geo() -> [bentpipe_link::DirectionConfig; 2] {
     let mut path = Pair::path(50, Span::from_millis(300));
     path[SERVER].queue =
-        QueueConfig { limit: QueueLimit::Bytes(Bytes::new(1_875_000)), codel: None };
+        QueueConfig::drop_tail(QueueLimit::Bytes(Bytes::new(1_875_000)));
     path
 }
 
@@ -114,7 +114,7 @@ fn a_jump_that_loses_retreats_and_recovers_without_a_timeout() {
         ..CongestionConfig::default()
     };
     let mut path = Pair::path(10, Span::from_millis(300));
-    path[SERVER].queue = QueueConfig { limit: QueueLimit::Bytes(Bytes::new(100_000)), codel: None };
+    path[SERVER].queue = QueueConfig::drop_tail(QueueLimit::Bytes(Bytes::new(100_000)));
     let mut pair = Pair::made(settings(), make(congestion, Some(handle.clone())), &path, 1, None);
     pair.download(5_000_000);
     assert!(pair.finish(Time::from_secs(300)));

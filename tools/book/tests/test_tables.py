@@ -52,6 +52,25 @@ class Keys(unittest.TestCase):
             self.rows("path.nowhere.at")
 
 
+class Values(unittest.TestCase):
+    SCHEMA = {
+        "properties": {"queue": {"properties": {
+            "aqm": {"$ref": "#/$defs/Aqm", "description": "Discipline."},
+            "limit": {"type": "string"}}}},
+        "$defs": {"Aqm": {"oneOf": [{"const": "none", "description": "No\naqm | at all."},
+                                    {"const": "red"}]}},
+    }
+
+    def test_a_row_for_each_value_with_its_meaning(self):
+        rows = tables.values_table(["queue.aqm"], self.SCHEMA, ()).splitlines()[2:]
+        self.assertEqual(rows, ['| `"none"` | No aqm \\| at all. |', '| `"red"` |  |'])
+
+    def test_a_key_without_listed_values_is_refused(self):
+        for key in ("queue.limit", "queue.nothing", "queue"):
+            with self.assertRaises(tables.WrongMarker):
+                tables.values_table([key], self.SCHEMA, ())
+
+
 class Metrics(unittest.TestCase):
     def test_metrics_of_layers_share_a_row_and_other_scopes_have_none(self):
         metrics = [

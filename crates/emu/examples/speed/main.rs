@@ -69,7 +69,7 @@ fn main() -> Result<ExitCode, Failed> {
 fn path(mbps: u64, delay_ms: u64) -> Result<PathSpec, Failed> {
     let mut config = DirectionConfig::new(Rate::from_mbps(mbps), Span::from_millis(delay_ms));
     // Rarely full, so that the emulator is the bottleneck.
-    config.queue = QueueConfig { limit: QueueLimit::Bytes(Bytes::from_mb(64)), codel: None };
+    config.queue = QueueConfig::drop_tail(QueueLimit::Bytes(Bytes::from_mb(64)));
     let model = config.load(Path::new("."))?;
     let hop = Hop { name: "path".to_owned(), forward: model.clone(), reverse: model, shared: true };
     Ok(PathSpec { hops: vec![hop], base_rtt: Span::from_millis(2 * delay_ms), seed: 1, run: 0 })

@@ -319,5 +319,5 @@ fn is_random(direction: &DirectionConfig) -> bool {
     // The phase of frames and of capacity requests is drawn for each run.
     let frames =
         direction.frame.is_some_and(|frame| !frame.is_zero()) || !direction.allocation.is_none();
-    loss || jitter || frames
+    loss || jitter || frames || direction.queue.discipline.is_random()
 }

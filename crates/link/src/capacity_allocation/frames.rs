@@ -5,7 +5,9 @@ use super::dama::Dama;
 use super::requests::Requests;
 use crate::counters::PacketTotals;
 use crate::model::DirectionModel;
-use crate::queue::fifo::{Accepted, Queue};
+use crate::queue::accepted::Accepted;
+use crate::queue::disciplines::Enqueued;
+use crate::queue::link_queue::Queue;
 use crate::random::Stream;
 use crate::rate::model::RateModel;
 use bentpipe_units::{Bytes, Span, Time};
@@ -66,19 +68,20 @@ pub(crate) struct Allocation<P> {
 }
 
 impl<P> Allocation<P> {
-    /// Creates the allocation `dama` for `ports` terminals. `phase` draws the start of the frames,
-    /// and `turns` the frames in which each terminal may send a request.
+    /// Creates the allocation `dama` for `ports` terminals, with the queue that `queue` returns for
+    /// each. `phase` draws the start of the frames, and `turns` the frames in which each terminal
+    /// may send a request.
     pub fn new(
         model: &DirectionModel,
         dama: &Dama,
-        rtt: Span,
         ports: usize,
+        queue: impl Fn(usize) -> Queue<P>,
         mut phase: Stream,
         mut turns: Stream,
     ) -> Self {
         let every = dama.frames(dama.request_interval);
-        let terminal = |_| Terminal {
-            queue: Queue::new(model.queue_limit(rtt), model.codel()),
+        let terminal = |port| Terminal {
+            queue: queue(port),
             left: None,
             requests: Requests::new(turns.below(every)),
         };
@@ -105,18 +108,27 @@ impl<P> Allocation<P> {
         self.next
     }
 
-    /// Returns the packets at terminals, including those that are partly sent.
+    /// Returns true if no terminal has a packet, not even one that is partly sent.
+    pub fn is_empty(&self) -> bool {
+        self.terminals.iter().all(|terminal| terminal.queue.is_empty())
+    }
+
+    /// Returns the packets at terminals, including those that are partly sent, counted where they
+    /// are.
     pub fn held(&self) -> u64 {
         self.terminals.iter().map(|terminal| terminal.queue.held()).sum()
     }
 
-    /// Appends a packet to the queue of its terminal.
-    pub fn arrive(&mut self, held: Accepted<P>) {
+    /// Offers a packet to the queue of its terminal.
+    pub fn enqueue(&mut self, held: Accepted<P>) -> Enqueued<P> {
         let bytes = held.packet.bytes;
-        self.waiting.add(bytes);
         let terminal = &mut self.terminals[held.port as usize];
-        terminal.requests.arrived(bytes);
-        terminal.queue.push(held);
+        let enqueued = terminal.queue.enqueue(held);
+        if matches!(enqueued, Enqueued::Queued { .. }) {
+            self.waiting.add(bytes);
+            terminal.requests.arrived(bytes);
+        }
+        enqueued
     }
 
     /// Plans the next frame, which starts at `begin`.

@@ -3,7 +3,7 @@
 use crate::Distribution;
 use crate::delay::external::PortDelays;
 use crate::delay::model::{DelayModel, scheduled};
-use crate::queue::fifo::Accepted;
+use crate::queue::accepted::Accepted;
 use crate::random::Stream;
 use crate::schedule::{Segment, Timeline};
 use bentpipe_units::{LinearDelay, Span, Time};

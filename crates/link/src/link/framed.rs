@@ -1,11 +1,12 @@
 //! Transmission on a link with capacity allocation: frame by frame, each terminal in its part of
 //! the frame.
 
-use super::{Link, TransmitterState, first, insert_loss, nanos};
+use super::{Link, TransmitterState, nanos};
 use crate::capacity_allocation::frames::{Allocation, FrameShare};
 use crate::counters::PacketTotals;
-use crate::queue::fifo::Accepted;
-use crate::{DropCause, Enqueue, QueueTime, Service};
+use crate::queue::accepted::Accepted;
+use crate::queue::disciplines::Enqueued;
+use crate::{DropCause, Enqueue, QueueTime};
 use bentpipe_units::Time;
 
 impl<P> Link<P> {
@@ -28,23 +29,25 @@ impl<P> Link<P> {
     #[cold]
     pub(super) fn enqueue_framed(&mut self, held: Accepted<P>) -> Enqueue<P> {
         self.catch_up(self.now);
-        let (port, bytes) = (held.port, held.packet.bytes);
-        let room = self.allocation.as_ref().is_some_and(|allocation| {
-            allocation
-                .terminals
-                .get(port as usize)
-                .is_some_and(|terminal| terminal.queue.has_room(bytes))
-        });
-        let Some(allocation) = self.allocation.as_mut().filter(|_| room) else {
-            self.count(port, |counters| counters.dropped(DropCause::QueueFull, bytes));
+        let (now, port, bytes) = (held.sent, held.port, held.packet.bytes);
+        let Some(allocation) = &mut self.allocation else {
             return Enqueue::Dropped(DropCause::QueueFull, held.packet);
         };
-        allocation.arrive(held);
-        let (all, own) = (allocation.waiting, allocation.terminals[port as usize].queue.waiting());
-        self.count(port, |counters| counters.in_flight.add(bytes));
-        self.counters.waiting(all);
+        let enqueued = allocation.enqueue(held);
+        let Allocation { terminals, waiting, .. } = &mut **allocation;
+        let queue = &mut terminals[port as usize].queue;
+        self.lost_packets.take_dropped(queue, now, |_, bytes| waiting.remove(bytes));
+        let (all, own) = (*waiting, queue.waiting());
+        let marked = match enqueued {
+            Enqueued::Queued { marked } => marked,
+            Enqueued::Refused(cause, held) => {
+                self.count(port, |counters| counters.refused(cause, bytes));
+                return Enqueue::Dropped(cause, held.packet);
+            }
+        };
+        self.counters.accepted(bytes, marked, all);
         if let Some(counters) = self.ports.get_mut(port as usize) {
-            counters.waiting(own);
+            counters.accepted(bytes, marked, own);
         }
         if matches!(self.state, TransmitterState::Idle) {
             self.wait_for_frame();
@@ -80,7 +83,7 @@ impl<P> Link<P> {
             place = self.part(&mut allocation, begin, port, place);
         }
         allocation.close(begin);
-        let waits = allocation.held() > 0;
+        let waits = !allocation.is_empty();
         self.allocation = Some(allocation);
         if waits {
             self.wait_for_frame();
@@ -115,12 +118,9 @@ impl<P> Link<P> {
                     if terminal.queue.waiting().packets == 0 {
                         break;
                     }
-                    let lost_packets = &mut self.lost_packets;
-                    let head = terminal.queue.begin(begin, |held| {
-                        waiting.remove(held.packet.bytes);
-                        insert_loss(lost_packets, begin, DropCause::Aqm, held);
-                    });
-                    self.next_loss = first(&self.lost_packets);
+                    let head = terminal.queue.begin(begin);
+                    let queue = &mut terminal.queue;
+                    self.lost_packets.take_dropped(queue, begin, |_, bytes| waiting.remove(bytes));
                     let Some(head) = head else { break };
                     waiting.remove(head.bytes);
                     if head.marked {
@@ -142,8 +142,8 @@ impl<P> Link<P> {
                 let bytes = u64::from(held.packet.bytes);
                 let serialised = self.after(begin, bytes).since(begin);
                 let queued = end.since(held.sent).saturating_sub(serialised);
-                held.service =
-                    Service { queued, blocked: queued, serialised_ns: nanos(serialised) };
+                (held.queued, held.blocked) = (queued, queued);
+                held.serialised_ns = nanos(serialised);
                 self.depart(end, held);
             }
         }
@@ -178,11 +178,11 @@ impl<P> Link<P> {
         if in_flight && terminal.left.take().is_some() {
             all.extend(terminal.queue.end());
         }
-        terminal.queue.withdraw(now, port, |held| {
+        for held in terminal.queue.withdraw(now, port) {
             waiting.remove(held.packet.bytes);
             all.push(held);
-        });
-        if allocation.held() == 0 {
+        }
+        if allocation.is_empty() {
             self.set(TransmitterState::Idle, Time::MAX);
         }
     }

@@ -1,7 +1,7 @@
 //! Independent losses.
 
-use super::fields::{Field, Fields, Kind};
 use super::model::{Model, Process};
+use crate::fields::{Field, Fields, Kind};
 use crate::random::Stream;
 use crate::{ConfigError, LinkError, ReadFiles};
 use bentpipe_units::{Ratio, Time};

@@ -1,7 +1,7 @@
 //! Blockage of the line of sight over time.
 
-use super::fields::{Field, Fields, Kind};
 use super::model::{Model, Process};
+use crate::fields::{Field, Fields, Kind};
 use crate::random::Stream;
 use crate::{ConfigError, LinkError, ReadFiles};
 use bentpipe_units::{Ratio, Span, Time};

@@ -1,8 +1,8 @@
 //! Two states that change from packet to packet.
 
 use super::bursts::{self, BurstProcess};
-use super::fields::{Field, Fields, Kind};
 use super::model::{Model, Process};
+use crate::fields::{Field, Fields, Kind};
 use crate::random::Stream;
 use crate::{ConfigError, LinkError, ReadFiles};
 use bentpipe_units::{Ratio, Time};

@@ -1,8 +1,8 @@
 //! Short bursts and rare long ones.
 
 use super::bursts::{self, BurstProcess, LongBursts};
-use super::fields::{Field, Fields, Kind};
 use super::model::Model;
+use crate::fields::{Field, Fields, Kind};
 use crate::{ConfigError, LinkError, ReadFiles};
 use bentpipe_units::Ratio;
 

@@ -7,7 +7,6 @@ mod bernoulli;
 mod blockage;
 pub mod bursts;
 pub mod config;
-mod fields;
 mod gilbert_elliott;
 mod long_burst;
 mod model;
@@ -20,10 +19,10 @@ mod table;
 mod testing;
 mod trace;
 
+use crate::fields::{Field, Fields};
 use crate::random::Stream;
 use crate::{ConfigError, LinkError, ReadFiles};
 use bentpipe_units::Time;
-use fields::{Field, Fields};
 use model::{Model, Process};
 
 registry::loss_models! {

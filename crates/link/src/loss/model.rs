@@ -1,6 +1,6 @@
 //! The traits of a loss model and its process.
 
-use super::fields::{Field, Fields};
+use crate::fields::{Field, Fields};
 use crate::random::Stream;
 use crate::{ConfigError, LinkError, ReadFiles};
 use bentpipe_units::Time;

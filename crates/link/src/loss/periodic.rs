@@ -1,7 +1,7 @@
 //! Losses at a fixed interval of packets.
 
-use super::fields::{Field, Fields, Kind};
 use super::model::{Model, Process};
+use crate::fields::{Field, Fields, Kind};
 use crate::random::Stream;
 use crate::{ConfigError, LinkError, ReadFiles};
 use bentpipe_units::Time;

@@ -70,7 +70,7 @@ macro_rules! loss_models {
             ///
             /// If a key is missing or does not belong to the model.
             pub(crate) fn from_fields(fields: &Fields) -> Result<Self, ConfigError> {
-                match fields.model() {
+                match fields.name() {
                     $(<$Type as Model>::NAME => {
                         <$Type as Model>::from_fields(fields).map(Self::$Type)
                     })*

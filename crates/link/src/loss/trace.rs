@@ -1,7 +1,7 @@
 //! Losses listed in a file.
 
-use super::fields::{Field, Fields, Kind};
 use super::model::{Model, Process};
+use crate::fields::{Field, Fields, Kind};
 use crate::random::Stream;
 use crate::trace_file;
 use crate::{ConfigError, LinkError, ReadFiles};

@@ -10,8 +10,8 @@ use bentpipe_units::{Span, Time};
 
 /// Both sides of Little's law for a link's queue, since the start of the run.
 ///
-/// The packet in transmission does not wait. The wait of a packet that CoDel drops ends with the
-/// drop; a packet that a full queue drops has not waited.
+/// The packet in transmission does not wait. The wait of a packet that is dropped from the queue
+/// ends with the drop; a packet that a full queue refuses has not waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueTime {
     /// Integral of the number of packets in the queue, in packet-nanoseconds: mean length times
@@ -74,17 +74,11 @@ impl QueueTimeMeter {
         self.sum.waited(bytes, now.since(sent));
     }
 
-    /// Returns both sides at `now`, with `queue` still queued. `waiting` lists arrival and size of
-    /// each packet.
-    pub fn at(
-        &self,
-        now: Time,
-        queue: PacketTotals,
-        waiting: impl Iterator<Item = (Time, u32)>,
-    ) -> QueueTime {
+    /// Returns the sums at `now`, with `queue` still queued. The waits of those packets until `now`
+    /// are not included yet.
+    pub fn at(&self, now: Time, queue: PacketTotals) -> QueueTime {
         let mut sum = self.sum;
         sum.occupied(queue, now.since(self.since));
-        waiting.for_each(|(sent, bytes)| sum.waited(bytes, now.since(sent)));
         sum
     }
 }

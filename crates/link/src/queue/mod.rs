@@ -1,7 +1,11 @@
 //! The queue in front of the transmitter.
 
-pub(crate) mod codel;
+pub(crate) mod accepted;
 pub(crate) mod config;
-pub(crate) mod fifo;
+pub mod disciplines;
 pub(crate) mod limit;
+pub(crate) mod link_queue;
 pub(crate) mod littles_law;
+mod table;
+#[cfg(test)]
+mod tests;

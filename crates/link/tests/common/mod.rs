@@ -28,6 +28,8 @@ pub struct PacketOutcome {
     pub ecn: Ecn,
     /// `None` if it was delivered.
     pub lost: Option<DropCause>,
+    /// True if it was dropped as soon as it was offered.
+    pub refused: bool,
 }
 
 /// Reads a direction from TOML. Files are relative to the crate.
@@ -55,6 +57,7 @@ pub fn drain(link: &mut Link<usize>, until: Time, outcomes: &mut Vec<PacketOutco
                     bytes: packet.bytes,
                     ecn: packet.ecn,
                     lost: None,
+                    refused: false,
                 },
                 Event::Lost { cause, at, packet, .. } => PacketOutcome {
                     packet: packet.payload,
@@ -62,6 +65,7 @@ pub fn drain(link: &mut Link<usize>, until: Time, outcomes: &mut Vec<PacketOutco
                     bytes: packet.bytes,
                     ecn: packet.ecn,
                     lost: Some(cause),
+                    refused: false,
                 },
             });
         }
@@ -78,7 +82,7 @@ pub fn run(
     let mut outcomes = Vec::new();
     for (number, arrival) in arrivals.iter().enumerate() {
         drain(link, arrival.at, &mut outcomes);
-        let packet = Packet { bytes: arrival.bytes, ecn: arrival.ecn, payload: number };
+        let packet = Packet::new(arrival.bytes, arrival.ecn, number);
         if let Enqueue::Dropped(cause, packet) = link.enqueue(arrival.at, arrival.port, packet) {
             outcomes.push(PacketOutcome {
                 packet: packet.payload,
@@ -86,6 +90,7 @@ pub fn run(
                 bytes: packet.bytes,
                 ecn: packet.ecn,
                 lost: Some(cause),
+                refused: true,
             });
         }
         look(link);

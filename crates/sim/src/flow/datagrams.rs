@@ -216,16 +216,9 @@ impl Flow for DatagramFlow {
         let trip = self.progress.trip(now, node);
         let to = if node == 0 { self.last_node } else { 0 };
         let position = (filler.number + 1) as f64 * f64::from(content);
-        let payload = packet_arena.put(Datagram {
-            flow,
-            visit,
-            toward,
-            to,
-            position,
-            trip,
-            body: Body::Filler(filler),
-        });
-        Some(Packet { bytes, ecn: Ecn::NotEct, payload })
+        let datagram =
+            Datagram { flow, visit, toward, to, position, trip, body: Body::Filler(filler) };
+        Some(packet_arena.send(bytes, Ecn::NotEct, datagram))
     }
 
     fn into_results(self: Box<Self>) -> FlowResults {

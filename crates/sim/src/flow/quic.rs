@@ -568,16 +568,9 @@ impl Flow for QuicFlow {
         });
         let (flow, visit) = (self.progress.index as u32, self.progress.visit());
         let trip = self.progress.trip(now, node);
-        let payload = packet_arena.put(Datagram {
-            flow,
-            visit,
-            toward,
-            to,
-            position,
-            trip,
-            body: Body::Udp(segment),
-        });
-        Some(Packet { bytes, ecn, payload })
+        let datagram =
+            Datagram { flow, visit, toward, to, position, trip, body: Body::Udp(segment) };
+        Some(packet_arena.send(bytes, ecn, datagram))
     }
 
     fn into_results(self: Box<Self>) -> FlowResults {

@@ -452,7 +452,7 @@ impl Flow for TcpFlow {
         }
         let (flow, visit) = (self.progress.index as u32, self.progress.visit());
         let trip = self.progress.trip(now, node);
-        let payload = packet_arena.put(Datagram {
+        let datagram = Datagram {
             flow,
             visit,
             toward,
@@ -460,8 +460,8 @@ impl Flow for TcpFlow {
             position,
             trip,
             body: Body::Tcp { connection, segment },
-        });
-        Some(Packet { bytes, ecn, payload })
+        };
+        Some(packet_arena.send(bytes, ecn, datagram))
     }
 
     fn pass(&mut self, now: Time, node: u16, datagram: &Datagram) -> bool {

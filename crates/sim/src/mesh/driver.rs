@@ -82,19 +82,23 @@ impl MeshDriver {
         Ok(driver)
     }
 
+    /// Returns true if a queue tells flows apart by [`Packet::flow`].
+    pub fn needs_flow(&self) -> bool {
+        self.mesh.needs_flow()
+    }
+
     /// Accepts packet `number` of flow `flow` at its client, or at its server if not `to_server`.
     pub fn enqueue(
         &mut self,
         now: Time,
         (number, flow, to_server): (u32, usize, bool),
-        bytes: u32,
-        ecn: Ecn,
+        header: Packet<()>,
     ) {
         self.advance(now);
         let (from, to) = if to_server { (0, 1) } else { (1, 0) };
         let payload = PacketId::outside(number, flow as u32, to);
         let net_node = self.mesh.net_node(flow, from);
-        self.forward(net_node, Packet { bytes, ecn, payload });
+        self.forward(net_node, header.with_payload(payload));
     }
 
     /// Returns the time at which the next packet leaves, or an earlier time. `None` if none can

@@ -21,7 +21,7 @@ use crate::outcome::FlowOutcome;
 use crate::packet_arena::PacketId;
 use crate::packet_network::{NetworkUpdate, NextHop, PacketNetwork};
 use crate::spec::{CapturePoint, Direction, FlowSpec, MeshSpec, RunSpec, Stack};
-use bentpipe_link::{DropCause, Packet};
+use bentpipe_link::{DirectionModel, DropCause, Packet};
 use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{Changes, Network, Node, RouteTimeline, SPEED_OF_LIGHT};
 use bentpipe_timeseries::RouteChange;
@@ -128,6 +128,12 @@ impl Mesh {
         made.coverage = spec.trace.map(|_| CoverageLog::new(made.timeline.topology(), stations));
         made.record_paths(Time::ZERO);
         Ok(made)
+    }
+
+    /// Returns true if a queue tells flows apart by [`Packet::flow`].
+    pub fn needs_flow(&self) -> bool {
+        let MeshSpec { isl, up, down, fibre, .. } = &self.spec;
+        [isl, up, down, fibre].into_iter().any(DirectionModel::needs_flow)
     }
 
     /// Returns an upper bound of the number of links.

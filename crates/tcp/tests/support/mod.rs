@@ -131,7 +131,7 @@ impl Pair {
 
     /// Returns a symmetric path without loss, with unlimited queues.
     pub fn path(mbps: u64, one_way: Span) -> [DirectionConfig; 2] {
-        let queue = QueueConfig { limit: QueueLimit::Packets(1 << 40), codel: None };
+        let queue = QueueConfig::drop_tail(QueueLimit::Packets(1 << 40));
         let one = DirectionConfig { queue, ..DirectionConfig::new(Rate::from_mbps(mbps), one_way) };
         [one.clone(), one]
     }
@@ -193,7 +193,7 @@ impl Pair {
     }
 
     fn launch(&mut self, sent: Sent) {
-        let packet = Packet { bytes: sent.segment.bytes(), ecn: sent.ecn, payload: sent.segment };
+        let packet = Packet::new(sent.segment.bytes(), sent.ecn, sent.segment);
         let _: Enqueue<Segment> = self.links[sent.from].enqueue(self.now, 0, packet);
     }
 

@@ -1,7 +1,7 @@
-//! The keys of a loss model's table, and their values.
+//! The keys of a table of a registry, such as that of a loss model, and their values.
 //!
-//! One map serves all models. A serde enum would lose the line of an invalid value, because serde
-//! buffers the contents of tagged variants and forgets their positions.
+//! One map serves all entries of a registry. A serde enum would lose the line of an invalid value,
+//! because serde buffers the contents of tagged variants and forgets their positions.
 
 use crate::ConfigError;
 use bentpipe_units::{Ratio, Span};
@@ -10,7 +10,7 @@ use serde::de::MapAccess;
 use serde::{Serialize, Serializer};
 use std::path::PathBuf;
 
-/// A key of a loss model's table.
+/// A key of an entry's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
     /// The key.
@@ -30,6 +30,8 @@ pub enum Kind {
     Number,
     /// A whole number, zero or more.
     Count,
+    /// True or false.
+    Flag,
     /// A span of time.
     Span,
     /// A file, relative to the scenario.
@@ -45,37 +47,41 @@ pub enum Value {
     Number(f64),
     /// A whole number.
     Count(u64),
+    /// True or false.
+    Flag(bool),
     /// A span of time.
     Span(Span),
     /// A file.
     Path(PathBuf),
 }
 
-/// The keys that a table sets, in the order in which the models list them.
+/// The keys that a table sets, in the order in which the entries list them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Fields {
-    model: &'static str,
+    name: &'static str,
     set: Vec<(&'static str, Value)>,
 }
 
 impl Kind {
     /// Reads the value of a key.
-    pub(super) fn read<'de, A: MapAccess<'de>>(self, map: &mut A) -> Result<Value, A::Error> {
+    pub(crate) fn read<'de, A: MapAccess<'de>>(self, map: &mut A) -> Result<Value, A::Error> {
         Ok(match self {
             Self::Ratio => Value::Ratio(map.next_value()?),
             Self::Number => Value::Number(map.next_value()?),
             Self::Count => Value::Count(map.next_value()?),
+            Self::Flag => Value::Flag(map.next_value()?),
             Self::Span => Value::Span(map.next_value()?),
             Self::Path => Value::Path(map.next_value()?),
         })
     }
 
     /// Returns the JSON Schema of an optional value.
-    pub(super) fn schema(self, generator: &mut SchemaGenerator) -> Schema {
+    pub(crate) fn schema(self, generator: &mut SchemaGenerator) -> Schema {
         match self {
             Self::Ratio => generator.subschema_for::<Option<Ratio>>(),
             Self::Number => generator.subschema_for::<Option<f64>>(),
             Self::Count => generator.subschema_for::<Option<u64>>(),
+            Self::Flag => generator.subschema_for::<Option<bool>>(),
             Self::Span => generator.subschema_for::<Option<Span>>(),
             Self::Path => generator.subschema_for::<Option<PathBuf>>(),
         }
@@ -88,6 +94,7 @@ impl std::fmt::Display for Value {
             Self::Ratio(value) => value.fmt(f),
             Self::Number(value) => value.fmt(f),
             Self::Count(value) => value.fmt(f),
+            Self::Flag(value) => value.fmt(f),
             Self::Span(value) => value.fmt(f),
             Self::Path(value) => value.display().fmt(f),
         }
@@ -100,6 +107,7 @@ impl Serialize for Value {
             Self::Ratio(value) => value.serialize(serializer),
             Self::Number(value) => value.serialize(serializer),
             Self::Count(value) => value.serialize(serializer),
+            Self::Flag(value) => value.serialize(serializer),
             Self::Span(value) => value.serialize(serializer),
             Self::Path(value) => value.serialize(serializer),
         }
@@ -107,9 +115,9 @@ impl Serialize for Value {
 }
 
 impl Fields {
-    /// Creates an empty set of keys for the named model.
-    pub fn new(model: &'static str) -> Self {
-        Self { model, set: Vec::new() }
+    /// Creates an empty set of keys for the named entry.
+    pub fn new(name: &'static str) -> Self {
+        Self { name, set: Vec::new() }
     }
 
     /// Sets a key.
@@ -118,9 +126,9 @@ impl Fields {
         self
     }
 
-    /// Returns the value of the `model` key.
-    pub fn model(&self) -> &'static str {
-        self.model
+    /// Returns the name of the entry.
+    pub fn name(&self) -> &'static str {
+        self.name
     }
 
     /// Returns the keys that are set, with their values.
@@ -133,7 +141,8 @@ impl Fields {
         self.get(name).is_some()
     }
 
-    /// Checks that all `required` keys are set, and no others than these and the `optional` ones.
+    /// Checks that all `required` keys of a loss model are set, and no others than these and the
+    /// `optional` ones.
     ///
     /// # Errors
     ///
@@ -148,12 +157,12 @@ impl Fields {
         };
         let is_known = |name: &str| required.contains(&name) || optional.contains(&name);
         if let Some((name, value)) = self.set.iter().find(|(name, _)| !is_known(name)) {
-            let problem = format!("is not a key of model {}", self.model);
+            let problem = format!("is not a key of model {}", self.name);
             return Err(ConfigError::refused(format!("{name} = {value}"), problem, allowed()));
         }
         match required.iter().find(|name| !self.has(name)) {
             Some(name) => {
-                Err(ConfigError::refused(self.model, format!("has no `{name}`"), allowed()))
+                Err(ConfigError::refused(self.name, format!("has no `{name}`"), allowed()))
             }
             None => Ok(()),
         }
@@ -188,6 +197,7 @@ values! {
     ratio: Ratio(Ratio), "Returns the fraction of key `name`.";
     number: Number(f64), "Returns the number of key `name`.";
     count: Count(u64), "Returns the whole number of key `name`.";
+    flag: Flag(bool), "Returns whether key `name` is true.";
     span: Span(Span), "Returns the time span of key `name`.";
     path: Path(PathBuf), "Returns the file of key `name`.";
 }

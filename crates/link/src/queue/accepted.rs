@@ -1,0 +1,47 @@
+//! A packet on a link.
+
+use crate::{Ecn, Packet, Service};
+use bentpipe_units::{Span, Time};
+
+/// A packet that has been offered to the link's queue.
+// The fields of its `Service` are listed one by one, since the type would add 4 bytes of padding: a
+// packet of the simulator is then longer than a cache line of 64 bytes.
+#[derive(Debug, Clone)]
+pub(crate) struct Accepted<P> {
+    pub sent: Time,
+    pub port: u32,
+    pub packet: Packet<P>,
+    /// See [`Service::queued`].
+    pub queued: Span,
+    /// See [`Service::blocked`]. The link's total at the offer, until the packet has left the
+    /// transmitter.
+    pub blocked: Span,
+    /// See [`Service::serialised_ns`].
+    pub serialised_ns: u32,
+}
+
+impl<P> Accepted<P> {
+    /// Returns how the transmitter served the packet, once it has left it.
+    #[inline]
+    pub fn service(&self) -> Service {
+        let Self { queued, blocked, serialised_ns, .. } = *self;
+        Service { queued, blocked, serialised_ns }
+    }
+
+    /// Marks the packet, which must be ECN-capable, as having experienced congestion. Returns false
+    /// if another queue has marked it before: the packet carries the signal already.
+    pub fn mark_ce(&mut self) -> bool {
+        std::mem::replace(&mut self.packet.ecn, Ecn::Ce) != Ecn::Ce
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_of_the_simulator_fills_a_cache_line() {
+        // Its payload is 20 bytes long.
+        assert_eq!(size_of::<Accepted<[u32; 5]>>(), 64);
+    }
+}

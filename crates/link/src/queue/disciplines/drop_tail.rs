@@ -1,0 +1,59 @@
+//! First in, first out, dropping packets that arrive at a full queue.
+
+use super::discipline::{Dequeued, Discipline, Dropped, Enqueued, PacketQueue};
+use super::fifo::Fifo;
+use crate::fields::{Field, Fields};
+use crate::queue::accepted::Accepted;
+use crate::queue::limit::ResolvedLimit;
+use crate::random::Stream;
+use crate::{ConfigError, DropCause};
+use bentpipe_units::Time;
+
+/// First in, first out: a packet that arrives at a full queue is dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DropTail;
+
+impl Discipline for DropTail {
+    const NAME: &'static str = "drop-tail";
+    const ABOUT: &'static str =
+        "First in, first out. A packet that arrives at a full queue is dropped.";
+    const FIELDS: &'static [Field] = &[];
+    const ACTS_ON_DEQUEUE: bool = false;
+    type Queue<P> = DropTailQueue<P>;
+
+    fn from_fields(_: &Fields) -> Result<Self, ConfigError> {
+        Ok(Self)
+    }
+
+    fn queue<P>(&self, limit: ResolvedLimit, _: impl FnOnce() -> Stream) -> DropTailQueue<P> {
+        DropTailQueue(Fifo::new(limit))
+    }
+}
+
+/// The packets of a [`DropTail`] queue.
+#[derive(Debug, Clone)]
+pub(crate) struct DropTailQueue<P>(Fifo<P>);
+
+impl<P> PacketQueue<P> for DropTailQueue<P> {
+    #[inline]
+    fn enqueue(&mut self, _: Time, packet: Accepted<P>, _: &mut Dropped<P>) -> Enqueued<P> {
+        if !self.0.has_room(packet.packet.bytes) {
+            return Enqueued::Refused(DropCause::QueueFull, packet);
+        }
+        self.0.push(packet);
+        Enqueued::Queued { marked: false }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _: Time, _: &mut Dropped<P>) -> Option<Dequeued<P>> {
+        self.0.pop().map(|packet| Dequeued { packet, marked: false })
+    }
+
+    fn withdraw(&mut self, port: u32) -> Vec<Accepted<P>> {
+        self.0.withdraw(port)
+    }
+
+    fn for_each(&self, see: impl FnMut(&Accepted<P>)) {
+        self.0.for_each(see);
+    }
+}

@@ -1,0 +1,33 @@
+//! Queue disciplines: one file per discipline.
+//!
+//! To add a discipline, write its file after the pattern of the others, declare and list it here,
+//! and describe it in the book. `discipline.rs` defines the traits to implement, and `fifo.rs`
+//! keeps packets in order within a limit.
+
+mod codel;
+mod discipline;
+mod drop_tail;
+mod fifo;
+mod head_drop;
+mod registry;
+
+use super::accepted::Accepted;
+use super::limit::ResolvedLimit;
+use crate::ConfigError;
+use crate::fields::Fields;
+use crate::random::Stream;
+use bentpipe_units::Time;
+pub(crate) use discipline::{Dequeued, Dropped, Enqueued};
+use discipline::{Discipline, PacketQueue};
+use registry::{Row, check_keys, unknown};
+
+registry::queue_disciplines! {
+    drop_tail::DropTail,
+    head_drop::HeadDrop,
+    codel::CoDel,
+}
+
+impl QueueDiscipline {
+    /// Name of the discipline of queues that do not name one.
+    pub(crate) const DEFAULT: &str = <DropTail as Discipline>::NAME;
+}
