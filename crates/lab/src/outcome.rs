@@ -5,26 +5,29 @@ use bentpipe_quic::observer::Sizes;
 use bentpipe_results::fairness::{Contender, Fairness, LinkUse};
 use bentpipe_results::{
     Direction, DirectionEmulation, Distribution, Emulation, Episode, Flow, FlowMetrics, Link,
-    LinkMetrics, Object, PathKnowledge, Point, ProxyEmulation, ReverseBytes, Run,
+    LinkMetrics, Object, PathKnowledge, Point, ProxyEmulation, ReverseBytes, Run, contends,
 };
 use bentpipe_sim as sim;
 use bentpipe_units::{Bytes, Span};
 
 /// Returns the result of run number `run` of `variant` at `point`, without its populations, whose
 /// users are not among `flows`. Fairness ignores the time until `warmup` after the start of the
-/// last flow.
+/// last flow. `workload` returns that of a visit of a flow.
 pub(crate) fn run(
     (variant, point, run): (&str, &Point, u64),
     spec: &sim::RunSpec,
     flows: &[&sim::FlowOutcome],
     outcome: &sim::RunOutcome,
     warmup: Option<Span>,
+    workload: impl Fn(&str, usize) -> &'static str,
 ) -> Run {
-    let fairness = fairness(spec, flows, outcome, warmup);
+    let contends = |flow: &str| contends(workload(flow, 1));
+    let fairness = fairness(spec, flows, outcome, warmup, contends);
     let shares = fairness.iter().flat_map(|fairness| &fairness.flows);
     let share = |name: &str| shares.clone().find(|share| share.flow == name);
     let flows = flows.iter().map(|outcome| {
         let mut flow = flow(outcome);
+        flow.workload = workload(&flow.name, flow.visit).to_owned();
         flow.metrics.share_percent = share(&flow.name).map(|share| share.share * 100.0);
         flow
     });
@@ -232,7 +235,8 @@ fn link(link: &sim::LinkOutcome) -> Link {
     }
 }
 
-/// Returns how the flows under congestion control shared the path, except users of populations.
+/// Returns how the flows under congestion control shared the path, except users of populations and
+/// flows that only measure it.
 /// `None` with fewer than two such flows, or if one has several measured visits or did not
 /// complete.
 fn fairness(
@@ -240,10 +244,12 @@ fn fairness(
     flows: &[&sim::FlowOutcome],
     outcome: &sim::RunOutcome,
     warmup: Option<Span>,
+    contends: impl Fn(&str) -> bool,
 ) -> Option<Fairness> {
     let mut contenders = Vec::new();
-    let controlled =
-        |flow: &sim::FlowSpec| !flow.in_population && flow.stack.congestion().is_some();
+    let controlled = |flow: &sim::FlowSpec| {
+        !flow.in_population && flow.stack.congestion().is_some() && contends(&flow.name)
+    };
     for (index, flow) in spec.flows.iter().enumerate().filter(|(_, flow)| controlled(flow)) {
         let mut visits = flows.iter().filter(|visit| visit.name == flow.name);
         let (Some(visit), None) = (visits.next(), visits.next()) else { return None };
@@ -320,7 +326,7 @@ cbr.duration = "20 s"
             emulation: None,
         };
         change(&mut outcome);
-        fairness(&spec, &outcome.flows.iter().collect::<Vec<_>>(), &outcome, None)
+        fairness(&spec, &outcome.flows.iter().collect::<Vec<_>>(), &outcome, None, |_| true)
     }
 
     #[test]

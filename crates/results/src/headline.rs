@@ -17,10 +17,13 @@ pub struct Workload {
     pub headline: &'static str,
     /// Metrics that a table shows beside it.
     pub beside: &'static [&'static str],
+    /// True if it takes what it can get of a path, so that its share says how fair the path was.
+    pub contends: bool,
 }
 
 const fn transfer(name: &'static str) -> Workload {
-    Workload { name, headline: "completion_s", beside: &["first_byte_s", "goodput_mbps"] }
+    let beside = &["first_byte_s", "goodput_mbps"];
+    Workload { name, headline: "completion_s", beside, contends: true }
 }
 
 /// All workloads. The first stands for an unknown one.
@@ -34,24 +37,38 @@ pub const WORKLOADS: &[Workload] = &[
         name: "video",
         headline: "segment_mean_s",
         beside: &["segment_max_s", "stall_s", "goodput_mbps"],
+        contends: true,
     },
     Workload {
         name: "bulk",
         headline: "goodput_mbps",
         beside: &["rtt_mean_ms", "queue_delay_mean_ms"],
+        contends: true,
     },
     Workload {
         name: "cbr",
         headline: "lost_percent",
         beside: &["delay_mean_ms", "queue_delay_mean_ms", "goodput_mbps"],
+        contends: false,
     },
     Workload {
         name: "probe",
         headline: "response_p50_ms",
         beside: &["response_p95_ms", "response_p99_ms"],
+        contends: false,
     },
-    Workload { name: "ping", headline: "rtt_mean_ms", beside: &["rtt_p99_ms", "lost_percent"] },
+    Workload {
+        name: "ping",
+        headline: "rtt_mean_ms",
+        beside: &["rtt_p99_ms", "lost_percent"],
+        contends: false,
+    },
 ];
+
+/// Returns true if the workload of this name takes what it can get of a path.
+pub fn contends(workload: &str) -> bool {
+    WORKLOADS.iter().find(|one| one.name == workload).is_none_or(|one| one.contends)
+}
 
 /// What [`BULK`] flows are about that compete with each other.
 const SHARE: &str = "share_percent";

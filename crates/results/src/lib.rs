@@ -43,7 +43,7 @@ pub use flow_metrics::{
     FlowMetric, MAIN_METRICS, find_metric, find_population, find_shared, flow_metrics,
     metric_names, metrics_schema,
 };
-pub use headline::{Headline, Headlines};
+pub use headline::{Headline, Headlines, contends};
 pub use identical::identical_variants;
 pub use manifest::{
     FlowSettings, HopSummary, InputFile, Manifest, PathSummary, SweepAxis, VariantSettings,

@@ -251,6 +251,24 @@ impl VisitProgress {
             .try_fold(Time::ZERO, |last, at| Some(last.max(at?)))
     }
 
+    /// Returns how long each request took until its answer was complete, in ms, at the time of the
+    /// answer; empty for a visit with one object, and for one of fixed duration.
+    pub fn response_times(&self) -> BoundedSeries {
+        let state = self.state();
+        let mut times = BoundedSeries::new(SeriesLimit::DEFAULT);
+        if state.objects.len() < 2 || state.timed {
+            return times;
+        }
+        let answers = state.objects.iter();
+        let mut answers: Vec<(Time, Time)> =
+            answers.filter_map(|object| Some((object.completion?, object.start?))).collect();
+        answers.sort_unstable();
+        for (completion, start) in answers {
+            times.push(completion, completion.since(start).as_millis_f64());
+        }
+        times
+    }
+
     /// Returns true if all objects are complete or the visit has failed.
     pub fn is_over(&self) -> bool {
         self.0.over.load(Ordering::Relaxed)
@@ -284,6 +302,20 @@ mod tests {
         progress.ended(0, Time::from_millis(2));
         assert_eq!(progress.completion(), None);
         assert!(progress.state().error.as_ref().unwrap().contains("9 of 10"));
+    }
+
+    #[test]
+    fn response_times_are_in_the_order_of_the_answers() {
+        let objects = vec![Object::new("a", Bytes::new(1)), Object::new("b", Bytes::new(1))];
+        let progress = VisitProgress::new(&Visit { objects, ..visit() }, Time::ZERO, None);
+        for (object, request, answer) in [(0, 0, 90), (1, 20, 50)] {
+            progress.started(object, Time::from_millis(request));
+            progress.received(object, 1, Time::from_millis(answer));
+            progress.ended(object, Time::from_millis(answer));
+        }
+        let times = progress.response_times().into_points().points;
+        let expected = [(50, 30.0), (90, 90.0)].map(|(at, ms)| (Time::from_millis(at), ms));
+        assert_eq!(times, expected);
     }
 
     #[test]

@@ -15,8 +15,7 @@ use support::{Pair, SERVER};
 /// 50 Mbps over a satellite, with a queue of half a bandwidth-delay product.
 fn geo() -> [bentpipe_link::DirectionConfig; 2] {
     let mut path = Pair::path(50, Span::from_millis(300));
-    path[SERVER].queue =
-        QueueConfig::drop_tail(QueueLimit::Bytes(Bytes::new(1_875_000)));
+    path[SERVER].queue = QueueConfig::drop_tail(QueueLimit::Bytes(Bytes::new(1_875_000)));
     path
 }
 

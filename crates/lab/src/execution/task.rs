@@ -55,10 +55,8 @@ fn stored(case: &Case, run: u64, spec: &RunSpec, outcome: RunOutcome, seconds: f
     let (flows, populations) =
         populations(&case.expansions, &case.flow_names, spec, &outcome.flows);
     let identity = (case.variant.as_str(), &case.point, run);
-    let mut result = outcome::run(identity, spec, &flows, &outcome, case.warmup);
-    for flow in &mut result.flows {
-        flow.workload = case.workload(&flow.name, flow.visit).to_owned();
-    }
+    let workload = |flow: &str, visit| case.workload(flow, visit);
+    let result = outcome::run(identity, spec, &flows, &outcome, case.warmup, workload);
     let mut files = Vec::new();
     for file in outcome.qlog {
         for (kind, content) in [(FileKind::Qlog, file.current), (FileKind::Qvis, file.qvis)] {

@@ -1,7 +1,8 @@
 //! `cbr`: UDP datagrams at a constant rate, or in bursts, without congestion control.
 
 use super::clocks::Clocks;
-use super::transfer::{Kind, Transfer};
+use super::kind::Kind;
+use super::transfer::Transfer;
 use crate::error::Problem;
 use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Rate, Span};

@@ -1,8 +1,9 @@
 //! `download`: one object from the server to the client.
 
 use super::clocks::Clocks;
+use super::kind::Kind;
 use super::sizes::Sizes;
-use super::transfer::{Kind, PlannedObject, Transfer};
+use super::transfer::{PlannedObject, Transfer};
 use bentpipe_results::Direction;
 
 /// One object from the server to the client.

@@ -6,6 +6,7 @@ mod cbr;
 mod clocks;
 mod download;
 mod external;
+mod kind;
 mod objects;
 mod ping;
 mod probe;
@@ -31,7 +32,7 @@ pub use video::Video;
 pub use visits::{Sequence, Visit, VisitKeys, VisitTable, Work};
 pub use web_page::WebPage;
 
-use transfer::Kind;
+use kind::Kind;
 
 use super::section::section;
 use crate::error::{Problem, quoted};

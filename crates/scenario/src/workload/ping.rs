@@ -1,7 +1,8 @@
 //! `ping`: ICMP echo requests from the client.
 
 use super::clocks::Clocks;
-use super::transfer::{Kind, Transfer};
+use super::kind::Kind;
+use super::transfer::Transfer;
 use crate::error::Problem;
 use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Span};

@@ -1,7 +1,8 @@
 //! `probe`: a small request at regular times, whose answers show how long a request takes now.
 
 use super::clocks::Clocks;
-use super::transfer::{Kind, PlannedObject, Transfer};
+use super::kind::Kind;
+use super::transfer::{PlannedObject, Transfer};
 use crate::error::Problem;
 use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Span};

@@ -1,7 +1,5 @@
 //! The transfer of a workload in one visit, and checks that workloads share.
 
-use super::clocks::Clocks;
-use super::sizes::Sizes;
 use crate::error::Problem;
 use crate::limits::{self, Check};
 use bentpipe_results::Direction;
@@ -35,29 +33,6 @@ pub struct PlannedObject {
 impl PlannedObject {
     pub(super) fn new(name: &str, bytes: Bytes) -> Self {
         Self { name: name.to_owned(), bytes, after: Vec::new(), delay: Span::ZERO }
-    }
-}
-
-/// A kind of workload, with the values of its keys.
-pub(super) trait Kind {
-    /// Returns its key in scenarios.
-    fn key(&self) -> &'static str;
-
-    /// Returns the clocks that can run it.
-    fn clocks(&self) -> Clocks;
-
-    /// Returns its transfer. `seed` is that of the scenario.
-    fn transfer(&self, seed: u64) -> Transfer;
-
-    /// Returns the distribution of its size, if each run draws that.
-    fn drawn(&self) -> Option<&Sizes> {
-        None
-    }
-
-    /// Returns true if it ends when all bytes have arrived, so that users of a population can
-    /// have it.
-    fn ends_with_its_data(&self) -> bool {
-        false
     }
 }
 

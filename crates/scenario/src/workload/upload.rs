@@ -1,8 +1,9 @@
 //! `upload`: one object from the client to the server.
 
 use super::clocks::Clocks;
+use super::kind::Kind;
 use super::sizes::Sizes;
-use super::transfer::{Kind, PlannedObject, Transfer};
+use super::transfer::{PlannedObject, Transfer};
 use bentpipe_results::Direction;
 
 /// One object from the client to the server.

@@ -1,7 +1,8 @@
 //! `video`: segments of a stream, each requested at its time.
 
 use super::clocks::Clocks;
-use super::transfer::{Kind, PlannedObject, Transfer};
+use super::kind::Kind;
+use super::transfer::{PlannedObject, Transfer};
 use crate::error::Problem;
 use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Span};

@@ -1,7 +1,8 @@
 //! `web_page`: objects that depend on each other, with the sizes of the median web page.
 
 use super::clocks::Clocks;
-use super::transfer::{Kind, PlannedObject, Transfer};
+use super::kind::Kind;
+use super::transfer::{PlannedObject, Transfer};
 use crate::error::Problem;
 use bentpipe_results::Direction;
 use bentpipe_tcp::http::page;

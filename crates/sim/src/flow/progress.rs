@@ -642,6 +642,7 @@ fn trace(
     if let Some(received) = visit.progress.state().series.take() {
         add("received", "bytes", received);
     }
+    add("response_time", "ms", visit.progress.response_times());
     let flow_control = report.flow_control.as_ref().and_then(FlowControlReport::take_series);
     if let Some(flow_control) = flow_control {
         add("flow_control_limit", "bytes", flow_control.announced);
