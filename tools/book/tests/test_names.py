@@ -21,8 +21,8 @@ class Lookups(unittest.TestCase):
 
     def test_names_of_files_items_keys_and_options_are_known(self):
         known = ("crates/link/src/loss/", "loss/mod.rs", "Loss::loses", "mean_burst", "path.rtt",
-                 "losses_come_in_bursts", "--set", "make lint", "completion_s", "congestion = \"x\"",
-                 "tcp_rmem", "pair", "10 ms", "NAME.toml", "out/pair", "[[variant]]")
+                 "losses_come_in_bursts", "--set", "make lint", "completion_s",
+                 "congestion = \"x\"", "tcp_rmem", "pair", "10 ms", "NAME.toml", "out/pair", "[[variant]]")
         self.assertEqual([one for one in known if self.names.fault(one)], [])
 
     def test_what_nothing_defines_is_refused_and_named(self):
@@ -30,7 +30,8 @@ class Lookups(unittest.TestCase):
             ("crates/link/src/queue.rs", "does not exist"), ("Loss::gains", "has no `gains`"),
             ("Gain::loses", "no module or type"), ("least_burst", "nothing is called"),
             ("path.delay", "no key of a scenario"), ("--fresh", "has an option"),
-            ("make all", "no target `all`"), ("[path.gone]", "no table"), ("gone = 1", "nothing is called"),
+            ("make all", "no target `all`"), ("[path.gone]", "no table"),
+            ("gone = 1", "nothing is called"),
         ):
             fault = self.names.fault(span)
             self.assertIn(part, fault or "", span)
