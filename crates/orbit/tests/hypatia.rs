@@ -1,5 +1,5 @@
 //! The presets of the Hypatia study are its networks: RTTs of city pairs beside those of its own
-//! generator (`tools/peers/hypatia-vectors.py`), which shares no code with ours.
+//! generator (`tools/peers/hypatia-vectors`), which shares no code with ours.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 #![allow(clippy::disallowed_methods, reason = "the test writes the book's table")]

@@ -1,4 +1,4 @@
-//! Compares positions, visibility and RTTs with `vectors/`, which `tools/peers/orbit-vectors.py`
+//! Compares positions, visibility and RTTs with `vectors/`, which `tools/peers/orbit-vectors`
 //! generates with satkit: an independent SGP4, measured Earth orientation, topocentric frames and a
 //! separate shortest-path search.
 
