@@ -62,8 +62,10 @@ class Compact(unittest.TestCase):
         found = rows.compact(self.results())
         self.assertEqual([row["metric"] for row in found["rows"]], ["completion_s", "rtt_mean_ms"])
 
-    def test_incomplete_downloads_are_counted(self):
-        [one] = rows.compact(self.results())["incomplete"]
+    def test_incomplete_downloads_are_counted_and_cells_without_any_are_left_out(self):
+        results = self.results()
+        results["runs"].append({**results["runs"][0], "variant": "whole"})
+        [one] = rows.compact(results)["incomplete"]
         self.assertEqual((one["flow"], one["incomplete"], one["of"]), ("main", 1, 2))
 
     def test_an_expectation_of_a_part_of_the_budget_keeps_all_parts_of_complete_downloads(self):

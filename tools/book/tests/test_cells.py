@@ -77,5 +77,6 @@ class Operations(unittest.TestCase):
         self.assertEqual(cell.show_interval(self.rows[:1], self.rows), ["–", "–"])
 
     def test_the_interval_of_a_median_is_its_own(self):
-        self.assertEqual(Cell("completion_s 1").show_interval(self.rows[:1], self.rows),
-                         ["9.0", "11.0"])
+        shown = lambda text: Cell(text).show_interval(self.rows[:1], self.rows)
+        self.assertEqual(shown("completion_s 1"), ["9.0", "11.0"])
+        self.assertEqual(shown("completion_s 0 x1000"), ["9000", "11000"])

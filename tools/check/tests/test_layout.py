@@ -29,6 +29,8 @@ class Circles(unittest.TestCase):
         self.assertEqual(len(self.circles(lib="", a=code, b=other)), 1)
         comment = "/// See crate::b::B.\npub struct A;\nconst T: &str = \"crate::b::B\";\n"
         self.assertEqual(self.circles(lib="", a=comment, b=other), [])
+        raw = 'pub struct A;\nconst T: &str = r#"one quote: " crate::b::g()"#;\n'
+        self.assertEqual(self.circles(lib="", a=raw, b=other), [])
 
     def test_three_files_in_a_row_and_in_a_circle(self):
         use = "use crate::{}::X;\npub struct X;\n"

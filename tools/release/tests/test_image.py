@@ -6,6 +6,7 @@ import io
 import json
 import tarfile
 import unittest
+from unittest import mock
 
 from tools.testing import folder, program
 
@@ -58,7 +59,8 @@ class Archives(unittest.TestCase):
         path = folder(self) / "image.tar"
         made = lambda: image.write(path, "localhost/x:1", "amd64", DATE, b"layer", {"Cmd": []})
         digest, first = made(), path.read_bytes()
-        self.assertEqual((made(), path.read_bytes()), (digest, first))
+        with mock.patch("time.time", return_value=DATE):
+            self.assertEqual((made(), path.read_bytes()), (digest, first))
         archive = tarfile.open(fileobj=io.BytesIO(first))
         read = lambda name: archive.extractfile(name).read()
         blob = lambda one: read("blobs/" + one["digest"].replace(":", "/"))

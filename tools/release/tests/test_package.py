@@ -3,6 +3,7 @@
 import gzip
 import os
 import unittest
+from unittest import mock
 
 from tools.running import ROOT
 from tools.testing import folder, program
@@ -21,7 +22,8 @@ class Parts(unittest.TestCase):
             path = place / name
             path.write_text("text\n" * 100)
             os.utime(path, (seconds, seconds))
-            package.pack(path)
+            with mock.patch("time.time", return_value=seconds):
+                package.pack(path)
             self.assertFalse(path.exists())
             packed.append((place / f"{name}.gz").read_bytes())
         self.assertEqual(*packed)
