@@ -32,7 +32,9 @@ from tools.book.pages import ROOT, blank, line_of, prose
 from tools.book.tables import WrongMarker
 
 LIST = ROOT / "docs/limits.toml"
-QUOTE = re.compile(r"(^[ \t]*(?:- )?|(?<=-->) )([^\n]*?)(?<!`)<!-- limit: ([\w-]+) -->", re.MULTILINE)
+QUOTE = re.compile(
+    r"(^[ \t]*(?:- )?|(?<=-->) )([^\n]*?)(?<!`)<!-- limit: ([\w-]+) -->", re.MULTILINE
+)
 ALL = re.compile(r"(<!-- limits: all -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s:]+)\)")
 SHOWN_BY = {"refused", "prints", "absent", "test", "source"}

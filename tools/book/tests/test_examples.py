@@ -11,8 +11,8 @@ from tools.testing import folder
 
 class Commands(unittest.TestCase):
     def test_remarks_continuations_and_pipes_are_read_as_a_shell_reads_them(self):
-        text = ("$ bentpipe run a.toml \\\n  --json | jq '.runs[]'   # all\noutput\n"
-                "$ sudo bentpipe run b\n")
+        text = "$ bentpipe run a.toml \\\n  --json | jq '.runs[]'   # all\noutput\n"
+        text += "$ sudo bentpipe run b\n"
         lines = list(shell.typed(text))
         self.assertEqual([number for number, _ in lines], [0, 3])
         [(words, program)] = shell.invocations(lines[0][1], {"run"})
@@ -84,8 +84,8 @@ class Lookups(unittest.TestCase):
         self.assertTrue(fault.startswith("bentpipe run --help: "), fault)
 
     def test_blocks_behind_a_run_marker_are_left_to_it(self):
-        text = ("<!-- run: bentpipe run a --no\nexit: 2 -->\n\n"
-                "```console\n$ bentpipe run a --no\n```\n")
+        text = "<!-- run: bentpipe run a --no\nexit: 2 -->\n\n"
+        text += "```console\n$ bentpipe run a --no\n```\n"
         self.assertEqual(list(self.examples.check(text)), [])
 
 

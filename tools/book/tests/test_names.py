@@ -22,8 +22,8 @@ class Lookups(unittest.TestCase):
     def test_names_of_files_items_keys_and_options_are_known(self):
         known = ("crates/link/src/loss/", "loss/mod.rs", "Loss::loses", "mean_burst", "path.rtt",
                  "losses_come_in_bursts", "--set", "make lint", "completion_s",
-                 "congestion = \"x\"", "tcp_rmem",
-                 "pair", "10 ms", "NAME.toml", "out/pair", "[[variant]]")
+                 "congestion = \"x\"", "tcp_rmem", "pair", "10 ms", "NAME.toml",
+                 "out/pair", "[[variant]]")
         self.assertEqual([one for one in known if self.names.fault(one)], [])
 
     def test_what_nothing_defines_is_refused_and_named(self):
