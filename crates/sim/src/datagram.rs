@@ -46,6 +46,14 @@ impl PathDirection {
         }
     }
 
+    /// Returns the direction of packets from this end.
+    pub fn leaving(side: Role) -> Self {
+        match side {
+            Role::Client => Self::ToServer,
+            Role::Server => Self::ToClient,
+        }
+    }
+
     /// Returns the sender of packets in this direction.
     pub fn source(self) -> Role {
         match self {

@@ -195,7 +195,7 @@ impl PacketNetwork for HopPath {
     fn act(
         &mut self,
         _now: Time,
-        _flows: &mut [Box<dyn Flow>],
+        _flows: &mut [Flow],
         _links: &mut [LinkState],
         _moved: &mut NetworkUpdate,
     ) -> Result<(), SimError> {

@@ -28,8 +28,6 @@ mod packet_network;
 mod runner;
 mod simulation;
 mod spec;
-mod tcp_connections;
-mod tcp_log;
 pub mod time_budget;
 mod timing_wheel;
 mod udp_payload;

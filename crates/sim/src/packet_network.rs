@@ -68,7 +68,7 @@ pub trait PacketNetwork {
     fn act(
         &mut self,
         now: Time,
-        flows: &mut [Box<dyn Flow>],
+        flows: &mut [Flow],
         links: &mut [LinkState],
         update: &mut NetworkUpdate,
     ) -> Result<(), SimError>;

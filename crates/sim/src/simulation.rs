@@ -5,7 +5,7 @@ use crate::checks::{self, LinkAudit};
 use crate::datagram::Datagram;
 use crate::error::SimError;
 use crate::event_queue::{Component, EventQueue};
-use crate::flow::{self, Flow, Shared};
+use crate::flow::{Flow, Shared};
 use crate::hop_path::HopPath;
 use crate::hosts::Hosts;
 use crate::link_state::LinkState;
@@ -58,7 +58,7 @@ struct Simulation<N> {
     network: N,
     links: Vec<LinkState>,
     packet_arena: PacketArena,
-    flows: Vec<Box<dyn Flow>>,
+    flows: Vec<Flow>,
     capture: Option<Capture>,
     base_rtt: Span,
     /// Start of the first measured visit, from which utilisation counts.
@@ -96,7 +96,7 @@ impl<N: PacketNetwork> Simulation<N> {
         };
         let mut flows = Vec::with_capacity(spec.flows.len());
         for (index, flow) in spec.flows.iter().enumerate() {
-            flows.push(flow::new(flow.clone(), index, &shared)?);
+            flows.push(Flow::new(flow.clone(), index, &shared)?);
         }
         let before_links = 1 + (usize::from(last_node) + 2) * flows.len();
         let components = before_links.saturating_add(max_links);

@@ -1,78 +1,77 @@
 //! Flows without congestion control: UDP at a constant rate or in bursts, and pings.
 
-use super::interface::Flow;
-use super::progress::{FlowProgress, FlowResults, ReverseReport, VisitReport};
+use super::current_visit::VisitStart;
+use super::progress::FlowProgress;
+use super::report::{ReverseReport, VisitReport};
 use super::send_schedule::{MIN_BURST, SendSchedule};
 use super::shared::Shared;
-use crate::datagram::{Body, Datagram, Filler, FillerProtocol, PathDirection, Role};
+use super::transport::{Outbox, Outgoing, Transport, side};
+use crate::datagram::{Body, Datagram, Filler, FillerProtocol, PathDirection};
 use crate::error::SimError;
 use crate::outcome::{PathOutcome, ReverseBytes};
-use crate::packet_arena::{PacketArena, PacketId};
+use crate::packet_arena::PacketId;
 use crate::spec::{DatagramTraffic, FlowSpec};
+use crate::visit_progress::VisitProgress;
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::{IP_HEADER, IP_UDP_HEADER, SenderMetrics, UDP_HEADER};
 use bentpipe_units::Time;
 use std::collections::VecDeque;
 
-/// A flow without congestion control.
-pub struct DatagramFlow {
-    progress: FlowProgress,
-    kind: DatagramTraffic,
+/// Datagrams without congestion control.
+pub struct DatagramTransport {
+    traffic: DatagramTraffic,
     /// Size of its IP packets.
     bytes: u32,
     last_node: u16,
-    running: Option<Running>,
+    visit: Option<ActiveVisit>,
 }
 
 /// The active visit.
-struct Running {
+struct ActiveVisit {
+    /// Direction of its data.
+    data_direction: PathDirection,
+    progress: VisitProgress,
     schedule: SendSchedule,
     /// Echo requests without a reply.
     unanswered: VecDeque<Filler>,
     metrics: SenderMetrics,
 }
 
-impl DatagramFlow {
-    /// Creates a flow that has not started. `index` determines its addresses.
+impl DatagramTransport {
+    /// Creates the transport of a flow that has not started.
     pub fn new(
-        spec: FlowSpec,
-        kind: DatagramTraffic,
-        index: usize,
+        traffic: DatagramTraffic,
+        spec: &FlowSpec,
         shared: &Shared,
     ) -> Result<Self, SimError> {
-        let bytes = check(&spec, kind)
+        let bytes = check(spec, traffic)
             .map_err(|reason| SimError::Spec(format!("flow `{}`: {reason}", spec.name)))?;
-        Ok(Self {
-            progress: FlowProgress::new(spec, index),
-            kind,
-            bytes,
-            last_node: shared.last_node,
-            running: None,
-        })
-    }
-
-    fn side(&self, node: u16) -> Option<Role> {
-        match node {
-            0 => Some(Role::Client),
-            node if node == self.last_node => Some(Role::Server),
-            _ => None,
-        }
-    }
-
-    /// Returns the direction of packets that `node` sends, and true if they are requests or data,
-    /// false if they are replies.
-    fn leaving(&self, node: u16) -> Option<(PathDirection, bool)> {
-        let toward = match self.side(node)? {
-            Role::Client => PathDirection::ToServer,
-            Role::Server => PathDirection::ToClient,
-        };
-        Some((toward, self.progress.data_direction()? == toward))
+        Ok(Self { traffic, bytes, last_node: shared.last_node, visit: None })
     }
 
     /// Payload of UDP or ICMP in bytes.
     fn content(&self) -> u32 {
         // The headers of both have the same size (RFC 768, RFC 792).
         self.bytes - IP_UDP_HEADER
+    }
+}
+
+impl ActiveVisit {
+    /// Returns the next packet of the data's sender, an IP packet of `bytes`.
+    fn next_data(&mut self, now: Time, traffic: DatagramTraffic, bytes: u32) -> Option<Filler> {
+        let number = self.schedule.take(now)?;
+        let protocol = match traffic {
+            DatagramTraffic::Constant { .. } => FillerProtocol::Udp,
+            DatagramTraffic::Ping { .. } => FillerProtocol::Echo,
+        };
+        let mut stats = self.metrics.stats();
+        stats.packets_sent += 1;
+        stats.bytes_sent += u64::from(bytes - IP_UDP_HEADER);
+        let position = stats.bytes_sent as f64;
+        if let Some(series) = &mut stats.series {
+            series.sent.push(now, position);
+        }
+        Some(Filler { protocol, number, sent: now, bytes })
     }
 }
 
@@ -108,64 +107,56 @@ fn check(spec: &FlowSpec, kind: DatagramTraffic) -> Result<u32, String> {
         })
 }
 
-impl Flow for DatagramFlow {
-    fn progress(&self) -> &FlowProgress {
-        &self.progress
-    }
-
-    fn progress_mut(&mut self) -> &mut FlowProgress {
-        &mut self.progress
-    }
-
-    fn begin_visit(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
-        let (visit, _) = self.progress.begin(now, shared);
-        let ends = self.progress.ends().unwrap_or(now);
-        self.running = Some(Running {
+impl Transport for DatagramTransport {
+    fn begin(
+        &mut self,
+        start: &VisitStart,
+        progress: &mut FlowProgress,
+        shared: &Shared,
+    ) -> Result<(), SimError> {
+        self.visit = Some(ActiveVisit {
+            data_direction: start.data_direction,
+            progress: start.progress.clone(),
             schedule: SendSchedule::new(
-                self.kind,
-                (now, ends),
+                self.traffic,
+                (start.now, start.ends.unwrap_or(start.now)),
                 shared.seed,
-                (&self.progress.spec.name, self.progress.visit()),
+                (&progress.spec.name, start.number),
             ),
             unanswered: VecDeque::new(),
-            metrics: SenderMetrics::new(shared.series_of(self.progress.recorded(), &visit)),
+            metrics: SenderMetrics::new(start.series),
         });
         Ok(())
     }
 
-    fn end_visit(&mut self, now: Time, shared: &Shared) {
-        let Some(running) = self.running.take() else { return };
-        let report = VisitReport {
-            transport: self.kind.name(),
+    fn report(&mut self, _now: Time, _progress: &FlowProgress) -> Option<VisitReport> {
+        let visit = self.visit.take()?;
+        Some(VisitReport {
+            transport: self.traffic.name(),
             connections: 0,
             handshake: None,
-            record: &mut running.metrics.stats(),
+            metrics: visit.metrics,
             duplicate_bytes: 0,
             path: PathOutcome::default(),
             pep: None,
             reverse: ReverseReport::default(),
             flow_control: None,
             qlog: Vec::new(),
-        };
-        self.progress.end(now, shared, report);
+        })
     }
+
+    fn end(&mut self, _now: Time, _timed: bool) {}
 
     fn deliver(&mut self, now: Time, _node: u16, _ecn: Ecn, datagram: &mut Datagram) {
         let Body::Filler(filler) = datagram.body else { return };
         let content = self.content() as usize;
-        let (Some(running), Some(progress)) = (&mut self.running, self.progress.progress()) else {
-            return;
-        };
-        // Packets of an earlier visit have no receiver.
-        if datagram.visit != self.progress.visit() {
-            return;
-        }
+        let Some(visit) = &mut self.visit else { return };
         match filler.protocol {
-            FillerProtocol::Udp => progress.received(0, content, now),
-            FillerProtocol::Echo => running.unanswered.push_back(filler),
+            FillerProtocol::Udp => visit.progress.received(0, content, now),
+            FillerProtocol::Echo => visit.unanswered.push_back(filler),
             FillerProtocol::EchoReply => {
-                progress.received(0, content, now);
-                running.metrics.stats().sample(now, now.since(filler.sent));
+                visit.progress.received(0, content, now);
+                visit.metrics.stats().sample(now, now.since(filler.sent));
             }
         }
     }
@@ -173,55 +164,34 @@ impl Flow for DatagramFlow {
     fn wake(&mut self, _now: Time, _node: u16) {}
 
     fn next_timeout(&self, node: u16) -> Option<Time> {
-        let (_, own) = self.leaving(node)?;
+        let (visit, side) = (self.visit.as_ref()?, side(node, self.last_node)?);
         // Replies are sent at once, without a timer.
-        self.running.as_ref().filter(|_| own)?.schedule.due()
+        (visit.data_direction.source() == side).then(|| visit.schedule.due())?
     }
 
-    fn poll_transmit(
-        &mut self,
-        now: Time,
-        node: u16,
-        packet_arena: &mut PacketArena,
-    ) -> Option<Packet<PacketId>> {
-        let (toward, own) = self.leaving(node)?;
+    fn poll_transmit(&mut self, outbox: &mut Outbox<'_>) -> Option<Packet<PacketId>> {
         let (bytes, content) = (self.bytes, self.content());
-        let running = self.running.as_mut()?;
-        let filler = if own {
-            let number = running.schedule.take(now)?;
-            let protocol = match self.kind {
-                DatagramTraffic::Constant { .. } => FillerProtocol::Udp,
-                DatagramTraffic::Ping { .. } => FillerProtocol::Echo,
-            };
-            let mut record = running.metrics.stats();
-            record.packets_sent += 1;
-            record.bytes_sent += u64::from(content);
-            let position = record.bytes_sent as f64;
-            if let Some(series) = &mut record.series {
-                series.sent.push(now, position);
-            }
-            Filler { protocol, number, sent: now, bytes }
+        let (visit, toward) = (self.visit.as_mut()?, PathDirection::leaving(outbox.side()?));
+        let filler = if visit.data_direction == toward {
+            visit.next_data(outbox.now, self.traffic, bytes)?
         } else {
-            Filler { protocol: FillerProtocol::EchoReply, ..running.unanswered.pop_front()? }
+            Filler { protocol: FillerProtocol::EchoReply, ..visit.unanswered.pop_front()? }
         };
-        let udp = filler.protocol == FillerProtocol::Udp;
-        self.progress.count_sent(now, toward, bytes, || ReverseBytes {
+        let packet = Outgoing {
+            toward,
+            to: if outbox.node == 0 { self.last_node } else { 0 },
+            bytes,
+            ecn: Ecn::NotEct,
+            position: (filler.number + 1) as f64 * f64::from(content),
+            body: Body::Filler(filler),
+        };
+        let is_udp = filler.protocol == FillerProtocol::Udp;
+        Some(outbox.send(packet, || ReverseBytes {
             ip: u64::from(IP_HEADER),
-            udp: if udp { u64::from(UDP_HEADER) } else { 0 },
-            payload: u64::from(if udp { content } else { bytes - IP_HEADER }),
+            udp: if is_udp { u64::from(UDP_HEADER) } else { 0 },
+            payload: u64::from(if is_udp { content } else { bytes - IP_HEADER }),
             total: u64::from(bytes),
             ..ReverseBytes::default()
-        });
-        let (flow, visit) = (self.progress.index as u32, self.progress.visit());
-        let trip = self.progress.trip(now, node);
-        let to = if node == 0 { self.last_node } else { 0 };
-        let position = (filler.number + 1) as f64 * f64::from(content);
-        let datagram =
-            Datagram { flow, visit, toward, to, position, trip, body: Body::Filler(filler) };
-        Some(packet_arena.send(bytes, Ecn::NotEct, datagram))
-    }
-
-    fn into_results(self: Box<Self>) -> FlowResults {
-        self.progress.into_results()
+        }))
     }
 }

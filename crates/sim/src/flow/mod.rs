@@ -1,35 +1,150 @@
 //! Flows: a client, its server, and their visits one after the other, over any transport.
 
+mod counters;
+mod current_visit;
 mod datagrams;
-mod interface;
+mod outcome;
 mod progress;
 mod quic;
+mod report;
 mod send_schedule;
+mod series;
 mod shared;
 mod tcp;
-mod tcp_acks;
+mod transport;
+mod visit_account;
 
-pub use interface::Flow;
+pub use progress::FlowProgress;
+pub use report::FlowResults;
 pub use send_schedule::SendSchedule;
 pub use shared::Shared;
 
+use crate::datagram::Datagram;
 use crate::error::SimError;
+use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{FlowSpec, Stack};
-use datagrams::DatagramFlow;
-use quic::QuicFlow;
-use tcp::TcpFlow;
+use bentpipe_link::{Ecn, Packet};
+use bentpipe_units::Time;
+use datagrams::DatagramTransport;
+use quic::QuicTransport;
+use tcp::TcpTransport;
+use transport::{Outbox, Transport};
 
-/// Creates a flow that has not started. `index` determines its addresses and random streams.
-pub fn new(spec: FlowSpec, index: usize, shared: &Shared) -> Result<Box<dyn Flow>, SimError> {
-    Ok(match spec.stack.clone() {
-        Stack::Quic(settings) => Box::new(QuicFlow::new(spec, *settings, index, shared)?),
-        Stack::DatagramTraffic(kind) => Box::new(DatagramFlow::new(spec, kind, index, shared)?),
-        Stack::Tcp(stack) => Box::new(TcpFlow::new(spec, *stack, index, shared)?),
-        Stack::Program(_) => {
-            return Err(SimError::Spec(format!(
-                "flow `{}` is a program, which needs the real clock",
-                spec.name
-            )));
+/// A flow: sends and receives packets at the nodes of a path.
+///
+/// After [`Flow::deliver`], [`Flow::wake`] and [`Flow::act`], call [`Flow::poll_transmit`] until it
+/// returns `None`, then [`Flow::next_timeout`].
+pub struct Flow {
+    progress: FlowProgress,
+    transport: Box<dyn Transport>,
+    /// The server's node.
+    last_node: u16,
+}
+
+impl Flow {
+    /// Creates a flow that has not started. `index` determines its addresses and random streams.
+    ///
+    /// # Errors
+    /// Its specification is invalid, or its transport is a program.
+    pub fn new(spec: FlowSpec, index: usize, shared: &Shared) -> Result<Self, SimError> {
+        let progress = FlowProgress::new(spec, index);
+        let transport: Box<dyn Transport> = match progress.spec.stack.clone() {
+            Stack::Quic(settings) => Box::new(QuicTransport::new(*settings, &progress, shared)?),
+            Stack::DatagramTraffic(traffic) => {
+                Box::new(DatagramTransport::new(traffic, &progress.spec, shared)?)
+            }
+            Stack::Tcp(stack) => Box::new(TcpTransport::new(*stack, &progress, shared)?),
+            Stack::Program(_) => {
+                return Err(SimError::Spec(format!(
+                    "flow `{}` is a program, which needs the real clock",
+                    progress.spec.name
+                )));
+            }
+        };
+        Ok(Self { progress, transport, last_node: shared.last_node })
+    }
+
+    /// Progress of its visits.
+    pub fn progress(&self) -> &FlowProgress {
+        &self.progress
+    }
+
+    /// Progress of its visits, to count arrived and lost packets.
+    pub fn progress_mut(&mut self) -> &mut FlowProgress {
+        &mut self.progress
+    }
+
+    /// Ends the active visit, starts the next one and releases requests, as far as they are due.
+    ///
+    /// # Errors
+    /// A connection cannot be opened.
+    pub fn act(&mut self, now: Time, shared: &Shared) -> Result<(), SimError> {
+        if self.progress.must_end(now) {
+            self.end_visit(now, shared);
         }
-    })
+        if self.progress.must_begin(now) {
+            let start = self.progress.begin(now, shared);
+            self.transport.begin(&start, &mut self.progress, shared)?;
+        }
+        self.transport.release(now);
+        Ok(())
+    }
+
+    fn end_visit(&mut self, now: Time, shared: &Shared) {
+        let timed = self.progress.is_timed();
+        let Some(report) = self.transport.report(now, &self.progress) else { return };
+        self.progress.end(now, shared, report);
+        self.transport.end(now, timed);
+    }
+
+    /// Returns the time at which to call [`Flow::act`].
+    pub fn next_deadline(&self) -> Option<Time> {
+        let deadline = self.progress.next_deadline();
+        [deadline, self.transport.next_release()].into_iter().flatten().min()
+    }
+
+    /// Delivers a packet to `node`, which may take its payload out.
+    pub fn deliver(&mut self, now: Time, node: u16, ecn: Ecn, datagram: &mut Datagram) {
+        if datagram.visit == self.progress.visit() || self.transport.outlives_visits() {
+            self.transport.deliver(now, node, ecn, datagram);
+        }
+    }
+
+    /// Lets `node` inspect a packet that passes it. Returns false if the node holds the packet
+    /// back.
+    pub fn pass(&mut self, now: Time, node: u16, datagram: &Datagram) -> bool {
+        datagram.visit != self.progress.visit() || self.transport.pass(now, node, datagram)
+    }
+
+    /// Handles timers that are due at `node`.
+    pub fn wake(&mut self, now: Time, node: u16) {
+        self.transport.wake(now, node);
+    }
+
+    /// Returns the time at which to call [`Flow::wake`] for `node`.
+    pub fn next_timeout(&self, node: u16) -> Option<Time> {
+        self.transport.next_timeout(node)
+    }
+
+    /// Returns the next packet that `node` sends, stored in `packet_arena`.
+    pub fn poll_transmit(
+        &mut self,
+        now: Time,
+        node: u16,
+        packet_arena: &mut PacketArena,
+    ) -> Option<Packet<PacketId>> {
+        let Self { progress, transport, last_node } = self;
+        transport.poll_transmit(&mut Outbox {
+            now,
+            node,
+            last_node: *last_node,
+            progress,
+            packet_arena,
+        })
+    }
+
+    /// Returns the results of its finished visits.
+    pub fn into_results(self) -> FlowResults {
+        self.progress.into_results()
+    }
 }

@@ -1,7 +1,6 @@
 //! State shared by all flows of a run.
 
 use crate::hosts::Hosts;
-use crate::spec::Visit;
 use crate::time_budget::Sharing;
 use bentpipe_link::random;
 use bentpipe_quic::qlog::Forms;
@@ -39,12 +38,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Returns the limit of the time series of a visit of a flow that is `recorded`; `None` if the
-    /// visit records none.
-    pub fn series_of(&self, recorded: bool, visit: &Visit) -> Option<SeriesLimit> {
-        self.trace.filter(|_| visit.measured && recorded)
-    }
-
+    /// Returns the seed of one purpose.
     pub fn seed_bytes(&self, purpose: &str) -> [u8; 32] {
         use rand_core::Rng;
         let mut bytes = [0; 32];

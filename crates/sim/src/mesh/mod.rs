@@ -356,7 +356,7 @@ impl PacketNetwork for Mesh {
     fn act(
         &mut self,
         now: Time,
-        flows: &mut [Box<dyn Flow>],
+        flows: &mut [Flow],
         links: &mut [LinkState],
         update: &mut NetworkUpdate,
     ) -> Result<(), SimError> {

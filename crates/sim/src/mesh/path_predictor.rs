@@ -40,7 +40,7 @@ impl PathPredictor {
         &mut self,
         now: Time,
         ends: &[Ends],
-        flows: &[Box<dyn Flow>],
+        flows: &[Flow],
     ) -> Result<(), SimError> {
         while self.timeline.next() < Time::MAX && self.timeline.next() <= now + self.horizon {
             let changes = self.timeline.advance()?;

@@ -1,6 +1,6 @@
 //! Counts ACKs of the receiver of a TCP visit's data.
 
-use super::progress::ReverseReport;
+use crate::flow::report::ReverseReport;
 use crate::outcome::Acknowledgements;
 use bentpipe_quic::SenderSeries;
 use bentpipe_quic::observer::PerAck;

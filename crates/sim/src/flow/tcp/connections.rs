@@ -1,17 +1,16 @@
 //! The TCP connections of one visit: both ends, and the proxies between them.
 
+use super::log::TcpLog;
+use super::pep::Pep;
 use crate::datagram::{PathDirection, Role};
 use crate::outcome::{PepOutcome, QlogFile};
-use crate::spec::{Direction, Failure, PepSpec, TcpStack};
-use crate::tcp_log::TcpLog;
+use crate::spec::{Direction, TcpStack};
 use bentpipe_link::Ecn;
-use bentpipe_quic::congestion::{
-    CongestionConfig, FastStart, SendLimits, SenderMetrics, SlowStartName,
-};
+use bentpipe_quic::congestion::{SendLimits, SenderMetrics};
 use bentpipe_tcp::FailureMode;
 use bentpipe_tcp::{AckFilter, Endpoint, Flags, Leg, MakeController, Relay, Segment, Settings};
 use bentpipe_timeseries::SeriesLimit;
-use bentpipe_units::{Bytes, Span, Time};
+use bentpipe_units::Time;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -69,30 +68,6 @@ pub struct TcpConnections {
     limits: Option<SendLimits>,
     /// Resets of a proxy that has lost its state: node, connection, direction, segment.
     resets: VecDeque<(u16, u16, PathDirection, Segment)>,
-}
-
-/// Properties of a flow's proxies.
-struct Pep {
-    /// Index of the connection that crosses the proxies' hop, among those in series.
-    middle: usize,
-    /// The node on the client's side of the hop.
-    near: u16,
-    /// Settings of proxies on that connection, and on others.
-    settings: [Arc<Settings>; 2],
-    /// Controllers on that connection, towards the client and towards the server.
-    middle_make: [MakeController; 2],
-    /// Controllers on others.
-    make: MakeController,
-    buffer: Bytes,
-    /// Interval of the ACK filter, if there is one.
-    ack_filter: Option<Span>,
-    filter: Option<AckFilter>,
-    failure: Option<Failure>,
-    /// Time at which it fails in this visit.
-    fails: Option<Time>,
-    /// Maximum number of bytes buffered before it failed, towards the client and towards the
-    /// server.
-    held_before: [u64; 2],
 }
 
 impl TcpConnections {
@@ -208,9 +183,9 @@ impl TcpConnections {
         if self.pep.is_some() {
             return 0;
         }
-        let receiver = |line: &TcpConnection| match direction {
-            Direction::Download => line.client.record().duplicates,
-            Direction::Upload => line.server.record().duplicates,
+        let receiver = |connection: &TcpConnection| match direction {
+            Direction::Download => connection.client.record().duplicates,
+            Direction::Upload => connection.server.record().duplicates,
         };
         self.tcp_connections.iter().map(receiver).sum()
     }
@@ -245,7 +220,7 @@ impl TcpConnections {
     pub fn qlog(&self) -> Vec<QlogFile> {
         self.tcp_connections
             .iter()
-            .filter_map(|line| line.log.as_ref())
+            .filter_map(|connection| connection.log.as_ref())
             .flat_map(TcpLog::files)
             .collect()
     }
@@ -264,7 +239,7 @@ impl TcpConnections {
     pub fn position(&self, connection: u16) -> f64 {
         self.tcp_connections
             .get(usize::from(connection))
-            .map_or(0.0, |line| line.metrics.bytes_sent() as f64)
+            .map_or(0.0, |connection| connection.metrics.bytes_sent() as f64)
     }
 
     /// Returns the index of `node` among the nodes where connections end.
@@ -280,8 +255,8 @@ impl TcpConnections {
         for (before, held) in pep.held_before.iter_mut().zip(max_buffered(&self.tcp_connections)) {
             *before = held.max(*before);
         }
-        for line in &mut self.tcp_connections {
-            line.relays.clear();
+        for connection in &mut self.tcp_connections {
+            connection.relays.clear();
         }
         pep.failure.map(|failure| failure.mode)
     }
@@ -315,20 +290,22 @@ impl TcpConnections {
             }
             return;
         }
-        let Some(line) = self.tcp_connections.get_mut(usize::from(connection)) else { return };
+        let Some(connection) = self.tcp_connections.get_mut(usize::from(connection)) else {
+            return;
+        };
         if end == 0 {
-            if let Some(log) = &line.log {
+            if let Some(log) = &connection.log {
                 log.received(now, Role::Client, segment);
             }
-            line.client.handle_segment(now, segment, ecn);
+            connection.client.handle_segment(now, segment, ecn);
         } else if end == last {
-            if let Some(log) = &line.log {
+            if let Some(log) = &connection.log {
                 log.received(now, Role::Server, segment);
             }
-            line.server.handle_segment(now, segment, ecn);
-        } else if let Some(relay) = line.relays.get_mut(end - 1) {
-            let face = if toward == PathDirection::ToServer { Leg::Client } else { Leg::Server };
-            relay.handle_segment(now, face, segment, ecn);
+            connection.server.handle_segment(now, segment, ecn);
+        } else if let Some(relay) = connection.relays.get_mut(end - 1) {
+            let leg = if toward == PathDirection::ToServer { Leg::Client } else { Leg::Server };
+            relay.handle_segment(now, leg, segment, ecn);
         }
     }
 
@@ -339,16 +316,16 @@ impl TcpConnections {
         if end != 0 && end != last {
             self.failure(now);
         }
-        for line in self
+        for connection in self
             .tcp_connections
             .iter_mut()
-            .filter(|line| line.next_timeout(end, last).is_some_and(|due| due <= now))
+            .filter(|connection| connection.next_timeout(end, last).is_some_and(|due| due <= now))
         {
             if end == 0 {
-                line.client.handle_timeout(now);
+                connection.client.handle_timeout(now);
             } else if end == last {
-                line.server.handle_timeout(now);
-            } else if let Some(relay) = line.relays.get_mut(end - 1) {
+                connection.server.handle_timeout(now);
+            } else if let Some(relay) = connection.relays.get_mut(end - 1) {
                 relay.handle_timeout(now);
             }
         }
@@ -363,16 +340,16 @@ impl TcpConnections {
         let Some(end) = self.end_at(node) else { return filter };
         self.tcp_connections
             .iter()
-            .fold(filter, |next, line| earliest(next, line.next_timeout(end, last)))
+            .fold(filter, |next, connection| earliest(next, connection.next_timeout(end, last)))
     }
 
     /// Returns true if [`Self::poll_transmit`] would return `None`. Only for flows without proxies.
     #[inline]
     pub fn is_quiet(&self, now: Time, node: u16) -> bool {
         self.pep.is_none()
-            && self.tcp_connections.iter().all(|line| match node {
-                0 => line.client.is_quiet(now),
-                _ => line.server.is_quiet(now),
+            && self.tcp_connections.iter().all(|connection| match node {
+                0 => connection.client.is_quiet(now),
+                _ => connection.server.is_quiet(now),
             })
     }
 
@@ -417,21 +394,21 @@ impl TcpConnections {
             };
             return Some(SegmentRoute { connection, toward, to, ecn: Ecn::NotEct });
         }
-        for (connection, line) in (0u16..).zip(&mut self.tcp_connections) {
+        for (number, connection) in (0u16..).zip(&mut self.tcp_connections) {
             let (ecn, toward) = if end == 0 {
-                let Some(ecn) = line.client.poll_segment(now, segment) else { continue };
-                if let Some(log) = &line.log {
+                let Some(ecn) = connection.client.poll_segment(now, segment) else { continue };
+                if let Some(log) = &connection.log {
                     log.sent(now, Role::Client, segment);
                 }
                 (ecn, PathDirection::ToServer)
             } else if end == last {
-                let Some(ecn) = line.server.poll_segment(now, segment) else { continue };
-                if let Some(log) = &line.log {
+                let Some(ecn) = connection.server.poll_segment(now, segment) else { continue };
+                if let Some(log) = &connection.log {
                     log.sent(now, Role::Server, segment);
                 }
                 (ecn, PathDirection::ToClient)
             } else {
-                let relay = line.relays.get_mut(end - 1);
+                let relay = connection.relays.get_mut(end - 1);
                 let Some((leg, transmit)) = relay.and_then(|relay| relay.poll_transmit(now)) else {
                     continue;
                 };
@@ -445,7 +422,7 @@ impl TcpConnections {
                 PathDirection::ToClient => self.ends[end - 1],
                 PathDirection::ToServer => self.ends[end + 1],
             };
-            return Some(SegmentRoute { connection, toward, to, ecn });
+            return Some(SegmentRoute { connection: number, toward, to, ecn });
         }
         None
     }
@@ -485,87 +462,12 @@ pub fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
 /// Returns the maximum number of bytes that proxies have buffered for one connection, towards the
 /// client and towards the server.
 fn max_buffered(tcp_connections: &[TcpConnection]) -> [u64; 2] {
-    [Leg::Client, Leg::Server].map(|face| {
+    [Leg::Client, Leg::Server].map(|leg| {
         tcp_connections
             .iter()
-            .flat_map(|line| &line.relays)
-            .map(|relay| relay.max_buffered(face))
+            .flat_map(|connection| &connection.relays)
+            .map(|relay| relay.max_buffered(leg))
             .max()
             .unwrap_or_default()
     })
-}
-
-impl Pep {
-    fn new(
-        spec: &PepSpec,
-        stack: &TcpStack,
-        last_node: u16,
-        ends: &mut Vec<u16>,
-    ) -> Result<Self, String> {
-        let near = u16::try_from(spec.hop).ok().filter(|&hop| hop < last_node);
-        let near = near.ok_or_else(|| {
-            format!("hop {} of the proxy does not exist; the path has {last_node} hops", spec.hop)
-        })?;
-        if spec.terminal && near == 0 {
-            return Err("a proxy at the terminal needs a hop between it and the client".to_owned());
-        }
-        if spec.gateway && near + 1 == last_node {
-            return Err("a proxy at the gateway needs a hop between it and the server".to_owned());
-        }
-        let middle = usize::from(spec.terminal);
-        ends.extend(spec.terminal.then_some(near));
-        ends.extend(spec.gateway.then_some(near + 1));
-        let make = |congestion: &CongestionConfig| -> Result<MakeController, String> {
-            let factory = congestion.factory().map_err(|error| error.to_string())?;
-            Ok(Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None)))
-        };
-        let middle_make = [make(&spec.to_client)?, make(&spec.to_server)?];
-        let make = make(&CongestionConfig {
-            slow_start: SlowStartName::STANDARD,
-            ..CongestionConfig::default()
-        })?;
-        let others = Settings {
-            segment: stack.tcp.segment,
-            ack: spec.ack,
-            ecn: stack.tcp.ecn,
-            ..Settings::default()
-        };
-        let settings = [Settings { initial_window: spec.initial_window, ..others.clone() }, others]
-            .map(Arc::new);
-        Ok(Self {
-            middle,
-            near,
-            settings,
-            middle_make,
-            make,
-            buffer: spec.buffer,
-            ack_filter: spec.ack_filter,
-            filter: spec.ack_filter.map(AckFilter::new),
-            failure: spec.failure,
-            fails: None,
-            held_before: [0; 2],
-        })
-    }
-
-    /// Creates proxy number `end`. `probe` records its sender in direction `toward`.
-    fn relay(
-        &self,
-        now: Time,
-        end: usize,
-        toward: PathDirection,
-        metrics: Option<SenderMetrics>,
-    ) -> Relay {
-        // Its client side is on connection `end` - 1, its server side on connection `end`.
-        let in_middle = [end - 1, end].map(|segment| segment == self.middle);
-        let settings = in_middle.map(|inside| self.settings[usize::from(!inside)].clone());
-        let mut make = self.middle_make.clone();
-        for (make, _) in make.iter_mut().zip(in_middle).filter(|(_, inside)| !inside) {
-            *make = self.make.clone();
-        }
-        let probes = match toward {
-            PathDirection::ToClient => [metrics, None],
-            PathDirection::ToServer => [None, metrics],
-        };
-        Relay::new(now, settings, make, probes, self.buffer)
-    }
 }

@@ -1,0 +1,111 @@
+//! Outcome of a visit that ends.
+
+use super::current_visit::CurrentVisit;
+use super::report::VisitReport;
+use crate::outcome::{FlowOutcome, ObjectOutcome};
+use crate::spec::{FlowSpec, Visit};
+use crate::time_budget::ClosedAccount;
+use crate::visit_progress::ObjectState;
+use bentpipe_quic::FlowControlReport;
+use bentpipe_units::{Span, Time};
+
+/// Returns the outcome of a visit that ends `now`, in a run that gives visits up after `limit`.
+pub fn flow_outcome(
+    spec: &FlowSpec,
+    current: &CurrentVisit,
+    now: Time,
+    limit: Span,
+    report: &VisitReport,
+    account: Option<ClosedAccount>,
+) -> FlowOutcome {
+    let visit = &spec.visits[current.number - 1];
+    let since = |at: Time| at.since(current.start);
+    let completed_at = current.completion(now);
+    let error = completed_at.is_none().then(|| reason_given_up(current, now, limit));
+    let progress = current.progress.state();
+    let counters = &current.counters;
+    let record = report.metrics.stats();
+    let congestion = spec.stack.congestion();
+    FlowOutcome {
+        name: spec.name.clone(),
+        visit: current.number,
+        transport: report.transport,
+        congestion: congestion.map_or("none", |config| config.controller.as_str()).to_owned(),
+        connections: report.connections,
+        direction: visit.direction,
+        bytes: match visit.duration {
+            Some(_) => progress.received,
+            None => visit.objects.iter().map(|object| object.bytes.get()).sum(),
+        },
+        received: progress.received,
+        received_by_tenth: progress.received_by_tenth.clone(),
+        completed: completed_at.is_some(),
+        start: current.start,
+        handshake: report.handshake.map(since),
+        first_byte: progress.first_byte.map(since),
+        completion: completed_at.map(since),
+        time_budget: account.as_ref().map(|account| account.budget),
+        episodes: account.map(|account| account.episodes).unwrap_or_default(),
+        packets_sent: counters.data_packets,
+        bytes_sent: counters.data_bytes,
+        packets_lost_policer: counters.lost_policer,
+        packets_lost_queue: counters.lost_queue,
+        packets_lost_channel: counters.lost_random,
+        packets_lost_routing: counters.lost_route,
+        arrivals: Some(counters.arrivals),
+        delays: counters.delays.clone(),
+        // Nobody waits for an acknowledgement of a datagram.
+        packets_declared_lost: congestion.map(|_| record.packets_declared_lost),
+        flow_control_blocked: Some(record.window_blocked),
+        flow_control_blocked_longest: Some(record.window_blocked_longest),
+        flow_control: report.flow_control.as_ref().map(FlowControlReport::stats),
+        reverse_packets: counters.reverse_packets,
+        reverse_packets_lost: counters.reverse_lost,
+        reverse_bytes: counters.reverse_bytes,
+        acknowledgements: report.reverse.acknowledgements.clone(),
+        rtt_min: record.rtt_min(),
+        rtt_mean: record.rtt_mean(),
+        rtt_p99: record.rtt_p99(),
+        path: report.path,
+        pep: report.pep,
+        objects: objects(visit, &progress.objects, current.start),
+        error,
+    }
+}
+
+/// Returns why a visit that ends `now` has not completed.
+fn reason_given_up(current: &CurrentVisit, now: Time, limit: Span) -> String {
+    if let Some(error) = &current.progress.state().error {
+        return error.clone();
+    }
+    let after = now.since(current.start);
+    let mut reason = format!("given up after {after}, the time limit of {limit}");
+    if current.counters.no_route > 0 {
+        reason += &format!(
+            "; {} of its packets found no route to the other end",
+            current.counters.no_route
+        );
+    }
+    reason
+}
+
+/// Returns the outcomes of the objects; none with a fixed duration, in which objects only need to
+/// exceed the capacity.
+fn objects(visit: &Visit, states: &[ObjectState], start: Time) -> Vec<ObjectOutcome> {
+    if visit.duration.is_some() {
+        return Vec::new();
+    }
+    let since = |at: Time| at.since(start);
+    visit
+        .objects
+        .iter()
+        .zip(states)
+        .map(|(object, state)| ObjectOutcome {
+            name: object.name.clone(),
+            bytes: state.bytes,
+            received: state.received,
+            start: state.start.map_or(Span::ZERO, since),
+            completion: state.completion.map(since),
+        })
+        .collect()
+}

@@ -1,0 +1,153 @@
+//! The two QUIC endpoints of a flow and their cryptography, which outlive its visits.
+
+use crate::app;
+use crate::error::SimError;
+use crate::flow::shared::Shared;
+use bentpipe_quic::noq_proto::{
+    ConnectionId, EndpointConfig, ServerConfig, TokenMemoryCache, ValidationTokenConfig, crypto,
+};
+use bentpipe_quic::tls::{self, Identity, Randomness};
+use bentpipe_quic::{Accept, Acceptor, Endpoint, Handshake, Http, Settings, SettingsError, seeded};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Maximum number of datagrams per call: the limit of segmentation offload (64 kB).
+const MAX_SEGMENTS: NonZeroUsize = NonZeroUsize::new(44).expect("44 is not zero");
+
+/// The endpoints of a flow.
+pub struct Endpoints {
+    pub client: Endpoint,
+    pub server: Endpoint,
+    /// Client configurations without and with early data. They share their tickets.
+    client_configs: [ClientParts; 2],
+    /// The client's tokens.
+    pub client_tokens: Arc<TokenMemoryCache>,
+    pub server_config: ServerConfig,
+    /// What the server does with the next connection.
+    next_accept: Arc<Mutex<Option<Accept>>>,
+}
+
+/// Parts of a client configuration.
+pub struct ClientParts {
+    pub crypto: Arc<dyn crypto::ClientConfig>,
+    pub initial_cids: Arc<dyn Fn() -> ConnectionId + Send + Sync>,
+}
+
+/// Draws the seeds of a flow.
+struct Seeds<'a> {
+    flow: &'a str,
+    shared: &'a Shared,
+}
+
+impl Seeds<'_> {
+    fn draw(&self, purpose: &str) -> [u8; 32] {
+        self.shared.seed_bytes(&format!("flow/{}/{purpose}", self.flow))
+    }
+
+    fn half(&self, purpose: &str) -> [u8; 16] {
+        let seed = self.draw(purpose);
+        std::array::from_fn(|index| seed[index])
+    }
+}
+
+impl Endpoints {
+    /// Creates the endpoints of the flow called `flow`.
+    ///
+    /// # Errors
+    /// TLS cannot be configured, or QUIC does not support a setting.
+    pub fn new(flow: &str, settings: &Settings, shared: &Shared) -> Result<Self, SimError> {
+        let seeds = Seeds { flow, shared };
+        let alpn = match settings.http {
+            Http::H3 => tls::ALPN_H3,
+            Http::Raw => tls::ALPN_RAW,
+        };
+        let identity = Identity::self_signed(app::SERVER_NAME, seeds.draw("identity"))?;
+        let client_configs = client_configs(&identity, alpn, &seeds)?;
+        let server_config = server_config(&identity, alpn, shared)?;
+        let next_accept: Arc<Mutex<Option<Accept>>> = Arc::default();
+        let slot = next_accept.clone();
+        let acceptor: Acceptor =
+            Box::new(move |_| slot.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let client = endpoint_config("client", settings, &seeds)?;
+        let server = endpoint_config("server", settings, &seeds)?;
+        let accepts = Some((Arc::new(server_config.clone()), acceptor));
+        Ok(Self {
+            client: Endpoint::new(client, shared.clock, None, MAX_SEGMENTS),
+            server: Endpoint::new(server, shared.clock, accepts, MAX_SEGMENTS),
+            client_configs,
+            client_tokens: Arc::default(),
+            server_config,
+            next_accept,
+        })
+    }
+
+    /// Returns the client configuration for this handshake.
+    pub fn client_parts(&self, handshake: Handshake) -> &ClientParts {
+        &self.client_configs[usize::from(handshake == Handshake::ZeroRtt)]
+    }
+
+    /// Makes the server accept its next connection as `accept` says.
+    pub fn accept_next(&self, accept: Accept) {
+        *self.next_accept.lock().unwrap_or_else(PoisonError::into_inner) = Some(accept);
+    }
+
+    /// Returns the endpoint at `node`, one of the two nodes that have one.
+    pub fn at(&mut self, node: u16) -> &mut Endpoint {
+        if node == 0 { &mut self.client } else { &mut self.server }
+    }
+}
+
+/// Returns the client configurations without and with early data.
+fn client_configs(
+    identity: &Identity,
+    alpn: &'static [u8],
+    seeds: &Seeds<'_>,
+) -> Result<[ClientParts; 2], SimError> {
+    let shared = seeds.shared;
+    let client_tls = tls::Client::new(identity, alpn, Randomness::Seeded, shared.epoch.clone())?;
+    let parts = |early_data| {
+        let crypto: Arc<dyn crypto::ClientConfig> = Arc::new(client_tls.quic(early_data)?);
+        let crypto = if shared.encrypt { crypto } else { tls::null_client(crypto) };
+        let initial_cids = seeded::initial_cids(seeds.half(&format!("initial cid {early_data}")));
+        Ok::<_, SimError>(ClientParts { crypto, initial_cids })
+    };
+    Ok([parts(false)?, parts(true)?])
+}
+
+fn server_config(
+    identity: &Identity,
+    alpn: &'static [u8],
+    shared: &Shared,
+) -> Result<ServerConfig, SimError> {
+    let (epoch, secrets) = (shared.epoch.clone(), shared.secrets.clone());
+    let tls = tls::server(identity, alpn, Randomness::Seeded, epoch, secrets)?;
+    let tls: Arc<dyn crypto::ServerConfig> = Arc::new(tls);
+    let tls = if shared.encrypt { tls } else { tls::null_server(tls) };
+    let mut config = ServerConfig::with_crypto(tls);
+    let mut validation = ValidationTokenConfig::default();
+    validation.sent(2).log(Arc::new(seeded::ExactTokenLog::default()));
+    config.validation_token_config(validation).time_source(Arc::new(shared.epoch.clone()));
+    Ok(config)
+}
+
+/// Returns the configuration of the endpoint of one `side`, `client` or `server`.
+fn endpoint_config(
+    side: &str,
+    settings: &Settings,
+    seeds: &Seeds<'_>,
+) -> Result<EndpointConfig, SimError> {
+    let cid_seed = seeds.half(&format!("{side} cid"));
+    let reset_key = seeded::reset_key(seeds.draw(&format!("{side} reset")));
+    let mut config = EndpointConfig::new(reset_key);
+    config
+        .rng_seed(Some(seeds.draw(side)))
+        // A randomly cleared fixed bit (RFC 9287) would be an unnecessary difference between runs.
+        .grease_quic_bit(false)
+        .cid_generator(Arc::new(move || Box::new(seeded::SeededCids::new(cid_seed))));
+    let payload = settings.max_mtu.max(settings.initial_mtu);
+    config.max_udp_payload_size(payload).map_err(|_| SimError::Settings {
+        flow: seeds.flow.to_owned(),
+        source: SettingsError::Mtu { name: "max_mtu", value: payload },
+    })?;
+    Ok(config)
+}

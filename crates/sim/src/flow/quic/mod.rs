@@ -1,0 +1,321 @@
+//! QUIC flows: two endpoints, and a connection per visit.
+
+mod batch;
+mod connection;
+mod endpoints;
+mod recording;
+
+use super::current_visit::VisitStart;
+use super::progress::FlowProgress;
+use super::report::VisitReport;
+use super::shared::Shared;
+use super::transport::{Outbox, Outgoing, Transport};
+use crate::app;
+use crate::datagram::{Body, Datagram, PathDirection, Role, ecn_from_link, ecn_to_link};
+use crate::error::SimError;
+use crate::outcome::{PathOutcome, ReverseBytes};
+use crate::packet_arena::PacketId;
+use crate::visit_progress::VisitProgress;
+use batch::Batch;
+use bentpipe_link::{Ecn, Packet};
+use bentpipe_quic::congestion::ResumeHandle;
+use bentpipe_quic::path_memory::token::{TokenOutcome, Tokens};
+use bentpipe_quic::{
+    Accept, Conn, EpochClock, Handshake, IP_HEADER, IP_UDP_HEADER, Settings, UDP_HEADER,
+};
+use bentpipe_units::Time;
+use bytes::BytesMut;
+use connection::configure;
+use endpoints::{ClientParts, Endpoints};
+use recording::Recording;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// H3_NO_ERROR (RFC 9114 §8.1), with which a client closes after its last object.
+const NO_ERROR: u64 = 0x100;
+
+/// QUIC between a client and a server.
+pub struct QuicTransport {
+    settings: Settings,
+    endpoints: Endpoints,
+    /// The addresses of client and server.
+    addresses: [SocketAddr; 2],
+    visit: Option<ActiveVisit>,
+    /// The server's node.
+    last_node: u16,
+    epoch: EpochClock,
+    batch: Option<Batch>,
+    /// Memory for payloads that arrive, during a visit.
+    received: BytesMut,
+}
+
+/// The active visit.
+struct ActiveVisit {
+    data_direction: PathDirection,
+    progress: VisitProgress,
+    recording: Recording,
+    client: ClientSide,
+    server: ServerSide,
+}
+
+/// The client's side of the connection of a visit.
+struct ClientSide {
+    conn: Conn,
+    /// What it knows about the path, if it remembers paths.
+    resume_handle: Option<ResumeHandle>,
+}
+
+/// The server's side of the connection of a visit.
+struct ServerSide {
+    /// The connection, once it exists.
+    conn: Arc<Mutex<Option<Conn>>>,
+    /// What it knows about the path, if it remembers paths.
+    resume_handle: Option<ResumeHandle>,
+    /// Outcome of the client's token, if tokens are exchanged.
+    token_outcome: Option<TokenOutcome>,
+}
+
+impl ActiveVisit {
+    /// Returns the knowledge of both ends about the path.
+    fn path(&self) -> PathOutcome {
+        let (handle, receiver) = match self.data_direction.source() {
+            Role::Server => (&self.server.resume_handle, self.client.conn.received_view()),
+            Role::Client => {
+                let conn = self.server.conn.lock().unwrap_or_else(PoisonError::into_inner);
+                (&self.client.resume_handle, conn.as_ref().and_then(Conn::received_view))
+            }
+        };
+        let known = handle.as_ref().map(ResumeHandle::resume_state).unwrap_or_default();
+        PathOutcome {
+            saved: known.offered,
+            observed: known.observed,
+            receiver,
+            retreated: known.offered.map(|_| known.retreated),
+            token: self.server.token_outcome.as_ref().map(TokenOutcome::name),
+        }
+    }
+
+    /// Returns the bytes sent, if `toward` is the direction of the data and its series are
+    /// recorded.
+    fn position(&self, toward: PathDirection) -> f64 {
+        if self.data_direction != toward {
+            return 0.0;
+        }
+        let stats = self.recording.metrics().stats();
+        if stats.series.is_some() { stats.bytes_sent as f64 } else { 0.0 }
+    }
+}
+
+impl QuicTransport {
+    /// Creates the transport of a flow that has not started.
+    pub fn new(
+        settings: Settings,
+        progress: &FlowProgress,
+        shared: &Shared,
+    ) -> Result<Self, SimError> {
+        Ok(Self {
+            endpoints: Endpoints::new(&progress.spec.name, &settings, shared)?,
+            settings,
+            addresses: [Role::Client, Role::Server].map(|side| progress.address(side)),
+            visit: None,
+            last_node: shared.last_node,
+            epoch: shared.epoch.clone(),
+            batch: None,
+            received: BytesMut::new(),
+        })
+    }
+
+    /// Makes the server expect the connection of a visit.
+    fn listen(
+        &self,
+        start: &VisitStart,
+        progress: &FlowProgress,
+        recording: &Recording,
+        shared: &Shared,
+    ) -> Result<ServerSide, SimError> {
+        let config = configure(Role::Server, &self.settings, start, progress, recording, shared)?;
+        let resume_handle = config.resume_handle();
+        let (config, attachments) = config.server(&self.endpoints.server_config);
+        let token_outcome = attachments.tokens.as_ref().and_then(Tokens::outcome).cloned();
+        let conn = Arc::<Mutex<Option<Conn>>>::default();
+        let slot = conn.clone();
+        let (settings, visit_progress) = (self.settings.clone(), start.progress.clone());
+        self.endpoints.accept_next(Accept {
+            config,
+            attachments,
+            app: Box::new(move |conn| {
+                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(conn.clone());
+                app::server(conn, &settings, visit_progress)
+            }),
+        });
+        Ok(ServerSide { conn, resume_handle, token_outcome })
+    }
+
+    /// Opens the connection of a visit at the client.
+    fn connect(
+        &mut self,
+        start: &VisitStart,
+        progress: &FlowProgress,
+        recording: &Recording,
+        shared: &Shared,
+    ) -> Result<ClientSide, SimError> {
+        let config = configure(Role::Client, &self.settings, start, progress, recording, shared)?;
+        let resume_handle = config.resume_handle();
+        let handshake = start.visit.handshake;
+        let ClientParts { crypto, initial_cids } = self.endpoints.client_parts(handshake);
+        let (mut config, attachments) = config.client(crypto.clone());
+        config
+            .initial_dst_cid_provider(initial_cids.clone())
+            .token_store(self.endpoints.client_tokens.clone());
+        let (settings, visit_progress) = (self.settings.clone(), start.progress.clone());
+        let [_, remote] = self.addresses;
+        let app = move |conn| app::client(conn, &settings, visit_progress);
+        let conn = self
+            .endpoints
+            .client
+            .connect(start.now, config, remote, app::SERVER_NAME, attachments, app)
+            .map_err(|error| SimError::Connect {
+                flow: progress.spec.name.clone(),
+                reason: error.to_string(),
+            })?;
+        if handshake == Handshake::ZeroRtt && !conn.has_0rtt() {
+            start.progress.failed(
+                "0-RTT was requested, but there is no ticket from an earlier visit".to_owned(),
+            );
+        }
+        Ok(ClientSide { conn, resume_handle })
+    }
+
+    /// Returns the next datagrams of `node` towards `toward`.
+    fn next_batch(&mut self, toward: PathDirection, outbox: &mut Outbox<'_>) -> Option<Batch> {
+        let (now, node) = (outbox.now, outbox.node);
+        let buffer = outbox.scratch();
+        buffer.clear();
+        let transmit = self.endpoints.at(node).poll_transmit(now, buffer)?;
+        let position = self.visit.as_ref().map_or(0.0, |visit| visit.position(toward));
+        Some(Batch::new(std::mem::take(buffer), transmit, position))
+    }
+}
+
+impl Transport for QuicTransport {
+    fn begin(
+        &mut self,
+        start: &VisitStart,
+        progress: &mut FlowProgress,
+        shared: &Shared,
+    ) -> Result<(), SimError> {
+        let recording = Recording::new(&progress.spec.name, start, self.settings.connection_window);
+        let server = self.listen(start, progress, &recording, shared)?;
+        let client = self.connect(start, progress, &recording, shared)?;
+        if let Some(limits) = progress.limits() {
+            recording.metrics().report_limits(limits, 0);
+        }
+        self.visit = Some(ActiveVisit {
+            data_direction: start.data_direction,
+            progress: start.progress.clone(),
+            recording,
+            client,
+            server,
+        });
+        Ok(())
+    }
+
+    fn report(&mut self, _now: Time, progress: &FlowProgress) -> Option<VisitReport> {
+        let visit = self.visit.as_ref()?;
+        let recording = &visit.recording;
+        let qlog = recording.take_qlog();
+        let duplicate_bytes = progress.spuriously_lost_bytes(&recording.metrics().stats());
+        Some(VisitReport {
+            transport: "quic",
+            connections: 1,
+            handshake: visit.client.conn.connected_at(),
+            metrics: recording.metrics().clone(),
+            duplicate_bytes,
+            path: visit.path(),
+            pep: None,
+            reverse: recording.take_reverse(),
+            flow_control: Some(recording.flow_control.clone()),
+            qlog,
+        })
+    }
+
+    fn end(&mut self, now: Time, timed: bool) {
+        let Some(visit) = self.visit.take() else { return };
+        self.received = BytesMut::new();
+        visit.client.conn.close(NO_ERROR, b"");
+        self.endpoints.client.wake(now);
+        if timed {
+            // The visit ends at both ends at once. Packets in flight have no receiver.
+            if let Some(conn) =
+                visit.server.conn.lock().unwrap_or_else(PoisonError::into_inner).take()
+            {
+                conn.close(NO_ERROR, b"");
+            }
+            self.endpoints.server.wake(now);
+        }
+    }
+
+    fn outlives_visits(&self) -> bool {
+        true
+    }
+
+    fn deliver(&mut self, now: Time, node: u16, ecn: Ecn, datagram: &mut Datagram) {
+        let Body::Udp(payload) = &mut datagram.body else { return };
+        let data = payload.take(&mut self.received);
+        let [client, server] = self.addresses;
+        let source = if node == 0 { server } else { client };
+        self.epoch.set(now);
+        self.endpoints.at(node).handle_datagram(now, source, ecn_from_link(ecn), data);
+    }
+
+    fn wake(&mut self, now: Time, node: u16) {
+        self.epoch.set(now);
+        self.endpoints.at(node).handle_timeout(now);
+    }
+
+    fn next_timeout(&self, node: u16) -> Option<Time> {
+        match node {
+            0 => self.endpoints.client.next_timeout(),
+            node if node == self.last_node => self.endpoints.server.next_timeout(),
+            _ => None,
+        }
+    }
+
+    fn poll_transmit(&mut self, outbox: &mut Outbox<'_>) -> Option<Packet<PacketId>> {
+        let (toward, to) = if outbox.node == 0 {
+            (PathDirection::ToServer, self.last_node)
+        } else {
+            (PathDirection::ToClient, 0)
+        };
+        if self.batch.is_none() {
+            self.batch = self.next_batch(toward, outbox);
+        }
+        let batch = self.batch.as_mut()?;
+        let ecn = ecn_to_link(batch.transmit.ecn);
+        let next = batch.next();
+        if next.is_last
+            && let Some(batch) = self.batch.take()
+        {
+            *outbox.scratch() = batch.into_buffer();
+        }
+        let bytes = next.size as u32 + IP_UDP_HEADER;
+        let (position, body) = (next.position, Body::Udp(next.payload));
+        Some(outbox.send(Outgoing { toward, to, bytes, ecn, position, body }, || ReverseBytes {
+            ip: u64::from(IP_HEADER),
+            udp: u64::from(UDP_HEADER),
+            quic: next.size as u64,
+            total: u64::from(bytes),
+            ..ReverseBytes::default()
+        }))
+    }
+
+    fn release(&mut self, now: Time) {
+        if self.visit.as_ref().is_some_and(|visit| visit.progress.release(now)) {
+            self.endpoints.client.wake(now);
+        }
+    }
+
+    fn next_release(&self) -> Option<Time> {
+        self.visit.as_ref()?.progress.next_release()
+    }
+}

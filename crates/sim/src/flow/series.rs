@@ -1,0 +1,76 @@
+//! Time series of a visit that ends.
+
+use super::counters::CounterSeries;
+use super::current_visit::CurrentVisit;
+use super::report::VisitReport;
+use bentpipe_quic::FlowControlReport;
+use bentpipe_timeseries::{BoundedSeries, Series, VisitSeries};
+use bentpipe_units::Time;
+
+/// Takes the time series of a visit of flow `name` that ends `now`.
+pub fn flow_trace(
+    name: &str,
+    visit: &CurrentVisit,
+    counted: CounterSeries,
+    now: Time,
+    report: &mut VisitReport,
+) -> VisitSeries {
+    let mut series = Vec::new();
+    let mut add = |name, unit, points: BoundedSeries| {
+        if !points.is_empty() {
+            series.push(Series::new(name, unit, points.into_points()));
+        }
+    };
+    let mut phases = Vec::new();
+    let sender = report.metrics.stats().series.take();
+    if let Some(sender) = sender {
+        phases = sender.phases;
+        add("sent", "bytes", sender.sent);
+        add("acked", "bytes", sender.acked);
+        add("lost", "bytes", sender.lost);
+        add("cwnd", "bytes", sender.cwnd);
+        add("ssthresh", "bytes", sender.ssthresh);
+        add("bytes_in_flight", "bytes", sender.bytes_in_flight);
+        add("pacing_rate", "Mbps", sender.pacing_rate);
+        add("rtt", "ms", sender.rtt);
+        add("smoothed_rtt", "ms", sender.smoothed_rtt);
+    }
+    add("dropped_policer", "bytes", counted.dropped_policer);
+    add("dropped_queue", "bytes", counted.dropped_queue);
+    add("dropped_channel", "bytes", counted.dropped_loss);
+    add("dropped_routing", "bytes", counted.dropped_route);
+    if let Some(received) = visit.progress.state().series.take() {
+        add("received", "bytes", received);
+    }
+    add("response_time", "ms", visit.progress.response_times());
+    let flow_control = report.flow_control.as_ref().and_then(FlowControlReport::take_series);
+    if let Some(flow_control) = flow_control {
+        add("flow_control_limit", "bytes", flow_control.announced);
+        add("flow_control_limit_at_sender", "bytes", flow_control.received);
+        add("consumed", "bytes", flow_control.consumed);
+    }
+    series.push(Series::new("reverse_rate", "kbps", counted.reverse_rate.into_points()));
+    series.append(&mut report.reverse.series);
+    series.retain(|series| !series.points.is_empty());
+    VisitSeries {
+        name: name.to_owned(),
+        visit: visit.number,
+        start: visit.start,
+        series,
+        marks: marks(visit, now, report.handshake),
+        phases,
+    }
+}
+
+/// Returns the moments of a visit that its plots mark.
+fn marks(visit: &CurrentVisit, now: Time, handshake: Option<Time>) -> Vec<(Time, String)> {
+    let first_byte = visit.progress.state().first_byte;
+    [
+        (handshake, "handshake complete"),
+        (first_byte, "first byte"),
+        (visit.completion(now), "complete"),
+    ]
+    .into_iter()
+    .filter_map(|(at, name)| Some((at?, name.to_owned())))
+    .collect()
+}

@@ -1,0 +1,226 @@
+//! The applications at both ends of a TCP visit, which one exchange object plays.
+
+use super::acks::TcpAckCounter;
+use super::connections::{HTTP_LIMITS, TcpConnection, TcpConnections};
+use crate::datagram::{PathDirection, Role};
+use crate::spec::{Direction, Visit};
+use crate::visit_progress::VisitProgress;
+use bentpipe_quic::congestion::{SendLimit, SendLimits};
+use bentpipe_tcp::http::{self, Exchange, ExchangeEvent, Opening};
+use bentpipe_tcp::{CloseReason, Endpoint};
+use bentpipe_units::{Span, Time};
+
+/// The applications of the active visit.
+pub struct Applications {
+    exchange: Exchange,
+    progress: VisitProgress,
+    data_direction: PathDirection,
+    /// Time at which TLS was ready at the client.
+    ready: Option<Time>,
+    /// Start of the interval in which HTTP flow control blocks the data.
+    blocked_since: Option<Time>,
+    blocked: Span,
+    /// True while HTTP's flow control or the send buffer limits the data's sender.
+    flow_control_limited: bool,
+    /// Receives what limits the senders of data, if the visit keeps an account.
+    limits: Option<SendLimits>,
+    /// Counts what the data's receiver receives and sends.
+    pub acks: TcpAckCounter,
+}
+
+/// What the applications of one side did on all connections.
+#[derive(Default)]
+struct Round {
+    /// Something may be possible now that was not before.
+    again: bool,
+    arrived: bool,
+    wrote: bool,
+    /// HTTP flow control blocks data.
+    blocked: bool,
+    /// HTTP flow control or the send buffer limits the sender.
+    limited: bool,
+}
+
+impl Applications {
+    /// Creates the applications of `visit`, whose first connection has this `opening`.
+    pub fn new(
+        settings: &http::Settings,
+        opening: Opening,
+        visit: &Visit,
+        progress: VisitProgress,
+        limits: Option<SendLimits>,
+        acks: TcpAckCounter,
+    ) -> Self {
+        let objects = visit.objects.iter().map(|object| http::Object {
+            bytes: object.bytes,
+            after: object.after.clone(),
+            delay: object.delay,
+        });
+        let upload = visit.direction == Direction::Upload;
+        Self {
+            exchange: Exchange::new(settings, opening, upload, objects.collect()),
+            progress,
+            data_direction: PathDirection::of(visit.direction),
+            ready: None,
+            blocked_since: None,
+            blocked: Span::ZERO,
+            flow_control_limited: false,
+            limits,
+            acks,
+        }
+    }
+
+    /// Returns the time at which TLS was ready at the client.
+    pub fn ready(&self) -> Option<Time> {
+        self.ready
+    }
+
+    /// Returns how long HTTP flow control has blocked the data by `now`.
+    pub fn blocked(&self, now: Time) -> Span {
+        self.blocked + self.blocked_since.map_or(Span::ZERO, |since| now.since(since))
+    }
+
+    /// Returns the number of the next connection to open.
+    pub fn poll_open(&mut self, now: Time) -> Option<usize> {
+        self.exchange.poll_open(now)
+    }
+
+    /// Handles timers that are due.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.exchange.handle_timeout(now);
+    }
+
+    /// Returns the time at which to call [`Self::handle_timeout`].
+    pub fn next_timeout(&self) -> Option<Time> {
+        self.exchange.next_timeout()
+    }
+
+    /// Lets the applications at one side read and write. Returns true if they must open connections
+    /// or react once more.
+    pub fn drive(&mut self, now: Time, side: Role, connections: &mut TcpConnections) -> bool {
+        let mut round = Round::default();
+        let alone = connections.len() == 1;
+        let behind_proxy = connections.has_proxies();
+        for (number, connection) in connections.iter_mut().enumerate() {
+            let TcpConnection { client, server, opened, .. } = connection;
+            let (end, opened) = match side {
+                Role::Client => (client, &mut opened[0]),
+                Role::Server => (server, &mut opened[1]),
+            };
+            if !*opened && end.is_open() {
+                *opened = true;
+                self.exchange.on_open(now, number, http_role(side));
+                round.again = true;
+            }
+            if self.read(now, number, side, end) {
+                round.arrived = true;
+                // Data that arrives here may let another connection write.
+                round.again |= !alone;
+            }
+            self.check_end(number, end);
+            self.write(now, number, side, end, behind_proxy, &mut round);
+        }
+        if side == Role::Server && round.arrived && round.wrote && self.progress.is_requested() {
+            self.progress.answered(now);
+        }
+        if side == self.data_direction.source() {
+            self.update_limits(now, &round);
+        }
+        round.again | self.take_events(now)
+    }
+
+    /// Reads what has arrived at `end`. Returns false if nothing has.
+    fn read(&mut self, now: Time, number: usize, side: Role, end: &mut Endpoint) -> bool {
+        let (received, consumed) = (end.received(), end.consumed());
+        if received <= consumed {
+            return false;
+        }
+        self.exchange.on_received(now, number, http_role(side), received);
+        end.consume(now, received - consumed);
+        true
+    }
+
+    /// Ends the visit if a connection has failed.
+    fn check_end(&self, number: usize, end: &Endpoint) {
+        let how = match end.end() {
+            Some(CloseReason::Reset) => "was reset",
+            Some(CloseReason::TimedOut) => "timed out",
+            Some(CloseReason::Closed) | None => return,
+        };
+        self.progress.failed(format!("connection {number} {how}"));
+    }
+
+    /// Writes to `end` what it takes.
+    fn write(
+        &mut self,
+        now: Time,
+        number: usize,
+        side: Role,
+        end: &mut Endpoint,
+        behind_proxy: bool,
+        round: &mut Round,
+    ) {
+        let mut room = end.room();
+        while room > 0 {
+            let bytes = self.exchange.to_write(now, number, http_role(side), room);
+            if bytes == 0 {
+                break;
+            }
+            round.wrote = true;
+            end.write(now, bytes);
+            room = end.room();
+        }
+        let blocked = self.exchange.is_blocked(number, http_role(side));
+        round.blocked |= blocked;
+        round.limited |= if behind_proxy {
+            // While data is on its way to the proxy, the proxy waits for that.
+            blocked && end.written() == end.acknowledged()
+        } else {
+            blocked || (room == 0 && end.takes_data())
+        };
+    }
+
+    /// Updates what limits the data's sender.
+    fn update_limits(&mut self, now: Time, round: &Round) {
+        if round.limited != self.flow_control_limited {
+            self.flow_control_limited = round.limited;
+            if let Some(limits) = &self.limits {
+                let limited = round.limited;
+                let limit = if limited { SendLimit::FlowControl } else { SendLimit::Application };
+                limits.set(HTTP_LIMITS, now, limit);
+            }
+        }
+        match (round.blocked, self.blocked_since) {
+            (true, None) => self.blocked_since = Some(now),
+            (false, Some(since)) => {
+                self.blocked += now.since(since);
+                self.blocked_since = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes the events of the exchange. Returns true if the applications may react to one.
+    fn take_events(&mut self, now: Time) -> bool {
+        let mut again = false;
+        while let Some(event) = self.exchange.poll_event() {
+            again |= !matches!(event, ExchangeEvent::Received(..));
+            match event {
+                ExchangeEvent::Ready => self.ready = Some(now),
+                ExchangeEvent::Started(index) => self.progress.started(index, now),
+                ExchangeEvent::Received(index, bytes) => {
+                    self.progress.received(index, bytes as usize, now);
+                }
+                ExchangeEvent::Ended(index) => self.progress.ended(index, now),
+            }
+        }
+        again
+    }
+}
+
+fn http_role(side: Role) -> http::Role {
+    match side {
+        Role::Client => http::Role::Client,
+        Role::Server => http::Role::Server,
+    }
+}

@@ -1,0 +1,231 @@
+//! TCP flows: the connections of a visit's exchanges, and the proxies that split them.
+
+mod acks;
+mod applications;
+mod connections;
+mod log;
+mod opener;
+mod pep;
+
+use super::current_visit::VisitStart;
+use super::progress::FlowProgress;
+use super::report::VisitReport;
+use super::shared::Shared;
+use super::transport::{Outbox, Outgoing, Transport, side};
+use crate::datagram::{Body, Datagram, PathDirection};
+use crate::error::SimError;
+use crate::outcome::ReverseBytes;
+use crate::packet_arena::PacketId;
+use crate::spec::{Direction, TcpStack};
+use crate::visit_progress::VisitProgress;
+use acks::TcpAckCounter;
+use applications::Applications;
+use bentpipe_link::{Ecn, Packet};
+use bentpipe_quic::Handshake;
+use bentpipe_quic::congestion::ControllerFactory;
+use bentpipe_tcp::Segment;
+use bentpipe_tcp::http::Opening;
+use bentpipe_units::Time;
+use connections::{SegmentRoute, TcpConnections, earliest};
+use opener::Opener;
+
+/// TCP, the protocol above it, and proxies on the path.
+pub struct TcpTransport {
+    stack: TcpStack,
+    controller: ControllerFactory,
+    connections: TcpConnections,
+    visit: Option<ActiveVisit>,
+    /// True if the client has a TLS ticket from an earlier visit.
+    has_ticket: bool,
+    last_node: u16,
+}
+
+/// The active visit.
+struct ActiveVisit {
+    direction: Direction,
+    data_direction: PathDirection,
+    applications: Applications,
+    opener: Opener,
+}
+
+impl TcpTransport {
+    /// Creates the transport of a flow that has not started.
+    pub fn new(
+        stack: TcpStack,
+        progress: &FlowProgress,
+        shared: &Shared,
+    ) -> Result<Self, SimError> {
+        let name = &progress.spec.name;
+        let wrong = |reason: String| SimError::Spec(format!("flow `{name}`: {reason}"));
+        let controller = stack.congestion.factory().map_err(|error| wrong(error.to_string()))?;
+        let connections = TcpConnections::new(&stack, shared.last_node).map_err(wrong)?;
+        Ok(Self {
+            stack,
+            controller,
+            connections,
+            visit: None,
+            has_ticket: false,
+            last_node: shared.last_node,
+        })
+    }
+
+    /// Returns the opening of a visit's first connection.
+    fn opening(&self, handshake: Handshake, progress: &VisitProgress) -> Opening {
+        match (handshake, self.has_ticket) {
+            (Handshake::ZeroRtt, true) => Opening::EarlyData,
+            (Handshake::OneRtt, true) => Opening::Resumed,
+            (Handshake::OneRtt, false) => Opening::Full,
+            (Handshake::ZeroRtt, false) => {
+                progress.failed(
+                    "early data was requested, but there is no ticket from an earlier visit"
+                        .to_owned(),
+                );
+                Opening::Full
+            }
+        }
+    }
+
+    /// Lets the applications at one side react, if `node` is one.
+    fn drive(&mut self, now: Time, node: u16) {
+        let (Some(visit), Some(side)) = (&mut self.visit, side(node, self.last_node)) else {
+            return;
+        };
+        loop {
+            while let Some(number) = visit.applications.poll_open(now) {
+                visit.opener.open(now, number, &mut self.connections);
+            }
+            if !visit.applications.drive(now, side, &mut self.connections) {
+                return;
+            }
+        }
+    }
+}
+
+impl Transport for TcpTransport {
+    fn begin(
+        &mut self,
+        start: &VisitStart,
+        progress: &mut FlowProgress,
+        shared: &Shared,
+    ) -> Result<(), SimError> {
+        let &VisitStart { now, ref visit, data_direction, .. } = start;
+        let opening = self.opening(visit.handshake, &start.progress);
+        self.visit = Some(ActiveVisit {
+            direction: visit.direction,
+            data_direction,
+            applications: Applications::new(
+                &self.stack.http,
+                opening,
+                visit,
+                start.progress.clone(),
+                progress.limits(),
+                TcpAckCounter::new(start.series),
+            ),
+            opener: Opener::new(self.controller.clone(), start, progress, shared)?,
+        });
+        self.connections.begin(now, progress.limits());
+        if let Some((sender, receiver)) = self.connections.watched_nodes(visit.direction) {
+            progress.keep_account_between(sender, receiver);
+        }
+        self.drive(now, 0);
+        Ok(())
+    }
+
+    fn report(&mut self, now: Time, _progress: &FlowProgress) -> Option<VisitReport> {
+        let ActiveVisit { direction, applications, opener, .. } = self.visit.take()?;
+        let path = opener.end();
+        let metrics = self.connections.record();
+        let handshake = applications.ready();
+        self.has_ticket |= handshake.is_some();
+        let reverse = {
+            let mut stats = metrics.stats();
+            stats.window_blocked += applications.blocked(now);
+            applications.acks.reverse(stats.series.as_mut())
+        };
+        let full = Segment { len: self.stack.tcp.segment, ..Segment::default() };
+        Some(VisitReport {
+            transport: "tcp",
+            connections: self.connections.len(),
+            handshake,
+            metrics,
+            duplicate_bytes: self.connections.duplicates(direction) * u64::from(full.bytes()),
+            path,
+            pep: self.connections.pep_outcome(direction),
+            reverse,
+            flow_control: None,
+            qlog: self.connections.qlog(),
+        })
+    }
+
+    fn end(&mut self, _now: Time, _timed: bool) {
+        self.connections.end();
+    }
+
+    fn deliver(&mut self, now: Time, node: u16, ecn: Ecn, datagram: &mut Datagram) {
+        let Body::Tcp { connection, segment } = &datagram.body else { return };
+        self.connections.deliver(now, node, datagram.toward, *connection, segment, ecn);
+        if let Some(visit) = &mut self.visit
+            && visit.data_direction == datagram.toward
+            && side(node, self.last_node).is_some()
+        {
+            visit.applications.acks.arrived(now, segment);
+        }
+        self.drive(now, node);
+    }
+
+    fn wake(&mut self, now: Time, node: u16) {
+        self.connections.wake(now, node);
+        if let (0, Some(visit)) = (node, &mut self.visit) {
+            visit.applications.handle_timeout(now);
+        }
+        self.drive(now, node);
+    }
+
+    fn next_timeout(&self, node: u16) -> Option<Time> {
+        let connections = self.connections.next_timeout(node);
+        match &self.visit {
+            Some(visit) if node == 0 => earliest(connections, visit.applications.next_timeout()),
+            _ => connections,
+        }
+    }
+
+    fn poll_transmit(&mut self, outbox: &mut Outbox<'_>) -> Option<Packet<PacketId>> {
+        let (now, node) = (outbox.now, outbox.node);
+        // Called after each segment, although a receiver that delays its ACK often has nothing to
+        // send.
+        if self.connections.is_quiet(now, node) {
+            return None;
+        }
+        let mut segment = Segment::default();
+        let SegmentRoute { connection, toward, to, ecn } =
+            self.connections.poll_transmit(now, node, &mut segment)?;
+        let mut position = 0.0;
+        if let Some(visit) = &mut self.visit {
+            let is_data = visit.data_direction == toward;
+            if !is_data && side(node, self.last_node).is_some() {
+                visit.applications.acks.sent(now, &segment);
+            }
+            if is_data && visit.opener.series.is_some() {
+                position = self.connections.position(connection);
+            }
+        }
+        let bytes = segment.bytes();
+        let body = Body::Tcp { connection, segment };
+        Some(outbox.send(Outgoing { toward, to, bytes, ecn, position, body }, || ReverseBytes {
+            ip: u64::from(segment.ip_bytes()),
+            tcp: u64::from(segment.tcp_bytes()),
+            options: u64::from(segment.option_bytes()),
+            payload: u64::from(segment.len),
+            total: u64::from(bytes),
+            ..ReverseBytes::default()
+        }))
+    }
+
+    fn pass(&mut self, now: Time, node: u16, datagram: &Datagram) -> bool {
+        if !self.connections.filters(node, datagram.toward) {
+            return true;
+        }
+        let Body::Tcp { connection, segment } = &datagram.body else { return true };
+        self.connections.filter(now, *connection, *segment).is_some()
+    }
+}
