@@ -17,6 +17,7 @@ mod error;
 mod estimate;
 mod execution;
 mod library;
+mod node_factory;
 pub mod orbit;
 mod outcome;
 mod outlook;
@@ -33,6 +34,8 @@ mod tests;
 mod visit_times;
 mod window_notes;
 
+/// Nodes on the path, for [`Lab::node`].
+pub use bentpipe_sim::{HopEnd, node};
 pub use bentpipe_sim::{RunError, Runner, Simulator};
 pub use error::LabError;
 pub use estimate::{Estimate, USUAL_PACE, estimate, measured_pace};

@@ -1,13 +1,15 @@
-//! Runs scenarios in memory, with congestion controllers of the calling program.
+//! Runs scenarios in memory, with congestion controllers and nodes of the calling program.
 
 use crate::error::LabError;
 use crate::execution::Threads;
 use crate::execution::{Options, ResultsOnly, execute};
+use crate::node_factory::{NodeFactory, SimulatorWithNodes};
 use crate::plan::{Changes, Plan};
 use bentpipe_quic::congestion::catalogue::{Registration, register};
 use bentpipe_quic::congestion::{Controller, ControllerConfig};
 use bentpipe_results::Results;
-use bentpipe_sim::Simulator;
+use bentpipe_sim::node::Node;
+use bentpipe_sim::{HopEnd, Runner, Simulator};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -37,8 +39,9 @@ pub struct Lab {
     changes: Changes,
     jobs: NonZeroUsize,
     directory: PathBuf,
-    /// Error of the first registration that failed, which `run` returns.
-    failed: Option<String>,
+    nodes: Vec<NodeFactory>,
+    /// The first argument that was wrong, and why, which `run` returns.
+    failed: Option<(&'static str, String)>,
 }
 
 impl Default for Lab {
@@ -47,6 +50,7 @@ impl Default for Lab {
             changes: Changes::default(),
             jobs: NonZeroUsize::MIN,
             directory: PathBuf::new(),
+            nodes: Vec::new(),
             failed: None,
         }
     }
@@ -78,8 +82,52 @@ impl Lab {
             })),
         });
         if let Err(error) = registered {
-            self.failed.get_or_insert(error.to_string());
+            self.failed.get_or_insert(("controller", error.to_string()));
         }
+        self
+    }
+
+    /// Puts a [node](bentpipe_sim::node) at one end of a hop of every scenario. `make` creates one
+    /// for each run. A path without `[[path.hop]]` has one hop, `access`. [`Lab::run`] fails if there
+    /// is no such hop, or another node has this name.
+    ///
+    /// ```
+    /// use bentpipe_lab::node::{Action, Node, NodeContext, NodePacket};
+    /// use bentpipe_lab::{HopEnd, Lab};
+    ///
+    /// /// Loses every thousandth packet.
+    /// #[derive(Default)]
+    /// struct Loses(u64);
+    ///
+    /// impl Node for Loses {
+    ///     fn on_packet(&mut self, _: &mut NodePacket<'_>, _: &mut NodeContext<'_>) -> Action {
+    ///         self.0 += 1;
+    ///         if self.0.is_multiple_of(1000) { Action::Drop } else { Action::Pass }
+    ///     }
+    /// }
+    ///
+    /// let results = Lab::new().node("loses", "access", HopEnd::Client, Loses::default).run(
+    ///     r#"
+    ///     name = "example"
+    ///     [path]
+    ///     profile = "geo-50-10"
+    ///     [workload]
+    ///     download = "2 MB"
+    ///     "#,
+    /// )?;
+    /// let flow = &results.runs[0].flows[0].metrics;
+    /// assert!(flow.packets_lost_channel + flow.reverse_packets_lost >= 1);
+    /// # Ok::<(), bentpipe_lab::LabError>(())
+    /// ```
+    #[must_use]
+    pub fn node<N: Node + 'static>(
+        mut self,
+        name: impl Into<String>,
+        hop: impl Into<String>,
+        end: HopEnd,
+        make: impl Fn() -> N + Send + Sync + 'static,
+    ) -> Self {
+        self.nodes.push(NodeFactory::new(name.into(), hop.into(), end, make));
         self
     }
 
@@ -94,6 +142,21 @@ impl Lab {
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.changes.seed = Some(seed);
+        self
+    }
+
+    /// Overrides the seed of every scenario by the environment variable `BENTPIPE_SEED`, if it is
+    /// set. [`Lab::run`] fails if that is not a number.
+    #[must_use]
+    pub fn seed_from_env(mut self) -> Self {
+        let Ok(text) = std::env::var("BENTPIPE_SEED") else { return self };
+        match text.parse() {
+            Ok(seed) => self.changes.seed = Some(seed),
+            Err(_) => {
+                let reason = format!("`{text}` is no seed; allowed: a number from 0 to 2⁶⁴ - 1");
+                self.failed.get_or_insert(("BENTPIPE_SEED", reason));
+            }
+        }
         self
     }
 
@@ -138,12 +201,14 @@ impl Lab {
     }
 
     fn run_in(&self, name: &str, text: &str, directory: &Path) -> Result<Results, LabError> {
-        if let Some(reason) = &self.failed {
-            return Err(LabError::Usage { argument: "controller", reason: reason.clone() });
+        if let Some((argument, reason)) = &self.failed {
+            return Err(LabError::Usage { argument, reason: reason.clone() });
         }
         let plan = Plan::parse(name, text, directory, &self.changes)?.on_virtual_clock()?;
         let stop = AtomicBool::new(false);
-        let executor = Threads { runner: &Simulator, jobs: self.jobs };
+        let with_nodes = SimulatorWithNodes(&self.nodes);
+        let runner: &dyn Runner = if self.nodes.is_empty() { &Simulator } else { &with_nodes };
+        let executor = Threads { runner, jobs: self.jobs };
         let execution = execute(&plan, &Options::new(&executor, &stop), &ResultsOnly);
         let (results, failure) = execution.into_results(&plan);
         failure.map_or(Ok(results), Err)
@@ -155,6 +220,7 @@ mod tests {
     use super::*;
     use bentpipe_quic::congestion::catalogue::CONTROLLERS;
     use bentpipe_quic::congestion::{Ack, EcnCe, Loss, Restart, SendControl};
+    use bentpipe_sim::node::{Action, NodeContext, NodePacket};
     use bentpipe_units::Bytes;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -269,6 +335,39 @@ slow_start = "standard"
         lab.run(&tcp).unwrap();
         assert_eq!(told.marked.load(Ordering::Relaxed), reported, "a bit is no count");
         assert!(told.uncounted.load(Ordering::Relaxed) > 0);
+    }
+
+    /// Drops packets at random.
+    struct Drops;
+
+    impl Node for Drops {
+        fn on_packet(&mut self, _: &mut NodePacket<'_>, context: &mut NodeContext<'_>) -> Action {
+            if context.random().chance(0.01) { Action::Drop } else { Action::Pass }
+        }
+    }
+
+    #[test]
+    fn a_node_is_new_in_each_run_and_draws_as_its_seed_says() {
+        let text = SCENARIO.replace("\"constant\"", "\"cubic\"");
+        let run = |seed, jobs| {
+            let lab = Lab::new().node("drops", "access", HopEnd::Server, || Drops).repeat(2);
+            let jobs = NonZeroUsize::new(jobs).unwrap();
+            let results = lab.seed(seed).jobs(jobs).run(&text).unwrap();
+            let flows = results.runs.iter().map(|run| &run.flows[0].metrics);
+            let lost = flows.map(|flow| flow.packets_lost_channel + flow.reverse_packets_lost);
+            (lost.collect::<Vec<_>>(), results.runs.len())
+        };
+        let (lost, runs) = run(1, 1);
+        assert_eq!((lost.iter().all(|&lost| lost > 0), runs), (true, 4), "{lost:?}");
+        assert_eq!(run(1, 2).0, lost);
+        assert_ne!(run(2, 1).0, lost);
+    }
+
+    #[test]
+    fn a_node_needs_a_hop() {
+        let lab = Lab::new().node("drops", "moon", HopEnd::Server, || Drops);
+        let error = lab.run(&SCENARIO.replace("\"constant\"", "\"cubic\"")).unwrap_err();
+        assert!(error.to_string().contains("no hop is named `moon`; allowed: access"), "{error}");
     }
 
     #[test]

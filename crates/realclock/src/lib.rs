@@ -34,7 +34,7 @@ pub use path::emulated_hops;
 pub use stats::{LiveStats, StatsObserver};
 
 use bentpipe_emu::{CaptureConfig, EmuError, Monitor, Settings, Testbed};
-use bentpipe_sim::{CaptureEnd, RunError, RunOutcome, RunSpec, Runner, SimError, Stack};
+use bentpipe_sim::{HopEnd, RunError, RunOutcome, RunSpec, Runner, SimError, Stack};
 use bentpipe_units::{Bytes, Span};
 use outcome::outcome;
 use path::mtu;
@@ -82,8 +82,8 @@ impl Runner for RealClock {
         let file = directory.path().join("capture.pcapng");
         let at = |end| spec.capture.as_ref().is_some_and(|point| point.end == end);
         let capture = CaptureConfig {
-            server: at(CaptureEnd::Server).then(|| file.clone()),
-            clients: at(CaptureEnd::Client).then(|| file.clone()),
+            server: at(HopEnd::Server).then(|| file.clone()),
+            clients: at(HopEnd::Client).then(|| file.clone()),
             max_size: MAX_CAPTURE,
             ..CaptureConfig::default()
         };

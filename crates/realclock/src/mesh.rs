@@ -104,9 +104,7 @@ impl Network for SatelliteNetwork {
             PacketFate::Lost(LossReason::OnLink(cause)) => {
                 NetworkEvent::Lost { id, cause: LossCause::Link(cause) }
             }
-            PacketFate::Lost(LossReason::Handover | LossReason::NoRoute | LossReason::HopLimit) => {
-                NetworkEvent::Lost { id, cause: LossCause::Routing }
-            }
+            PacketFate::Lost(_) => NetworkEvent::Lost { id, cause: LossCause::Routing },
         };
         Some((at, event))
     }

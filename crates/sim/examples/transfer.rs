@@ -11,7 +11,7 @@ use bentpipe_link::DirectionConfig;
 use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, Http, Settings};
 use bentpipe_sim::{
-    CaptureEnd, CapturePoint, Direction, FlowSpec, HopSpec, Object, RunSpec, Stack, TcpStack, Visit,
+    CapturePoint, Direction, FlowSpec, HopEnd, HopSpec, Object, RunSpec, Stack, TcpStack, Visit,
 };
 use bentpipe_tcp::http::{self, Version};
 use bentpipe_timeseries::SeriesLimit;
@@ -117,7 +117,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         },
         encrypt: text(5, "none") == "encrypt",
         capture: (text(5, "none") == "capture")
-            .then(|| CapturePoint { hop: "satellite".to_owned(), end: CaptureEnd::default() }),
+            .then(|| CapturePoint { hop: "satellite".to_owned(), end: HopEnd::default() }),
     };
     let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false))?;
     let flow = &outcome.flows[0];

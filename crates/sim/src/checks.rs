@@ -6,9 +6,10 @@
 //! part only in the checks of links, because their state at the end is unknown.
 
 use crate::error::SimError;
+use crate::node::NodeCounters;
 use crate::outcome::FlowOutcome;
 use crate::spec::{Direction, Stack};
-use bentpipe_link::{Counters, DirectionModel, QueueTime};
+use bentpipe_link::{Counters, DirectionModel, PacketTotals, QueueTime};
 use bentpipe_timeseries::TimePart;
 use bentpipe_units::{Bytes, Span, Time};
 use std::fmt::Display;
@@ -46,6 +47,31 @@ pub struct VisitAudit<'a> {
     /// Lower bound of the end-to-end delay in addition to these links: straight-line light time if
     /// satellites move.
     pub light_time: Span,
+    /// What nodes of the path have done to the flow.
+    pub nodes: NodeEffects,
+}
+
+/// What nodes of the path have done to a flow, as far as checks depend on it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NodeEffects {
+    /// True if a node has dropped, delayed, copied or made a packet.
+    pub acted: bool,
+    /// True if a node has made packets, which may acknowledge what has not arrived.
+    pub made: bool,
+    /// Bytes that nodes have copied and made.
+    pub added_bytes: u64,
+}
+
+/// A node at the end of a run, in one direction.
+pub struct NodeAudit<'a> {
+    pub name: &'a str,
+    pub counters: NodeCounters,
+    /// What it delays, counted separately.
+    pub held: PacketTotals,
+    /// What the link or the node before it has passed to it, as far as that counts.
+    pub offered: Option<PacketTotals>,
+    /// What the link or the node behind it has taken, as far as that counts.
+    pub taken: Option<PacketTotals>,
 }
 
 /// Returns the hops over which the data's sender samples RTTs: all `hops` or, with proxies, those
@@ -82,7 +108,7 @@ pub fn run<'a>(
         bytes(visit.outcome)?;
         round_trip(visit)?;
         completion(visit)?;
-        time_budget(visit.outcome)?;
+        time_budget(visit)?;
     }
     // A mesh does not report the links of a visit, and checking thousands of links would be
     // useless.
@@ -139,6 +165,41 @@ fn conservation(link: &LinkAudit<'_>) -> Result<(), SimError> {
     )
 }
 
+/// Checks conservation at nodes: arrived + copied + made = left + dropped + inside, and what their
+/// neighbours have counted.
+///
+/// # Errors
+/// The first violation.
+pub fn nodes(nodes: &[NodeAudit<'_>]) -> Result<(), SimError> {
+    for NodeAudit { name, counters: c, held, offered, taken } in nodes {
+        let check = |what: &str, expected: (u64, u64), measured: (u64, u64)| {
+            let text = |(packets, bytes)| format!("{packets} packets of {bytes} bytes");
+            let what = || format!("{what} node {name}");
+            let holds = expected == measured;
+            require("conservation", holds, what, text(expected), text(measured))
+        };
+        check(
+            "packets that left, were dropped at or are inside",
+            sum([c.arrived, c.copied, c.made]),
+            sum([c.left, c.dropped, *held]),
+        )?;
+        if let Some(offered) = offered {
+            check("packets passed to", sum([*offered]), sum([c.arrived]))?;
+        }
+        if let Some(taken) = taken {
+            check("packets taken from", sum([c.left]), sum([*taken]))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the sums of packets and of bytes.
+fn sum<const N: usize>(totals: [PacketTotals; N]) -> (u64, u64) {
+    totals
+        .iter()
+        .fold((0, 0), |(packets, bytes), totals| (packets + totals.packets, bytes + totals.bytes))
+}
+
 /// Checks the rate: a link delivers no more than its transmitter can send between its first arrival
 /// and its last departure, less the minimum delay of the last packet.
 ///
@@ -191,9 +252,12 @@ fn bytes(outcome: &FlowOutcome) -> Result<(), SimError> {
 }
 
 /// Checks that no RTT is below the minimum delays of the hops over which it was sampled, in both
-/// directions. Ignores transmission times, because packet sizes are unknown here.
+/// directions. Ignores transmission times, because packet sizes are unknown here, and visits whose
+/// acknowledgements a node may have made.
 fn round_trip(visit: &VisitAudit<'_>) -> Result<(), SimError> {
-    let Some(measured) = visit.outcome.rtt_min else { return Ok(()) };
+    let Some(measured) = visit.outcome.rtt_min.filter(|_| !visit.nodes.made) else {
+        return Ok(());
+    };
     let hops =
         |links: &[&LinkAudit<'_>]| delay(links.get(visit.sampled.clone()).unwrap_or_default());
     let least = hops(&visit.up) + hops(&visit.down) + visit.light_time * 2;
@@ -210,10 +274,11 @@ fn is_timed(outcome: &FlowOutcome) -> bool {
 /// Checks that no visit completes too early: a request and a response cross the path, and in
 /// between the bytes pass each link in the time that the delays around it leave.
 ///
-/// Counts only payload bytes: no headers, handshakes or other flows.
+/// Counts only payload bytes: no headers, handshakes or other flows. Ignores visits for which a
+/// node may have answered.
 fn completion(visit: &VisitAudit<'_>) -> Result<(), SimError> {
     let outcome = visit.outcome;
-    if is_timed(outcome) {
+    if is_timed(outcome) || visit.nodes.made {
         return Ok(());
     }
     let whole = outcome.completion.filter(|_| outcome.completed);
@@ -246,7 +311,7 @@ fn completion(visit: &VisitAudit<'_>) -> Result<(), SimError> {
             let from = begin + passed;
             passed += link.model.least_delay();
             let to = end.saturating_sub(least - (passed - link.model.least_delay()));
-            let buffer = link.model.capacity(from, to).get();
+            let buffer = link.model.capacity(from, to).get() + visit.nodes.added_bytes;
             let what = || format!("{} at {completion}: bytes over link {}", what(), link.name);
             require("completion", bytes <= buffer, what, format!("at most {buffer}"), bytes)?;
         }
@@ -255,15 +320,15 @@ fn completion(visit: &VisitAudit<'_>) -> Result<(), SimError> {
 }
 
 /// Checks that the visits over a link, each and together, have received no more than the link can
-/// send from their start to their end, and no more than has left it.
+/// send from their start to their end, and no more than has left it. Nodes may have added to that.
 fn shares(link: &LinkAudit<'_>, visits: &[VisitAudit<'_>], end: Time) -> Result<(), SimError> {
-    let (mut sum, mut first, mut last) = (0, Time::MAX, Time::ZERO);
+    let (mut sum, mut added, mut first, mut last) = (0, 0, Time::MAX, Time::ZERO);
     for visit in
         visits.iter().filter(|visit| data_links(visit).any(|other| std::ptr::eq(other, link)))
     {
         let outcome = visit.outcome;
         let ended = outcome.completion.map_or(end, |completion| outcome.start + completion);
-        let buffer = link.model.capacity(outcome.start, ended).get();
+        let buffer = link.model.capacity(outcome.start, ended).get() + visit.nodes.added_bytes;
         let what = || {
             format!(
                 "goodput of flow `{}`, visit {}, over link {}",
@@ -279,10 +344,11 @@ fn shares(link: &LinkAudit<'_>, visits: &[VisitAudit<'_>], end: Time) -> Result<
             format!("{bytes} bytes"),
         )?;
         sum += bytes;
+        added += visit.nodes.added_bytes;
         first = first.min(outcome.start);
         last = last.max(ended);
     }
-    let buffer = link.model.capacity(first, last).get().min(link.counters.bytes_out);
+    let buffer = link.model.capacity(first, last).get().min(link.counters.bytes_out) + added;
     let what = || format!("goodputs of all flows over link {}", link.name);
     require(
         "shares",
@@ -294,8 +360,10 @@ fn shares(link: &LinkAudit<'_>, visits: &[VisitAudit<'_>], end: Time) -> Result<
 }
 
 /// Checks that the parts of the completion time add up to it, and that their causes are known: at
-/// most a hundredth of it, or a nanosecond for each part, has none.
-fn time_budget(outcome: &FlowOutcome) -> Result<(), SimError> {
+/// most a hundredth of it, or a nanosecond for each part, has none. What nodes have caused is
+/// unknown.
+fn time_budget(visit: &VisitAudit<'_>) -> Result<(), SimError> {
+    let outcome = visit.outcome;
     let (Some(completion), Some(budget)) = (outcome.completion, &outcome.time_budget) else {
         return Ok(());
     };
@@ -308,7 +376,7 @@ fn time_budget(outcome: &FlowOutcome) -> Result<(), SimError> {
     let most = completion / 100;
     require(
         "time budget",
-        unknown <= most,
+        unknown <= most || visit.nodes.acted,
         || what("unattributed part"),
         format!("at most {most}"),
         unknown,

@@ -39,7 +39,7 @@ pub enum PathDirection {
 
 impl PathDirection {
     /// Returns the direction in which data flows.
-    pub fn of(direction: Direction) -> Self {
+    pub(crate) fn of(direction: Direction) -> Self {
         match direction {
             Direction::Download => Self::ToClient,
             Direction::Upload => Self::ToServer,
@@ -47,7 +47,7 @@ impl PathDirection {
     }
 
     /// Returns the direction of packets from this end.
-    pub fn leaving(side: Role) -> Self {
+    pub(crate) fn leaving(side: Role) -> Self {
         match side {
             Role::Client => Self::ToServer,
             Role::Server => Self::ToClient,
@@ -55,7 +55,7 @@ impl PathDirection {
     }
 
     /// Returns the sender of packets in this direction.
-    pub fn source(self) -> Role {
+    pub(crate) fn source(self) -> Role {
         match self {
             Self::ToServer => Role::Client,
             Self::ToClient => Role::Server,
@@ -81,7 +81,7 @@ pub fn socket(flow: usize, side: Role, terminal: usize) -> SocketAddr {
 }
 
 /// An IP packet in flight.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Datagram {
     /// Index of the flow in the run.
     pub flow: u32,
@@ -118,7 +118,7 @@ impl Datagram {
 }
 
 /// Payload of an IP packet.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Body {
     /// A UDP payload.
     Udp(UdpPayload),

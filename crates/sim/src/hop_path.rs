@@ -1,6 +1,6 @@
 //! A path of hops in series, shared by all flows or branching by terminal.
 
-use crate::checks::{self, LinkAudit, VisitAudit};
+use crate::checks::{self, LinkAudit, NodeEffects, VisitAudit};
 use crate::datagram::PathDirection;
 use crate::error::SimError;
 use crate::flow::Flow;
@@ -9,7 +9,7 @@ use crate::loss_reason::LossReason;
 use crate::outcome::FlowOutcome;
 use crate::packet_arena::PacketId;
 use crate::packet_network::{NetworkUpdate, NextHop, PacketNetwork};
-use crate::spec::{CaptureEnd, CapturePoint, FlowSpec, RunSpec, Stack};
+use crate::spec::{CapturePoint, FlowSpec, HopEnd, RunSpec, Stack};
 use bentpipe_link::{LinkContext, Packet};
 use bentpipe_timeseries::RouteChange;
 use bentpipe_units::{Span, Time};
@@ -115,7 +115,7 @@ impl HopPath {
                     }
                     state.captured = captured.map(|point| CapturedLink {
                         interface,
-                        entrance: (direction == "forward") == (point.end == CaptureEnd::Server),
+                        entrance: (direction == "forward") == (point.end == HopEnd::Server),
                     });
                     links.push(state);
                 }
@@ -128,6 +128,14 @@ impl HopPath {
             .map(|flow| flow_location(flow, last_node))
             .collect::<Result<_, _>>()?;
         Ok((Self { routes, flows, last_node }, links))
+    }
+}
+
+impl HopPath {
+    /// Returns the links of a hop by terminal: towards the server and towards the client, each with
+    /// the terminal's port.
+    pub fn links_of_hop(&self, hop: usize) -> Vec<[(usize, usize); 2]> {
+        self.routes.iter().map(|route| [route.up[hop], route.down[hop]]).collect()
     }
 }
 
@@ -225,6 +233,7 @@ impl PacketNetwork for HopPath {
             down: of(down),
             sampled: sampled.clone(),
             light_time: Span::ZERO,
+            nodes: NodeEffects::default(),
         }
     }
 

@@ -16,15 +16,18 @@ mod emulation;
 mod error;
 mod event_queue;
 mod flow;
+mod hop_ends;
 mod hop_path;
 mod hosts;
 mod link_state;
 mod loss_reason;
 mod mesh;
+pub mod node;
 mod outcome;
 pub mod overhead;
 mod packet_arena;
 mod packet_network;
+mod path_nodes;
 mod runner;
 mod simulation;
 mod spec;
@@ -43,9 +46,9 @@ pub use outcome::{
     QlogFile, ReverseBytes, RunOutcome,
 };
 pub use runner::{RunError, Runner, Simulator};
-pub use simulation::run;
+pub use simulation::{run, run_with_nodes};
 pub use spec::{
-    CaptureEnd, CapturePoint, DatagramTraffic, Direction, Failure, FlowSpec, HopSpec, MeshSpec,
-    Object, PepSpec, ProgramStack, RunSpec, Stack, TcpStack, Visit,
+    CapturePoint, DatagramTraffic, Direction, Failure, FlowSpec, HopEnd, HopSpec, MeshSpec, Object,
+    PepSpec, ProgramStack, RunSpec, Stack, TcpStack, Visit,
 };
 pub use time_budget::Episode;

@@ -11,6 +11,8 @@ pub enum LossReason {
     Handover,
     /// No route to its destination.
     NoRoute,
+    /// A node that the caller has put on the path dropped it.
+    Node,
     /// It has passed the maximum number of links that IP permits.
     HopLimit,
 }
@@ -19,6 +21,7 @@ impl From<LossReason> for DropKind {
     fn from(reason: LossReason) -> Self {
         match reason {
             LossReason::OnLink(cause) => cause.into(),
+            LossReason::Node => Self::Channel,
             LossReason::Handover | LossReason::NoRoute | LossReason::HopLimit => Self::Routing,
         }
     }

@@ -226,7 +226,8 @@ pub struct FlowOutcome {
     pub packets_lost_policer: u64,
     /// Of these, packets dropped by a queue: full, or by AQM.
     pub packets_lost_queue: u64,
-    /// Of these, packets lost by a loss process.
+    /// Of these, packets lost by a loss process, or dropped by a node that the caller has put on
+    /// the path.
     pub packets_lost_channel: u64,
     /// Of these, packets lost in a mesh for other reasons than a link: link down, no route, or hop
     /// limit.

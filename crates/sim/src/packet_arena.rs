@@ -138,6 +138,11 @@ impl PacketArena {
         Packet { flow, ..Packet::new(bytes, ecn, self.put(datagram)) }
     }
 
+    /// Stores a copy of the packet `of`, which has come as far as that.
+    pub fn put_copy(&mut self, datagram: Datagram, of: PacketId) -> PacketId {
+        PacketId { place: self.put(datagram).place, ..of }
+    }
+
     /// Returns the packet.
     pub fn get(&self, packet_id: PacketId) -> &Datagram {
         &self.places[packet_id.toward as usize].datagrams[packet_id.place as usize]

@@ -1,19 +1,24 @@
 //! The main loop: advances a run from event to event.
 
+mod nodes;
+
 use crate::capture::Capture;
 use crate::checks::{self, LinkAudit};
 use crate::datagram::Datagram;
 use crate::error::SimError;
 use crate::event_queue::{Component, EventQueue};
 use crate::flow::{Flow, Shared};
+use crate::hop_ends::HopEnds;
 use crate::hop_path::HopPath;
 use crate::hosts::Hosts;
 use crate::link_state::LinkState;
 use crate::loss_reason::LossReason;
 use crate::mesh::Mesh;
+use crate::node::{NodeOutcome, PlacedNode};
 use crate::outcome::RunOutcome;
 use crate::packet_arena::{PacketArena, PacketId};
 use crate::packet_network::{NetworkUpdate, NextHop, PacketNetwork};
+use crate::path_nodes::PathNodes;
 use crate::spec::RunSpec;
 use crate::time_budget::Sharing;
 use bentpipe_link::{Event, Packet, random};
@@ -28,8 +33,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const EPOCH_UNIX_SECS: u64 = 1_767_225_600;
 /// Events between checks of the stop flag.
 const STOP_CHECK: u64 = 4096;
-/// Component of the network. The components of flows follow, then those of links.
+/// Component of the network.
 const NETWORK: usize = 0;
+/// Component of all nodes of the path. The components of flows follow, then those of links.
+const NODES: usize = 1;
+/// Number of components before those of flows.
+const BEFORE_FLOWS: usize = 2;
 
 /// Runs `spec` to its end.
 ///
@@ -38,17 +47,38 @@ const NETWORK: usize = 0;
 /// # Errors
 /// The specification is invalid, or `stop` was set ([`SimError::Interrupted`]).
 pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<RunOutcome, SimError> {
-    match &spec.mesh {
-        Some(mesh) => {
-            Simulation::new(spec, Mesh::new(spec, mesh)?, Vec::new(), 1, Mesh::max_links(mesh))?
-                .run(stop)
-        }
-        None => {
-            let (hop_path, links) = HopPath::new(spec)?;
-            let count = links.len();
-            Simulation::new(spec, hop_path, links, spec.hops.len() as u16, count)?.run(stop)
-        }
+    Ok(run_with_nodes(spec, Vec::new(), stop)?.0)
+}
+
+/// Runs `spec` to its end with these nodes on its path, and returns what they have done.
+///
+/// Deterministic, if the nodes are. Without nodes it is [`run`].
+///
+/// # Errors
+/// Those of [`run`]; a node stands at a hop that does not exist or in a satellite network; or two
+/// nodes have the same name.
+pub fn run_with_nodes(
+    spec: &RunSpec,
+    nodes: Vec<PlacedNode>,
+    stop: &AtomicBool,
+) -> Result<(RunOutcome, Vec<NodeOutcome>), SimError> {
+    let Some(mesh) = &spec.mesh else {
+        let (hop_path, links) = HopPath::new(spec)?;
+        let nodes = match nodes.is_empty() {
+            true => None,
+            false => Some(PathNodes::new(spec, nodes, &hop_path, &links)?),
+        };
+        let (last_node, count) = (spec.hops.len() as u16, links.len());
+        return Simulation::new(spec, hop_path, links, nodes, last_node, count)?.run(stop);
+    };
+    if let Some(node) = nodes.first() {
+        let name = &node.name;
+        return Err(SimError::Spec(format!(
+            "node `{name}` in a satellite network is not possible; allowed: a path of hops"
+        )));
     }
+    let network = Mesh::new(spec, mesh)?;
+    Simulation::new(spec, network, Vec::new(), None, 1, Mesh::max_links(mesh))?.run(stop)
 }
 
 struct Simulation<N> {
@@ -59,7 +89,8 @@ struct Simulation<N> {
     links: Vec<LinkState>,
     packet_arena: PacketArena,
     flows: Vec<Flow>,
-    capture: Option<Capture>,
+    /// Few runs have any.
+    hop_ends: Option<Box<HopEnds>>,
     base_rtt: Span,
     /// Start of the first measured visit, from which utilisation counts.
     measured_from: Option<Time>,
@@ -68,11 +99,12 @@ struct Simulation<N> {
 
 impl<N: PacketNetwork> Simulation<N> {
     /// Creates a simulation over `network`, whose nodes are numbered up to `last_node` and which
-    /// has at most `max_links` links.
+    /// has at most `max_links` links. `nodes` stand at ends of its hops.
     fn new(
         spec: &RunSpec,
         network: N,
         links: Vec<LinkState>,
+        nodes: Option<PathNodes>,
         last_node: u16,
         max_links: usize,
     ) -> Result<Self, SimError> {
@@ -98,7 +130,7 @@ impl<N: PacketNetwork> Simulation<N> {
         for (index, flow) in spec.flows.iter().enumerate() {
             flows.push(Flow::new(flow.clone(), index, &shared)?);
         }
-        let before_links = 1 + (usize::from(last_node) + 2) * flows.len();
+        let before_links = BEFORE_FLOWS + (usize::from(last_node) + 2) * flows.len();
         let components = before_links.saturating_add(max_links);
         if components > EventQueue::MAX {
             let reason = format!(
@@ -115,7 +147,10 @@ impl<N: PacketNetwork> Simulation<N> {
             links,
             packet_arena: PacketArena::default(),
             flows,
-            capture: spec.capture.as_ref().map(|point| Capture::new(&point.hop)),
+            hop_ends: HopEnds::new(
+                spec.capture.as_ref().map(|point| Capture::new(&point.hop)),
+                nodes,
+            ),
             base_rtt: spec.base_rtt,
             measured_from: None,
             events: 0,
@@ -128,7 +163,7 @@ impl<N: PacketNetwork> Simulation<N> {
     }
 
     fn node(&self, flow: usize, node: u16) -> Component {
-        (1 + self.components_per_flow() * flow + usize::from(node)) as Component
+        (BEFORE_FLOWS + self.components_per_flow() * flow + usize::from(node)) as Component
     }
 
     fn actor(&self, flow: usize) -> Component {
@@ -138,20 +173,20 @@ impl<N: PacketNetwork> Simulation<N> {
     /// Schedules the next poll of link `index`.
     #[inline]
     fn schedule_link(&mut self, index: usize) {
-        let component = 1 + self.components_per_flow() * self.flows.len() + index;
+        let component = BEFORE_FLOWS + self.components_per_flow() * self.flows.len() + index;
         let link = &self.links[index].link;
         let deadline = if N::LAZY { link.next_output() } else { link.next_deadline() };
         self.event_queue.schedule(component as Component, deadline);
     }
 
-    fn run(mut self, stop: &AtomicBool) -> Result<RunOutcome, SimError> {
+    fn run(mut self, stop: &AtomicBool) -> Result<(RunOutcome, Vec<NodeOutcome>), SimError> {
         self.advance_network()?;
         for flow in 0..self.flows.len() {
             self.event_queue.schedule(self.actor(flow), self.flows[flow].next_deadline());
         }
         let mut unfinished = self.flows.iter().filter(|flow| !flow.progress().is_over()).count();
         let per_flow = self.components_per_flow();
-        let before_links = 1 + per_flow * self.flows.len();
+        let before_links = BEFORE_FLOWS + per_flow * self.flows.len();
         while unfinished > 0 {
             let Some((now, component)) = self.event_queue.pop() else { break };
             debug_assert!(now >= self.now, "time must not decrease");
@@ -169,7 +204,12 @@ impl<N: PacketNetwork> Simulation<N> {
                 self.advance_network()?;
                 continue;
             }
-            let (flow, part) = ((component - 1) / per_flow, (component - 1) % per_flow);
+            if component == NODES {
+                self.advance_nodes();
+                continue;
+            }
+            let of_flows = component - BEFORE_FLOWS;
+            let (flow, part) = (of_flows / per_flow, of_flows % per_flow);
             let is_actor = part > usize::from(self.shared.last_node);
             if !is_actor {
                 let node = part as u16;
@@ -232,8 +272,11 @@ impl<N: PacketNetwork> Simulation<N> {
                         trip.add(service, state.has_outages);
                     }
                     let net_node = state.count_delivered(self.now, port, &packet);
-                    self.capture(index, &packet, false);
-                    self.forward(net_node, packet);
+                    if self.hop_ends.is_some() {
+                        self.behind_link(index, net_node, packet);
+                    } else {
+                        self.forward(net_node, packet);
+                    }
                 }
                 Event::Lost { cause, at, mut packet, service, .. } => {
                     packet.payload.count_serialised(service.serialised_ns);
@@ -305,29 +348,25 @@ impl<N: PacketNetwork> Simulation<N> {
         }
     }
 
+    /// Lets a packet enter a link.
+    #[inline(always)]
+    fn enter(&mut self, index: usize, port: usize, packet: Packet<PacketId>) {
+        if self.hop_ends.is_some() {
+            self.before_link(index, port, packet);
+        } else {
+            self.offer(index, port, packet);
+        }
+    }
+
     /// Offers a packet to a link.
     #[inline(always)]
-    fn enter(&mut self, index: usize, port: usize, mut packet: Packet<PacketId>) {
+    fn offer(&mut self, index: usize, port: usize, mut packet: Packet<PacketId>) {
         packet.payload.count_hop();
         let now = self.now;
-        self.capture(index, &packet, true);
         let dropped = self.links[index].offer(now, port, packet);
         self.schedule_link(index);
         if let Some((lost, packet)) = dropped {
             self.lost(packet.payload, lost, now);
-        }
-    }
-
-    /// Captures a packet that enters or leaves a link, if the run captures packets at that end.
-    #[inline(always)]
-    fn capture(&mut self, index: usize, packet: &Packet<PacketId>, entrance: bool) {
-        let Some(capture) = &mut self.capture else { return };
-        let Some(captured) = self.links[index].captured else { return };
-        if captured.entrance == entrance {
-            let datagram = self.packet_arena.get(packet.payload);
-            let terminal = self.flows[datagram.flow as usize].progress().terminal();
-            let packet = packet.with_payload(datagram);
-            capture.packet(self.now, captured.interface, terminal, &packet);
         }
     }
 
@@ -344,7 +383,7 @@ impl<N: PacketNetwork> Simulation<N> {
         self.event_queue.schedule(self.node(flow, node), timeout);
     }
 
-    fn finish(mut self) -> Result<RunOutcome, SimError> {
+    fn finish(mut self) -> Result<(RunOutcome, Vec<NodeOutcome>), SimError> {
         let end = self.now;
         if N::LAZY {
             self.links.iter_mut().for_each(|state| state.link.advance_to(end));
@@ -360,14 +399,21 @@ impl<N: PacketNetwork> Simulation<N> {
             flow_traces.extend(results.traces);
             qlog.extend(results.qlog);
         }
-        let accounts: Vec<LinkAudit<'_>> =
+        let (capture, nodes) = match self.hop_ends {
+            Some(ends) => (ends.capture, ends.nodes),
+            None => (None, None),
+        };
+        let audits: Vec<LinkAudit<'_>> =
             self.links.iter().map(|state| state.account(end)).collect();
-        let visits: Vec<_> = owners
-            .into_iter()
-            .zip(&flows)
-            .map(|(flow, outcome)| self.network.account(flow, outcome, &accounts))
-            .collect();
-        checks::run(&accounts, &visits, end)?;
+        let node_audits = nodes.as_ref().map(|nodes| nodes.audits(&audits)).unwrap_or_default();
+        let mut visits = Vec::with_capacity(flows.len());
+        for (flow, outcome) in owners.into_iter().zip(&flows) {
+            let mut visit = self.network.account(flow, outcome, &audits);
+            visit.nodes = nodes.as_ref().map(|nodes| nodes.effects(flow)).unwrap_or_default();
+            visits.push(visit);
+        }
+        checks::run(&audits, &visits, end)?;
+        checks::nodes(&node_audits)?;
         let links = self.links.iter().map(|state| state.outcome(self.measured_from, end)).collect();
         let links_by_number = self.links.into_iter().enumerate();
         let link_traces = links_by_number
@@ -375,7 +421,7 @@ impl<N: PacketNetwork> Simulation<N> {
                 state.traces(self.base_rtt, end, || self.network.outages(link, end))
             })
             .collect();
-        let capture = match self.capture {
+        let capture = match capture {
             Some(capture) => {
                 let secrets = self.shared.secrets.map(|secrets| secrets.text()).unwrap_or_default();
                 Some(capture.finish(&secrets).map_err(SimError::Capture)?)
@@ -383,7 +429,7 @@ impl<N: PacketNetwork> Simulation<N> {
             None => None,
         };
         let paths = self.network.into_paths();
-        Ok(RunOutcome {
+        let outcome = RunOutcome {
             flows,
             links,
             trace: self.shared.trace.map(|_| RunSeries {
@@ -396,6 +442,7 @@ impl<N: PacketNetwork> Simulation<N> {
             events: self.events,
             end,
             emulation: None,
-        })
+        };
+        Ok((outcome, nodes.map(PathNodes::into_outcomes).unwrap_or_default()))
     }
 }

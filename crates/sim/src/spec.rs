@@ -50,12 +50,12 @@ pub struct CapturePoint {
     pub hop: String,
     /// The end of the hop. At an end of the path it is the host itself, whose packets have the
     /// times at which it sends and receives them.
-    pub end: CaptureEnd,
+    pub end: HopEnd,
 }
 
 /// An end of a hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CaptureEnd {
+pub enum HopEnd {
     /// The one towards the server.
     #[default]
     Server,

@@ -18,7 +18,7 @@ const BUFFER: usize = 16 * 1024;
 /// Simulated content consists of zeros, and the tag of a packet that is not encrypted has its
 /// number. Tens of megabytes are in flight on a fast satellite path, and writing and reading them
 /// would wait for memory, so zeros before the tag are only counted.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct UdpPayload {
     /// Length with the zeros.
     len: u32,
@@ -26,7 +26,7 @@ pub struct UdpPayload {
 }
 
 /// What is not zeros.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Head {
     /// Bytes before and after the zeros.
     Short { len: u8, bytes: [u8; INLINE], tail: [u8; TAIL] },

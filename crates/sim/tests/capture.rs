@@ -7,7 +7,7 @@ mod common;
 
 use bentpipe_link::DirectionModel;
 use bentpipe_quic::{Handshake, Settings};
-use bentpipe_sim::{CaptureEnd, CapturePoint, RunOutcome, RunSpec, Stack, Visit};
+use bentpipe_sim::{CapturePoint, HopEnd, RunOutcome, RunSpec, Stack, Visit};
 use bentpipe_units::{Rate, Span};
 use common::{download, flow, hop, link, run_complete, run_spec};
 use std::collections::BTreeSet;
@@ -26,10 +26,10 @@ fn visit(handshake: Handshake) -> Visit {
 
 /// Captures a visit with a full handshake, then one with early data, at the client.
 fn captured() -> RunOutcome {
-    captured_at(CaptureEnd::Client)
+    captured_at(HopEnd::Client)
 }
 
-fn captured_at(end: CaptureEnd) -> RunOutcome {
+fn captured_at(end: HopEnd) -> RunOutcome {
     let visits = vec![visit(Handshake::OneRtt), visit(Handshake::ZeroRtt)];
     let flows = vec![flow("main", Stack::quic(Settings::default()), visits)];
     let hops = vec![hop("satellite", direction(50), direction(10))];
@@ -118,7 +118,7 @@ fn every_packet_is_captured_with_its_time_and_interface() {
 
 #[test]
 fn a_host_has_its_own_times() {
-    for end in [CaptureEnd::Server, CaptureEnd::Client] {
+    for end in [HopEnd::Server, HopEnd::Client] {
         let outcome = captured_at(end);
         let capture = outcome.capture.unwrap();
         let fields = ["frame.time_epoch", "ip.src"];
@@ -128,11 +128,11 @@ fn a_host_has_its_own_times() {
         // The first answer: at once at the server, and an RTT later at the client.
         let answer = packets.iter().find(|packet| packet[1] == "198.19.0.0").unwrap();
         let waited = at(answer) - at(&packets[0]);
-        let expected = if end == CaptureEnd::Server { 0.0 } else { 0.6 };
+        let expected = if end == HopEnd::Server { 0.0 } else { 0.6 };
         assert!((waited - expected).abs() < 0.01, "{end:?}: {waited} s");
         // The request has crossed the path at the server.
         let crossed = at(&packets[0]) - outcome.flows[0].start.as_secs_f64();
-        let expected = if end == CaptureEnd::Server { 0.3 } else { 0.0 };
+        let expected = if end == HopEnd::Server { 0.3 } else { 0.0 };
         assert!((crossed - expected).abs() < 0.01, "{end:?}: {crossed} s");
     }
 }

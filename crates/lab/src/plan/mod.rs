@@ -22,7 +22,7 @@ use bentpipe_scenario::{
     variant_names,
 };
 use bentpipe_scenario::{CaptureAt, Problem, ScenarioError, Source};
-use bentpipe_sim::{CaptureEnd, CapturePoint, RunSpec};
+use bentpipe_sim::{CapturePoint, HopEnd, RunSpec};
 use bentpipe_timeseries::SeriesLimit;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -397,8 +397,8 @@ impl Plan {
             capture: capture.map(|capture| CapturePoint {
                 hop: capture.get_ref().clone(),
                 end: match self.output.capture_at {
-                    CaptureAt::Server => CaptureEnd::Server,
-                    CaptureAt::Client => CaptureEnd::Client,
+                    CaptureAt::Server => HopEnd::Server,
+                    CaptureAt::Client => HopEnd::Client,
                 },
             }),
         }

@@ -114,6 +114,7 @@ fn failed_check(
         down: vec![&links[0], &links[2]],
         sampled: 0..2,
         light_time: Span::ZERO,
+        nodes: NodeEffects::default(),
     };
     let visits: Vec<VisitAudit<'_>> = outcomes.iter().map(visit).collect();
     match run(&links, &visits, Time::from_secs(2)) {
@@ -201,6 +202,7 @@ fn an_rtt_below_straight_line_light_time_is_detected() {
             down: vec![],
             sampled: 0..0,
             light_time: Span::from_millis(20),
+            nodes: NodeEffects::default(),
         };
         match run(&[], &[visit], Time::from_secs(2)) {
             Err(SimError::Physics { check, .. }) => Some(check),
@@ -257,6 +259,71 @@ fn flows_with_more_bytes_than_the_link_carried_are_detected() {
     };
     assert_eq!(two(Span::from_millis(2240)), None);
     assert_eq!(two(Span::from_millis(2239)), Some("shares"));
+}
+
+/// A node that has passed 100 packets of 1000 bytes, dropped one and copied two, changed by
+/// `change`. Returns the quantity that does not hold.
+fn failed_node(change: impl FnOnce(&mut NodeAudit<'_>)) -> Option<String> {
+    let packets = |packets| PacketTotals { packets, bytes: packets * 1000 };
+    let counters = NodeCounters {
+        arrived: packets(101),
+        copied: packets(2),
+        dropped: packets(1),
+        left: packets(100),
+        ..NodeCounters::default()
+    };
+    let (offered, taken) = (Some(packets(101)), Some(packets(100)));
+    let mut node = NodeAudit { name: "box", counters, held: packets(2), offered, taken };
+    change(&mut node);
+    match nodes(&[node]) {
+        Err(SimError::Physics { check: "conservation", what, .. }) => Some(what),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_packet_that_a_node_lost_or_made_without_a_count_is_detected() {
+    assert_eq!(failed_node(|_| ()), None);
+    let inside = "packets that left, were dropped at or are inside node box";
+    assert_eq!(failed_node(|node| node.counters.dropped.packets = 0).as_deref(), Some(inside));
+    assert_eq!(failed_node(|node| node.counters.copied.bytes += 1).as_deref(), Some(inside));
+    assert_eq!(failed_node(|node| node.held.packets += 1).as_deref(), Some(inside));
+    assert_eq!(failed_node(|node| node.counters.made.packets = 1).as_deref(), Some(inside));
+    let link = |totals: &mut Option<PacketTotals>| {
+        totals.iter_mut().for_each(|totals| totals.packets += 1);
+    };
+    let before = failed_node(|node| link(&mut node.offered));
+    assert_eq!(before.as_deref(), Some("packets passed to node box"));
+    let behind = failed_node(|node| link(&mut node.taken));
+    assert_eq!(behind.as_deref(), Some("packets taken from node box"));
+    assert_eq!(failed_node(|node| (node.offered, node.taken) = (None, None)), None);
+}
+
+#[test]
+fn what_nodes_have_made_or_added_widens_the_checks_of_their_flow() {
+    let (satellite, outcome) = (model(10, 250), outcome());
+    let links = [link("forward", &satellite, 900_000), link("return", &satellite, 60_000)];
+    let check_with = |rtt_min, effects| {
+        let outcome = FlowOutcome { rtt_min: Some(Span::from_millis(rtt_min)), ..outcome.clone() };
+        let visit = VisitAudit {
+            outcome: &outcome,
+            up: vec![&links[1]],
+            down: vec![&links[0]],
+            sampled: 0..1,
+            light_time: Span::ZERO,
+            nodes: effects,
+        };
+        match run(&links, &[visit], Time::from_secs(2)) {
+            Err(SimError::Physics { check, .. }) => Some(check),
+            _ => None,
+        }
+    };
+    let effects = NodeEffects::default();
+    assert_eq!(check_with(500, effects), Some("shares"));
+    let copied = NodeEffects { acted: true, added_bytes: 100_000, ..effects };
+    assert_eq!(check_with(500, copied), None);
+    assert_eq!(check_with(499, copied), Some("round trip"));
+    assert_eq!(check_with(499, NodeEffects { made: true, ..copied }), None);
 }
 
 #[test]

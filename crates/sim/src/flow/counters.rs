@@ -107,7 +107,7 @@ impl PacketCounters {
             LossReason::OnLink(DropCause::QueueFull | DropCause::Aqm) => {
                 (&mut self.lost_queue, series.map(|all| &mut all.dropped_queue))
             }
-            LossReason::OnLink(DropCause::Loss(_)) => {
+            LossReason::OnLink(DropCause::Loss(_)) | LossReason::Node => {
                 (&mut self.lost_random, series.map(|all| &mut all.dropped_loss))
             }
             LossReason::Handover | LossReason::NoRoute | LossReason::HopLimit => {

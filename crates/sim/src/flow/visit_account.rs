@@ -96,7 +96,9 @@ impl VisitAccount {
     pub fn lost(&mut self, now: Time, is_data: bool, lost: LossReason, carried: Span) {
         match lost {
             _ if !is_data => self.account.ack_lost(now),
-            LossReason::OnLink(DropCause::Loss(_)) => self.account.lost(now, carried, false),
+            LossReason::OnLink(DropCause::Loss(_)) | LossReason::Node => {
+                self.account.lost(now, carried, false);
+            }
             LossReason::OnLink(_) => self.account.lost(now, Span::ZERO, false),
             LossReason::Handover | LossReason::NoRoute | LossReason::HopLimit => {
                 self.account.lost(now, Span::ZERO, true)

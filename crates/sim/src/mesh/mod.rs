@@ -12,7 +12,7 @@ mod flow_ends;
 mod handover_buffers;
 mod path_predictor;
 
-use crate::checks::{LinkAudit, VisitAudit};
+use crate::checks::{LinkAudit, NodeEffects, VisitAudit};
 use crate::error::SimError;
 use crate::flow::Flow;
 use crate::link_state::LinkState;
@@ -383,6 +383,7 @@ impl PacketNetwork for Mesh {
             down: Vec::new(),
             sampled: 0..0,
             light_time: self.light_time(flow),
+            nodes: NodeEffects::default(),
         }
     }
 

@@ -9,7 +9,7 @@ mod setup;
 
 use bentpipe_orbit::{Network, Node, RouteTimeline, RouteUpdates, SPEED_OF_LIGHT, Topology};
 use bentpipe_quic::congestion::{CongestionConfig, PathChangeResponse};
-use bentpipe_sim::{CaptureEnd, CapturePoint, DatagramTraffic, FlowOutcome, RunOutcome};
+use bentpipe_sim::{CapturePoint, DatagramTraffic, FlowOutcome, HopEnd, RunOutcome};
 use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Span, Time};
 use setup::*;
@@ -243,7 +243,7 @@ fn settings_without_support_in_a_mesh_are_rejected() {
         with(&|spec| spec.terminals = 2),
         "2 terminals in a satellite network are not possible; allowed: 1"
     );
-    let point = CapturePoint { hop: "x".to_owned(), end: CaptureEnd::Server };
+    let point = CapturePoint { hop: "x".to_owned(), end: HopEnd::Server };
     assert!(with(&|spec| spec.capture = Some(point.clone())).contains("capture of `x`"));
     assert!(with(&|spec| spec.flows[0].ends = None).contains("has no ends"));
     assert!(
