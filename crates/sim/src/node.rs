@@ -105,7 +105,7 @@ impl<'a> NodePacket<'a> {
         datagram: &'a Datagram,
         flow_name: &'a str,
     ) -> Self {
-        let &Packet { ecn, bytes, payload: packet_id } = packet;
+        let &Packet { ecn, bytes, payload: packet_id, .. } = packet;
         Self { ecn, bytes, packet_id, datagram, flow_name }
     }
 
