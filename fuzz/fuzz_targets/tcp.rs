@@ -4,7 +4,7 @@
 
 use bentpipe_congestion::{CongestionConfig, FastStart};
 use bentpipe_link::Ecn;
-use bentpipe_tcp::{Endpoint, Flags, Leg, MakeController, Relay, Sack, Segment, Settings};
+use bentpipe_tcp::{Endpoint, Flags, Leg, MakeController, Relay, Sack, Segment, TcpSettings};
 use bentpipe_units::{Bytes, Span, Time};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
@@ -78,13 +78,13 @@ fuzz_target!(|input: (bool, Vec<Step>)| {
     let make: MakeController =
         Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None));
     let buffer = Bytes::new(BUFFER);
-    let settings = Arc::new(Settings {
+    let settings = Arc::new(TcpSettings {
         receive_buffer: buffer,
         window_share: 1000,
         autotune: false,
         send_buffer: buffer,
         ecn: true,
-        ..Settings::default()
+        ..TcpSettings::default()
     });
     let mut now = Time::from_millis(1);
     let begin = if connects { Endpoint::connect } else { Endpoint::listen };

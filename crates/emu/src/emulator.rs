@@ -11,7 +11,7 @@ use crate::namespace::Namespace;
 use crate::network::{Network, NetworkDirection};
 use crate::report::{DirectionReport, Report};
 use crate::router::{self, Router};
-use crate::settings::{Hop, PathSpec, Settings};
+use crate::settings::{EmulatorSettings, Hop, PathSpec};
 use crate::stats::{StatsCell, StatsReader};
 use crate::sys;
 use crate::tun::{self, Tun, ring_drops};
@@ -225,7 +225,11 @@ impl Emulator {
     ///
     /// # Errors
     /// The path has no hops, or the system has no threads or timers left.
-    pub fn start(testbed: Testbed, spec: &PathSpec, settings: Settings) -> Result<Self, EmuError> {
+    pub fn start(
+        testbed: Testbed,
+        spec: &PathSpec,
+        settings: EmulatorSettings,
+    ) -> Result<Self, EmuError> {
         Self::start_monitored(testbed, spec, settings, &Monitor::default())
     }
 
@@ -236,7 +240,7 @@ impl Emulator {
     pub fn start_monitored(
         testbed: Testbed,
         spec: &PathSpec,
-        settings: Settings,
+        settings: EmulatorSettings,
         monitor: &Monitor,
     ) -> Result<Self, EmuError> {
         Self::start_with_delay_changes(testbed, spec, &[], settings, monitor)
@@ -250,7 +254,7 @@ impl Emulator {
         testbed: Testbed,
         spec: &PathSpec,
         changes: &[DelayChanges],
-        settings: Settings,
+        settings: EmulatorSettings,
         monitor: &Monitor,
     ) -> Result<Self, EmuError> {
         if spec.hops.is_empty() {
@@ -322,7 +326,7 @@ impl Emulator {
     pub fn start_network(
         testbed: Testbed,
         network: Box<dyn Network>,
-        settings: Settings,
+        settings: EmulatorSettings,
         monitor: &Monitor,
     ) -> Result<Self, EmuError> {
         if !testbed.routers.is_empty() {
@@ -343,7 +347,7 @@ impl Emulator {
     fn start_segments(
         testbed: Testbed,
         [forward, reverse]: [Vec<Segment>; 2],
-        settings: Settings,
+        settings: EmulatorSettings,
         monitor: &Monitor,
     ) -> Result<Self, EmuError> {
         let terminals = testbed.clients.len();

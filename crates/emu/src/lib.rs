@@ -96,7 +96,7 @@ pub use packet_log::{PacketLog, PacketRecord, PathService};
 pub use program::Program;
 pub use report::{DirectionReport, Lateness, LinkReport, Report};
 pub use router::CLIENT_SIDE as ROUTER_CLIENT_SIDE;
-pub use settings::{Hop, PathSpec, Settings};
+pub use settings::{EmulatorSettings, Hop, PathSpec};
 pub use stats::{DirectionStats, PathStats, StatsReader};
 pub use tcp_forwarder::{ForwarderReport, TcpForwarder};
 pub use udp_forwarder::UdpForwarder;

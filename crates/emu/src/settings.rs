@@ -31,7 +31,7 @@ pub struct PathSpec {
 
 /// Settings of the emulator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
+pub struct EmulatorSettings {
     /// Time before a deadline at which a thread stops sleeping and polls the clock: about the
     /// wake-up latency.
     ///
@@ -48,7 +48,7 @@ pub struct Settings {
     pub memory: Bytes,
 }
 
-impl Default for Settings {
+impl Default for EmulatorSettings {
     /// Measured on a virtual machine, see decision 14. Gigabit adapters interrupt up to 20,000
     /// times per second (`InterruptThrottleRate` of Linux's e1000 driver) and merge the packets
     /// that arrived in between.

@@ -13,7 +13,7 @@ use crate::link_pipeline::{Addressed, Outcome};
 use crate::monitor::PortMonitor;
 use crate::packet_log::PathService;
 use crate::report::{DirectionReport, LatenessHistogram};
-use crate::settings::Settings;
+use crate::settings::EmulatorSettings;
 use crate::stats::{DirectionStats, StatsCell};
 use crate::sys;
 use crate::tun::Tun;
@@ -122,7 +122,7 @@ pub struct Worker {
     pub from_server: bool,
     pub terminals: usize,
     pub monitor: PortMonitor,
-    pub settings: Settings,
+    pub settings: EmulatorSettings,
     pub clock: Clock,
     pub stop: Arc<AtomicBool>,
     pub taps: Taps,

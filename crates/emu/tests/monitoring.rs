@@ -4,7 +4,7 @@
 
 mod common;
 
-use bentpipe_emu::{CaptureConfig, Emulator, Monitor, Settings};
+use bentpipe_emu::{CaptureConfig, Emulator, EmulatorSettings, Monitor};
 use bentpipe_link::{DirectionConfig, LossConfig};
 use bentpipe_units::{Bytes, Ratio, Span};
 use common::{
@@ -111,7 +111,7 @@ fn captures_contain_sent_received_and_lost_packets() {
         ..direction(50, 50)
     };
     let hops = vec![hop("access", &direction(50, 50), &lossy, true)];
-    let emulator = start_with(hops, 2, Settings::default(), &monitor(capture));
+    let emulator = start_with(hops, 2, EmulatorSettings::default(), &monitor(capture));
     send(&emulator, 1, 200);
     let report = stop(emulator);
     let [server, clients, lost] =
@@ -171,7 +171,7 @@ fn full_and_truncated_captures_count_missed_packets() {
         ..CaptureConfig::default()
     };
     let hops = vec![hop("access", &direction(50, 5), &direction(50, 5), true)];
-    let emulator = start_with(hops.clone(), 1, Settings::default(), &monitor(capture));
+    let emulator = start_with(hops.clone(), 1, EmulatorSettings::default(), &monitor(capture));
     send(&emulator, 0, 50);
     let report = stop(emulator);
     let captured = read(&file);
@@ -185,8 +185,9 @@ fn full_and_truncated_captures_count_missed_packets() {
     let nowhere =
         CaptureConfig { server: Some(folder.0.join("no/such/folder")), ..CaptureConfig::default() };
     let monitor = monitor(nowhere);
-    let error = Emulator::start_monitored(testbed(1), &path(hops), Settings::default(), &monitor)
-        .expect_err("no such folder");
+    let error =
+        Emulator::start_monitored(testbed(1), &path(hops), EmulatorSettings::default(), &monitor)
+            .expect_err("no such folder");
     assert!(error.to_string().contains("no/such/folder"), "{error}");
 }
 

@@ -7,7 +7,9 @@
 
 mod common;
 
-use bentpipe_emu::{DelayChanges, Emulator, Monitor, Settings, client_addresses, server_addresses};
+use bentpipe_emu::{
+    DelayChanges, Emulator, EmulatorSettings, Monitor, client_addresses, server_addresses,
+};
 use bentpipe_link::{
     CapacityAllocation, CapacityAllocationPreset, Dama, DirectionConfig, LossConfig, QueueConfig,
     QueueLimit,
@@ -175,7 +177,7 @@ fn a_delay_change_affects_only_its_terminal() {
             testbed(2),
             &spec,
             std::slice::from_ref(change),
-            Settings::default(),
+            EmulatorSettings::default(),
             &Monitor::default(),
         )
     };
@@ -300,7 +302,7 @@ fn packets_dropped_by_the_emulator_are_counted_and_reported() {
         return;
     }
     // Memory for ten packets, with 200 in flight.
-    let settings = Settings { memory: Bytes::new(12_000), ..Settings::default() };
+    let settings = EmulatorSettings { memory: Bytes::new(12_000), ..EmulatorSettings::default() };
     let hops = vec![hop("access", &direction(20, 200), &direction(20, 200), true)];
     let emulator = start_with(hops, 1, settings, &Monitor::default());
     let arrived = datagrams(&emulator, 200, 1000);

@@ -4,7 +4,9 @@
 
 mod common;
 
-use bentpipe_emu::{Emulator, Hop, Monitor, Settings, Testbed, client_addresses, server_addresses};
+use bentpipe_emu::{
+    Emulator, EmulatorSettings, Hop, Monitor, Testbed, client_addresses, server_addresses,
+};
 use bentpipe_link::{DirectionConfig, LossConfig};
 use bentpipe_units::{Bytes, Ratio};
 use common::{
@@ -27,7 +29,7 @@ fn three_hops(satellite: &DirectionConfig) -> Vec<Hop> {
 fn start(satellite: &DirectionConfig, clients: usize, monitor: &Monitor) -> Emulator {
     let testbed = Testbed::with_routers(clients, Bytes::new(1500), &[1, 2]).expect("namespaces");
     let path = path(three_hops(satellite));
-    Emulator::start_monitored(testbed, &path, Settings::default(), monitor).expect("starts")
+    Emulator::start_monitored(testbed, &path, EmulatorSettings::default(), monitor).expect("starts")
 }
 
 /// Returns the shortest of three times until the server's kernel refuses a connection.
@@ -120,7 +122,8 @@ fn routers_stand_between_two_hops_in_order() {
     for places in [&[0][..], &[3], &[2, 1], &[1, 1]] {
         let testbed = Testbed::with_routers(1, Bytes::new(1500), places).expect("namespaces");
         let path = path(three_hops(&direction(50, 5)));
-        let error = Emulator::start(testbed, &path, Settings::default()).expect_err("rejected");
+        let error =
+            Emulator::start(testbed, &path, EmulatorSettings::default()).expect_err("rejected");
         assert!(error.to_string().contains("between two hops"), "{places:?}: {error}");
     }
 }

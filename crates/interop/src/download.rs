@@ -5,7 +5,7 @@ use crate::program::{clean, last_error_line, read_end, start};
 use crate::shared_files::{Content, HOST, SharedFiles};
 use crate::{Peer, Protocol, Role, RunOutcome, ready};
 use bentpipe_emu::{
-    EmuError, Emulator, Namespace, PathSpec, Program, Settings, Testbed, server_addresses,
+    EmuError, Emulator, EmulatorSettings, Namespace, PathSpec, Program, Testbed, server_addresses,
 };
 use bentpipe_units::{Bytes, Span};
 use std::io;
@@ -82,7 +82,7 @@ impl Download<'_> {
             outcome.reason = Some(clean(&format!("server: it {reason}: {line}")));
             return Ok(outcome);
         }
-        let emulator = Emulator::start(testbed, &self.path, Settings::default())?;
+        let emulator = Emulator::start(testbed, &self.path, EmulatorSettings::default())?;
         let namespace = emulator.testbed().client(0)?;
         let values = self.values(files, client_work.path(), self.client, &output);
         match start_role(namespace, self.client, client_role, client_work.path(), &values) {

@@ -11,7 +11,7 @@ use bentpipe_quic::path_memory::{
     Holder, Limits, MemoryStore, PathMemoryError, PathStore, Prefixes, StoreError,
 };
 use bentpipe_quic::{
-    ConnectionConfig, DEFAULT_LIFETIME, PathLease, PathMemory, SenderMetrics, Settings,
+    ConnectionConfig, DEFAULT_LIFETIME, PathLease, PathMemory, QuicSettings, SenderMetrics,
     SettingsError, SimultaneousStarts, StartLease,
 };
 use bentpipe_units::Bytes;
@@ -30,7 +30,7 @@ pub enum ResumptionError {
     Store(#[from] StoreError),
     /// The congestion control is invalid.
     #[error(transparent)]
-    Settings(#[from] SettingsError),
+    QuicSettings(#[from] SettingsError),
 }
 
 /// A server's memory of the paths to its clients, and the congestion control that uses it. Defaults
@@ -139,7 +139,7 @@ impl Resumption {
     ) -> Result<Self, ResumptionError> {
         let memory =
             PathMemory::new(store, Prefixes::default(), "any", DEFAULT_LIFETIME, clock.epoch());
-        let settings = Settings { congestion: careful_resume(), ..Settings::default() };
+        let settings = QuicSettings { congestion: careful_resume(), ..QuicSettings::default() };
         let config = ConnectionConfig::new(settings, clock.base())?;
         Ok(Self {
             memory: Some(memory),
@@ -154,7 +154,7 @@ impl Resumption {
     /// # Errors
     /// A parameter that does not exist or is out of range.
     pub fn with_congestion(self, congestion: CongestionConfig) -> Result<Self, ResumptionError> {
-        let settings = Settings { congestion, ..Settings::default() };
+        let settings = QuicSettings { congestion, ..QuicSettings::default() };
         Ok(Self { config: ConnectionConfig::new(settings, self.clock.base())?, ..self })
     }
 

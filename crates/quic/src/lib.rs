@@ -5,7 +5,7 @@
 //!
 //! - [`Endpoint`] holds connections and runs their applications;
 //! - [`Conn`] is the connection for applications, [`Http3`] the connection for the `h3` crate;
-//! - [`ConnectionConfig`] builds a connection from [`Settings`], [`tls`] configures its
+//! - [`ConnectionConfig`] builds a connection from [`QuicSettings`], [`tls`] configures its
 //!   cryptography;
 //! - [`controller_factory`] connects the controllers of `bentpipe-congestion` to the stack, and
 //!   [`SenderMetrics`] records their sender;
@@ -34,8 +34,8 @@ mod varint;
 pub use crate::ack::{AckBy, AckRule, AckRuleError};
 pub use crate::clock::{Clock, EpochClock};
 pub use crate::config::{
-    ConnectionConfig, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, ResumeVia,
-    Settings, SettingsError, StockController, UDP_HEADER,
+    ConnectionConfig, Handshake, Http, IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, QuicSettings,
+    ResumeVia, SettingsError, StockController, UDP_HEADER,
 };
 pub use crate::connection::{Conn, FinishWhenDropped, Task};
 pub use crate::controller::{

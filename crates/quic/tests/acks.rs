@@ -6,7 +6,8 @@
 use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{
-    Accept, AckBy, Clock, Conn, ConnectionConfig, Endpoint, EpochClock, RawStream, Settings, Task,
+    Accept, AckBy, Clock, Conn, ConnectionConfig, Endpoint, EpochClock, QuicSettings, RawStream,
+    Task,
 };
 use bentpipe_units::{Bytes, Span, Time};
 use bytes::BytesMut;
@@ -41,13 +42,13 @@ fn download(rule: &str, wire: Wire) -> ObservedPackets {
     let server_tls =
         tls::server(&identity, tls::ALPN_RAW, Randomness::System, epoch, None).unwrap();
     let window = Bytes::from_mb(4);
-    let settings = Settings {
+    let settings = QuicSettings {
         stream_window: window,
         connection_window: window,
         send_buffer: window,
-        ..Settings::default()
+        ..QuicSettings::default()
     };
-    let settings = Settings { ack: rule.parse().unwrap(), ack_by: AckBy::Receiver, ..settings };
+    let settings = QuicSettings { ack: rule.parse().unwrap(), ack_by: AckBy::Receiver, ..settings };
     let clock = Clock::new();
     let config = ConnectionConfig::new(settings, clock).unwrap();
     let (client_config, attachments) =

@@ -9,7 +9,7 @@ use bentpipe_quic::noq_proto::{
 };
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{
-    Accept, Clock, Conn, ConnectionConfig, Endpoint, EpochClock, RawStream, Settings, Task,
+    Accept, Clock, Conn, ConnectionConfig, Endpoint, EpochClock, QuicSettings, RawStream, Task,
 };
 use bentpipe_units::{Span, Time};
 use bytes::BytesMut;
@@ -53,7 +53,7 @@ fn client_config(identity: &Identity, clock: Clock) -> ClientConfig {
     let epoch = EpochClock::new(1_767_225_600);
     let tls = Client::new(identity, tls::ALPN_RAW, Randomness::System, epoch).unwrap();
     // Datagrams as small as clients may send them.
-    let settings = Settings { initial_mtu: 1200, max_mtu: 1200, ..Settings::default() };
+    let settings = QuicSettings { initial_mtu: 1200, max_mtu: 1200, ..QuicSettings::default() };
     let config = ConnectionConfig::new(settings, clock).unwrap();
     config.client(Arc::new(tls.quic(false).unwrap())).0
 }
@@ -64,7 +64,7 @@ impl World {
         let identity = Identity::self_signed("server.test", [1; 32]).unwrap();
         let tls = tls::server(&identity, tls::ALPN_RAW, Randomness::System, epoch, None).unwrap();
         let base = Arc::new(ServerConfig::with_crypto(Arc::new(tls)));
-        let config = ConnectionConfig::new(Settings::default(), clock).unwrap();
+        let config = ConnectionConfig::new(QuicSettings::default(), clock).unwrap();
         let accepts = base.clone();
         let acceptor = Box::new(move |_: SocketAddr| {
             let (config, attachments) = config.clone().server(&accepts);

@@ -6,8 +6,8 @@ use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::noq_proto::{ClientConfig, ConnectionError, EndpointConfig, ServerConfig};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{
-    Accept, Admission, Attachments, Clock, Conn, ConnectionConfig, Endpoint, EpochClock, RawStream,
-    SenderMetrics, Settings, Task,
+    Accept, Admission, Attachments, Clock, Conn, ConnectionConfig, Endpoint, EpochClock,
+    QuicSettings, RawStream, SenderMetrics, Task,
 };
 use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::BytesMut;
@@ -41,10 +41,10 @@ struct Pair {
 }
 
 fn pair(clock: Clock) -> (Pair, ClientConfig) {
-    pair_with(clock, Settings::default(), |conn| Box::pin(echo(conn)))
+    pair_with(clock, QuicSettings::default(), |conn| Box::pin(echo(conn)))
 }
 
-fn pair_with(clock: Clock, settings: Settings, app: fn(Conn) -> Task) -> (Pair, ClientConfig) {
+fn pair_with(clock: Clock, settings: QuicSettings, app: fn(Conn) -> Task) -> (Pair, ClientConfig) {
     let config = ConnectionConfig::new(settings, clock).unwrap();
     let epoch = EpochClock::new(1_767_225_600);
     let identity = Identity::self_signed("server.test", [1; 32]).unwrap();
@@ -205,11 +205,11 @@ async fn flood(conn: Conn) {
 
 /// Returns the bytes that a client gets of a server that floods it, within a minute.
 fn flooded(lost_by_client: fn(usize) -> bool, lost: fn(usize) -> bool) -> (usize, Pair) {
-    flooded_with(Settings::default(), lost_by_client, lost)
+    flooded_with(QuicSettings::default(), lost_by_client, lost)
 }
 
 fn flooded_with(
-    settings: Settings,
+    settings: QuicSettings,
     lost_by_client: fn(usize) -> bool,
     lost: fn(usize) -> bool,
 ) -> (usize, Pair) {
@@ -255,7 +255,7 @@ fn data_that_arrives_before_its_keys_is_kept() {
 #[test]
 fn packets_that_are_paced_at_a_high_rate_leave_several_at_once() {
     // A window of 800 kB over 40 ms: a packet every 70 us.
-    let settings = Settings { initial_window: 550, ..Settings::default() };
+    let settings = QuicSettings { initial_window: 550, ..QuicSettings::default() };
     let (received, pair) = flooded_with(settings, |_| false, |_| false);
     assert_eq!(received, 1_000_000);
     assert_eq!(pair.shortest_wait, Span::from_micros(100));
@@ -279,7 +279,7 @@ fn talkative(identity: &Identity) -> ClientConfig {
 #[test]
 fn a_server_opens_streams_in_its_first_flight_though_the_hello_takes_two_packets() {
     let (mut pair, config) =
-        pair_with(Clock::new(), Settings::default(), |conn| Box::pin(greet(conn)));
+        pair_with(Clock::new(), QuicSettings::default(), |conn| Box::pin(greet(conn)));
     for (begin, config) in
         [(0, config), (1000, talkative(&Identity::self_signed("server.test", [1; 32]).unwrap()))]
     {
@@ -419,14 +419,14 @@ fn a_task_that_waits_for_something_outside_wakes_the_driver_and_is_run_on() {
 fn a_reader_that_is_busy_elsewhere_while_packets_are_missing_still_gets_everything() {
     const BYTES: usize = 8_000_000;
     let window = Size::new(2 * BYTES as u64);
-    let settings = Settings {
+    let settings = QuicSettings {
         stream_window: window,
         connection_window: window,
         send_buffer: window,
         // All at once: thousands of packets before the first acknowledgement.
         initial_window: 10_000,
         pacing: false,
-        ..Settings::default()
+        ..QuicSettings::default()
     };
     let (mut pair, config) = pair_with(Clock::new(), settings, |conn| {
         Box::pin(async move {
@@ -475,7 +475,7 @@ fn a_task_that_panics_ends_its_connection_and_no_other() {
         }
     }
     let (mut pair, config) =
-        pair_with(Clock::new(), Settings::default(), |conn| Box::pin(fragile(conn)));
+        pair_with(Clock::new(), QuicSettings::default(), |conn| Box::pin(fragile(conn)));
     let reported = Arc::new(Mutex::new(Vec::new()));
     let received = reported.clone();
     pair.server.set_panic_handler(Box::new(move |remote, message| {

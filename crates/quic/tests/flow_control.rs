@@ -7,7 +7,7 @@ use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{
     Accept, Clock, Conn, ConnectionConfig, Endpoint, EpochClock, FlowControlReport,
-    FlowControlRule, RawStream, Settings, Task,
+    FlowControlRule, QuicSettings, RawStream, Task,
 };
 use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Ratio, Span, Time};
@@ -94,11 +94,11 @@ fn pair(window: u64, rule: FlowControlRule, streams: usize) -> Pair {
     let server_tls =
         tls::server(&identity, tls::ALPN_RAW, Randomness::System, epoch, None).unwrap();
     let window = Bytes::new(window);
-    let settings = Settings {
+    let settings = QuicSettings {
         connection_window: window,
         stream_window: rule.max_window,
         flow_control: rule,
-        ..Settings::default()
+        ..QuicSettings::default()
     };
     let config = ConnectionConfig::new(settings, clock).unwrap();
     let server_config = Arc::new(ServerConfig::with_crypto(Arc::new(server_tls)));

@@ -12,7 +12,7 @@ use bentpipe_quic::path_memory::{
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{
     Accept, Attachments, Clock, Conn, ConnectionConfig, DEFAULT_LIFETIME, Endpoint, EpochClock,
-    PathMemory, RawStream, Settings, Task,
+    PathMemory, QuicSettings, RawStream, Task,
 };
 use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::BytesMut;
@@ -72,10 +72,10 @@ impl Net {
             let path = SavedPath::new(Size::new(window), rtt, now, DEFAULT_LIFETIME).unwrap();
             memory.store().replace(&key(from), path, now).unwrap();
         }
-        let mut settings = Settings {
+        let mut settings = QuicSettings {
             stream_window: Size::from_mb(30),
             connection_window: Size::from_mb(30),
-            ..Settings::default()
+            ..QuicSettings::default()
         };
         settings.congestion.resume = "careful".parse().unwrap();
         let config = ConnectionConfig::new(settings, clock).unwrap();

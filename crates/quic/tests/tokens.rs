@@ -14,8 +14,8 @@ use bentpipe_quic::path_memory::token::{
 use bentpipe_quic::path_memory::{IpPrefix, Prefixes, SavedPath};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{
-    Accept, Clock, Conn, ConnectionConfig, Endpoint, EpochClock, Http3, RawStream, Settings, Task,
-    take_tokens,
+    Accept, Clock, Conn, ConnectionConfig, Endpoint, EpochClock, Http3, QuicSettings, RawStream,
+    Task, take_tokens,
 };
 use bentpipe_units::{Bytes as Size, Epoch, Span, Time};
 use bytes::{Buf, Bytes, BytesMut};
@@ -76,7 +76,7 @@ struct Lab {
     issuer: Option<TokenServer>,
     accepted: Arc<Mutex<Vec<Accepted>>>,
     app: App,
-    settings: Settings,
+    settings: QuicSettings,
     wire: Vec<(Time, bool, Vec<u8>)>,
     now: Time,
     answers: Arc<Mutex<Vec<(usize, Time)>>>,
@@ -110,7 +110,7 @@ fn lab(app: App, knows: bool, validation: u32) -> Lab {
     let identity = Identity::self_signed(NAME, [1; 32]).unwrap();
     let client_tls = Client::new(&identity, alpn, Randomness::System, epoch.clone()).unwrap();
     let server_tls = tls::server(&identity, alpn, Randomness::System, epoch.clone(), None).unwrap();
-    let settings = Settings::default();
+    let settings = QuicSettings::default();
     let mut config = ServerConfig::with_crypto(Arc::new(server_tls));
     let mut sent = ValidationTokenConfig::default();
     sent.sent(validation);

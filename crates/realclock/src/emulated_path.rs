@@ -2,7 +2,7 @@
 
 use super::mesh::SatelliteNetwork;
 use super::path::emulated_hops;
-use bentpipe_emu::{EmuError, Emulator, LinkReport, Monitor, PathSpec, Settings, Testbed};
+use bentpipe_emu::{EmuError, Emulator, EmulatorSettings, LinkReport, Monitor, PathSpec, Testbed};
 use bentpipe_sim::{RunOutcome, RunSpec, SimError};
 use bentpipe_units::Time;
 
@@ -34,7 +34,7 @@ impl EmulatedPath {
     pub fn start(
         &self,
         testbed: Testbed,
-        settings: Settings,
+        settings: EmulatorSettings,
         monitor: &Monitor,
     ) -> Result<Emulator, EmuError> {
         match self {

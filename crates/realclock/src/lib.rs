@@ -33,7 +33,7 @@ pub use emulated_path::EmulatedPath;
 pub use path::emulated_hops;
 pub use stats::{LiveStats, StatsObserver};
 
-use bentpipe_emu::{CaptureConfig, EmuError, Monitor, Settings, Testbed};
+use bentpipe_emu::{CaptureConfig, EmuError, EmulatorSettings, Monitor, Testbed};
 use bentpipe_sim::{HopEnd, RunError, RunOutcome, RunSpec, Runner, SimError, Stack};
 use bentpipe_units::{Bytes, Span};
 use outcome::outcome;
@@ -55,7 +55,7 @@ pub const MAX_LATENESS: Span = Span::from_millis(1);
 #[derive(Debug, Clone, Default)]
 pub struct RealClock {
     /// Settings of the emulator.
-    pub settings: Settings,
+    pub settings: EmulatorSettings,
     /// The `bentpipe` command, which provides the QUIC endpoints.
     pub bentpipe: PathBuf,
     /// Receives live statistics, if set.
@@ -122,11 +122,11 @@ impl Runner for RealClock {
 impl RealClock {
     /// Returns the emulator's settings for `spec`. If it has TCP flows, their `coalesce` key sets
     /// how packets are aggregated for the kernel (GRO).
-    fn settings(&self, spec: &RunSpec) -> Settings {
+    fn settings(&self, spec: &RunSpec) -> EmulatorSettings {
         let tcp = spec.flows.iter().find_map(|flow| match &flow.stack {
             Stack::Tcp(stack) => Some(stack.tcp.ack.coalesce.unwrap_or_default()),
             _ => None,
         });
-        Settings { gro: tcp.unwrap_or(self.settings.gro), ..self.settings }
+        EmulatorSettings { gro: tcp.unwrap_or(self.settings.gro), ..self.settings }
     }
 }

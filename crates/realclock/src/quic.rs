@@ -11,7 +11,7 @@ use super::send_limits::of_qlog;
 use super::visit_outcome::{ClientTimes, VisitOutcome};
 use super::visit_runner::VisitRunner;
 use bentpipe_emu::{EmuError, ObjectOutcome, TransferOutcome};
-use bentpipe_quic::{Handshake, ResumeVia, Settings};
+use bentpipe_quic::{Handshake, QuicSettings, ResumeVia};
 use bentpipe_sim::{FlowSpec, ProgramStack, QlogFile, Visit};
 use bentpipe_units::{Bytes, Span, Time};
 use serde::Deserialize;
@@ -46,7 +46,7 @@ struct Download {
 pub fn visits(
     runner: VisitRunner<'_>,
     flow: &FlowSpec,
-    settings: &Settings,
+    settings: &QuicSettings,
     port: u16,
 ) -> Result<Vec<VisitOutcome>, EmuError> {
     let congestion = &settings.congestion;

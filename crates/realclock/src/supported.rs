@@ -5,7 +5,7 @@ use super::kernel::{kernel_congestion, kernel_controller};
 use super::proxies;
 use bentpipe_quic::{Handshake, Http};
 use bentpipe_sim::{DatagramTraffic, Direction, FlowSpec, RunSpec, Stack, TcpStack, Visit};
-use bentpipe_tcp::{AckPolicy, Settings};
+use bentpipe_tcp::{AckPolicy, TcpSettings};
 use bentpipe_units::{Bytes, Span};
 
 /// Largest number of visits in a run: each needs a port.
@@ -103,7 +103,7 @@ fn one_download(flow: &FlowSpec, what: &str) -> Result<(), String> {
 }
 
 /// Checks a QUIC flow. Only options of `bentpipe serve` and `bentpipe get` are supported.
-fn quic(flow: &FlowSpec, settings: &bentpipe_quic::Settings) -> Result<(), String> {
+fn quic(flow: &FlowSpec, settings: &bentpipe_quic::QuicSettings) -> Result<(), String> {
     let refuse = |key: &str, why: &str, allowed: &str| {
         Err(format!("`{key}`: {why}; allowed with --clock real: {allowed}"))
     };
@@ -160,7 +160,7 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
             "handshake = \"1rtt\"",
         );
     }
-    let (congestion, tcp, default) = (&stack.congestion, &stack.tcp, Settings::default());
+    let (congestion, tcp, default) = (&stack.congestion, &stack.tcp, TcpSettings::default());
     kernel_congestion("", congestion)?;
     if congestion.resume != Default::default() {
         return refuse(

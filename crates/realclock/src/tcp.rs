@@ -5,7 +5,7 @@ use super::visit_outcome::VisitOutcome;
 use super::visit_runner::VisitRunner;
 use bentpipe_emu::{EmuError, Testbed, Transfer, TransferObject};
 use bentpipe_sim::{Direction, FlowSpec, ProgramStack, RunSpec, Stack, TcpStack, Visit};
-use bentpipe_tcp::Settings;
+use bentpipe_tcp::TcpSettings;
 use std::collections::BTreeMap;
 
 /// Buffer size under memory pressure, in bytes: the default of Linux.
@@ -49,7 +49,7 @@ fn no_metrics() -> (&'static str, String) {
     ("net.ipv4.tcp_no_metrics_save", switch(true))
 }
 
-fn of_tcp(tcp: &Settings) -> Vec<(&'static str, String)> {
+fn of_tcp(tcp: &TcpSettings) -> Vec<(&'static str, String)> {
     let (receive, send) = (tcp.receive_buffer.get(), tcp.send_buffer.get());
     let start = if tcp.autotune { tcp.receive_buffer_start.get() } else { receive };
     vec![
@@ -67,7 +67,7 @@ fn of_tcp(tcp: &Settings) -> Vec<(&'static str, String)> {
 
 /// Returns the defaults for sockets of programs, which may choose others.
 fn of_program(stack: &ProgramStack) -> Vec<(&'static str, String)> {
-    let start = Settings::default().receive_buffer_start.get();
+    let start = TcpSettings::default().receive_buffer_start.get();
     let receive = stack.receive_buffer.map(|receive| receive_memory(start, receive.get()));
     let congestion = stack
         .congestion

@@ -2,7 +2,7 @@
 
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::qlog::Forms;
-use bentpipe_quic::{Handshake, Http, Settings};
+use bentpipe_quic::{Handshake, Http, QuicSettings};
 use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunSpec, Stack, Visit};
 use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Rate, Span};
@@ -38,12 +38,12 @@ fn spec(http: Http, trace: bool, qlog: Forms) -> RunSpec {
             terminal: 0,
             server: "server".into(),
             start: Span::ZERO,
-            stack: Stack::quic(Settings {
+            stack: Stack::quic(QuicSettings {
                 http,
                 stream_window: bdp.mul_f64(4.0),
                 connection_window: bdp.mul_f64(4.0),
                 send_buffer: bdp.mul_f64(2.0),
-                ..Settings::default()
+                ..QuicSettings::default()
             }),
             visits: vec![Visit {
                 duration: None,

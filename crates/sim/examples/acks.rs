@@ -15,7 +15,7 @@
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::ack::Auto;
 use bentpipe_quic::congestion::CongestionConfig;
-use bentpipe_quic::{AckBy, AckRule, Handshake, Settings, StockController};
+use bentpipe_quic::{AckBy, AckRule, Handshake, QuicSettings, StockController};
 use bentpipe_sim::{
     DatagramTraffic, Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunSpec, Stack, TcpStack,
     Visit,
@@ -67,7 +67,7 @@ impl Options {
         })
     }
 
-    fn settings(&self, rule: AckRule, bdp: Bytes) -> Result<Settings, Box<dyn Error>> {
+    fn settings(&self, rule: AckRule, bdp: Bytes) -> Result<QuicSettings, Box<dyn Error>> {
         let window = bdp.mul_f64(6.0).max(Bytes::from_mb(2));
         let stock = match self.text("stock", "none") {
             "none" => None,
@@ -81,7 +81,7 @@ impl Options {
                 .into());
             }
         };
-        Ok(Settings {
+        Ok(QuicSettings {
             congestion: CongestionConfig {
                 controller: self.text("congestion", "cubic").parse()?,
                 slow_start: self.text("start", "auto").parse()?,
@@ -94,7 +94,7 @@ impl Options {
             stream_window: window,
             connection_window: window,
             send_buffer: window,
-            ..Settings::default()
+            ..QuicSettings::default()
         })
     }
 
@@ -160,12 +160,12 @@ impl Options {
             }
             "tcp" => {
                 let stack = TcpStack {
-                    tcp: bentpipe_tcp::Settings::default(),
+                    tcp: bentpipe_tcp::TcpSettings::default(),
                     congestion: CongestionConfig {
                         slow_start: "standard".parse()?,
                         ..CongestionConfig::default()
                     },
-                    http: bentpipe_tcp::http::Settings {
+                    http: bentpipe_tcp::http::HttpSettings {
                         version: bentpipe_tcp::http::Version::Raw,
                         connections: 1,
                         stream_window: Bytes::from_mb(4),

@@ -41,13 +41,13 @@ fn direction(mbps: u64, delay: Span) -> Result<DirectionModel, Error> {
 
 fn tcp() -> Result<Stack, Error> {
     let window = Bytes::from_mb(32);
-    let http = bentpipe_tcp::http::Settings {
+    let http = bentpipe_tcp::http::HttpSettings {
         version: Version::Raw,
         connections: 1,
         stream_window: window,
         connection_window: window,
     };
-    let tcp = bentpipe_tcp::Settings {
+    let tcp = bentpipe_tcp::TcpSettings {
         receive_buffer: window,
         send_buffer: window,
         ..Default::default()

@@ -12,7 +12,7 @@ mod common;
 
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::congestion::{CongestionConfig, SlowStartName};
-use bentpipe_quic::{Handshake, Http, Settings};
+use bentpipe_quic::{Handshake, Http, QuicSettings};
 use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunSpec, Stack, TcpStack, Visit};
 use bentpipe_tcp::http::{self, Version};
 use bentpipe_units::{Bytes, Rate, Span};
@@ -35,7 +35,7 @@ const LONGEST_S: u64 = 2400;
 fn stack(name: &str) -> Result<Stack, Error> {
     let congestion =
         CongestionConfig { slow_start: SlowStartName::STANDARD, ..CongestionConfig::default() };
-    let http = http::Settings {
+    let http = http::HttpSettings {
         version: Version::Raw,
         connections: 1,
         stream_window: WINDOW,
@@ -43,20 +43,20 @@ fn stack(name: &str) -> Result<Stack, Error> {
     };
     match name {
         "tcp" => {
-            let tcp = bentpipe_tcp::Settings {
+            let tcp = bentpipe_tcp::TcpSettings {
                 receive_buffer: WINDOW,
                 send_buffer: WINDOW,
                 ..Default::default()
             };
             Ok(Stack::Tcp(Box::new(TcpStack { tcp, congestion, http, pep: None })))
         }
-        "quic" => Ok(Stack::quic(Settings {
+        "quic" => Ok(Stack::quic(QuicSettings {
             http: Http::Raw,
             congestion,
             stream_window: WINDOW,
             connection_window: WINDOW,
             send_buffer: WINDOW,
-            ..Settings::default()
+            ..QuicSettings::default()
         })),
         _ => Err(format!("`{name}` is unknown; allowed: tcp, quic").into()),
     }

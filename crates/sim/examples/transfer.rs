@@ -9,7 +9,7 @@
 
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::qlog::Forms;
-use bentpipe_quic::{Handshake, Http, Settings};
+use bentpipe_quic::{Handshake, Http, QuicSettings};
 use bentpipe_sim::{
     CapturePoint, Direction, FlowSpec, HopEnd, HopSpec, Object, RunSpec, Stack, TcpStack, Visit,
 };
@@ -20,12 +20,12 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 /// Returns the stack called `name`, with windows that do not limit it on a path of `bdp`.
-fn stack(name: &str, chosen: Settings, bdp: Bytes) -> Result<Stack, String> {
+fn stack(name: &str, chosen: QuicSettings, bdp: Bytes) -> Result<Stack, String> {
     let window = bdp.mul_f64(4.0);
     let send_buffer = bdp.mul_f64(2.0) + Bytes::from_mb(1);
     let version = match name {
         "h3" | "raw" => {
-            return Ok(Stack::quic(Settings {
+            return Ok(Stack::quic(QuicSettings {
                 http: if name == "raw" { Http::Raw } else { Http::H3 },
                 stream_window: window,
                 connection_window: window,
@@ -38,21 +38,21 @@ fn stack(name: &str, chosen: Settings, bdp: Bytes) -> Result<Stack, String> {
         "tcp" => Version::Raw,
         _ => return Err(format!("`{name}` is unknown; allowed: h3, raw, h2, h1, tcp")),
     };
-    let http = http::Settings {
+    let http = http::HttpSettings {
         version,
         connections: 6,
         stream_window: window,
         connection_window: window,
     };
     let receive_buffer = bdp.mul_f64(8.0).max(Bytes::from_mb(1));
-    let tcp = bentpipe_tcp::Settings { receive_buffer, send_buffer, ..Default::default() };
+    let tcp = bentpipe_tcp::TcpSettings { receive_buffer, send_buffer, ..Default::default() };
     Ok(Stack::Tcp(Box::new(TcpStack { tcp, congestion: chosen.congestion, http, pep: None })))
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (choices, arguments): (Vec<String>, Vec<String>) =
         std::env::args().skip(1).partition(|word| word.contains('='));
-    let mut chosen = Settings::default();
+    let mut chosen = QuicSettings::default();
     for choice in &choices {
         match choice.split_once('=') {
             Some(("congestion", name)) => chosen.congestion.controller = name.parse()?,

@@ -3,7 +3,9 @@
 
 use crate::spec::Direction;
 use crate::visit_progress::VisitProgress;
-use bentpipe_quic::{Conn, Http, Http3, MAX_ZEROS, RawStream, Settings, Task, take_tokens, zeros};
+use bentpipe_quic::{
+    Conn, Http, Http3, MAX_ZEROS, QuicSettings, RawStream, Task, take_tokens, zeros,
+};
 use bytes::{Buf, Bytes};
 use http::{Method, Request, Response};
 use std::future::poll_fn;
@@ -14,7 +16,7 @@ pub const SERVER_NAME: &str = "server.test";
 
 /// Runs the client's application, which requests each object as soon as its dependencies are
 /// complete.
-pub fn client(conn: Conn, settings: &Settings, progress: VisitProgress) -> Task {
+pub fn client(conn: Conn, settings: &QuicSettings, progress: VisitProgress) -> Task {
     let stream_window = settings.stream_window.get();
     match settings.http {
         Http::H3 => Box::pin(h3_client(conn, stream_window, progress)),
@@ -26,7 +28,7 @@ pub fn client(conn: Conn, settings: &Settings, progress: VisitProgress) -> Task 
 }
 
 /// Runs the server's application, which responds to requests until the connection ends.
-pub fn server(conn: Conn, settings: &Settings, progress: VisitProgress) -> Task {
+pub fn server(conn: Conn, settings: &QuicSettings, progress: VisitProgress) -> Task {
     let stream_window = settings.stream_window.get();
     match settings.http {
         Http::H3 => Box::pin(h3_server(conn, stream_window, progress)),

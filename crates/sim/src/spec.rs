@@ -5,7 +5,7 @@ use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{Network, RouteUpdates};
 use bentpipe_quic::congestion::{CongestionConfig, ControllerName};
 use bentpipe_quic::qlog::Forms;
-use bentpipe_quic::{Handshake, Settings};
+use bentpipe_quic::{Handshake, QuicSettings};
 use bentpipe_tcp as tcp;
 use bentpipe_tcp::FailureMode;
 use bentpipe_timeseries::SeriesLimit;
@@ -195,7 +195,7 @@ pub struct FlowSpec {
 #[derive(Debug, Clone)]
 pub enum Stack {
     /// QUIC, with the settings of both endpoints.
-    Quic(Box<Settings>),
+    Quic(Box<QuicSettings>),
     /// TCP.
     Tcp(Box<TcpStack>),
     /// Datagrams without congestion control.
@@ -238,7 +238,7 @@ impl DatagramTraffic {
 
 impl Stack {
     /// Creates QUIC with these settings at both ends.
-    pub fn quic(settings: Settings) -> Self {
+    pub fn quic(settings: QuicSettings) -> Self {
         Self::Quic(Box::new(settings))
     }
 
@@ -255,7 +255,7 @@ impl Stack {
     }
 
     /// Returns the QUIC settings, if the transport is QUIC.
-    pub fn quic_mut(&mut self) -> Option<&mut Settings> {
+    pub fn quic_mut(&mut self) -> Option<&mut QuicSettings> {
         match self {
             Self::Quic(settings) => Some(settings),
             Self::Tcp(_) | Self::DatagramTraffic(_) | Self::Program(_) => None,
@@ -293,11 +293,11 @@ pub struct ProgramStack {
 #[derive(Debug, Clone)]
 pub struct TcpStack {
     /// Settings of both endpoints.
-    pub tcp: tcp::Settings,
+    pub tcp: tcp::TcpSettings,
     /// Congestion control of both senders.
     pub congestion: CongestionConfig,
     /// The protocol above TCP.
-    pub http: tcp::http::Settings,
+    pub http: tcp::http::HttpSettings,
     /// A proxy on the path.
     pub pep: Option<PepSpec>,
 }

@@ -6,7 +6,7 @@ mod common;
 
 use bentpipe_link::DirectionModel;
 use bentpipe_quic::congestion::CongestionConfig;
-use bentpipe_quic::{AckRule, Handshake, Settings, StockController};
+use bentpipe_quic::{AckRule, Handshake, QuicSettings, StockController};
 use bentpipe_sim::{FlowOutcome, RunSpec, Stack};
 use bentpipe_units::{Bytes, Rate, Span};
 use common::{flow, hop, link, run_complete, run_spec};
@@ -22,18 +22,18 @@ fn download(
     rule: &str,
     forward: &str,
     (kbps, reverse): (u64, &str),
-    change: impl Fn(&mut Settings),
+    change: impl Fn(&mut QuicSettings),
 ) -> FlowOutcome {
     let window = Bytes::from_mb(16);
     let ack: AckRule = rule.parse().unwrap();
-    let mut settings = Settings {
+    let mut settings = QuicSettings {
         congestion: CongestionConfig::default(),
         ack,
         ack_by: ack.by(),
         stream_window: window,
         connection_window: window,
         send_buffer: window,
-        ..Settings::default()
+        ..QuicSettings::default()
     };
     change(&mut settings);
     let satellite = hop(
@@ -113,7 +113,7 @@ fn losses_are_repaired_as_fast_as_by_the_stack() {
 #[test]
 fn other_senders_cope_with_delayed_acknowledgements() {
     for stock in [StockController::NewReno, StockController::Cubic, StockController::Bbr] {
-        let foreign = |settings: &mut Settings| settings.stock = Some(stock);
+        let foreign = |settings: &mut QuicSettings| settings.stock = Some(stock);
         let (auto, stack) =
             (download("auto", "", (100, ""), foreign), download("stack", "", (100, ""), foreign));
         assert!(

@@ -6,7 +6,7 @@
 mod common;
 
 use bentpipe_link::DirectionModel;
-use bentpipe_quic::{Handshake, Settings};
+use bentpipe_quic::{Handshake, QuicSettings};
 use bentpipe_sim::{CapturePoint, HopEnd, RunOutcome, RunSpec, Stack, Visit};
 use bentpipe_units::{Rate, Span};
 use common::{download, flow, hop, link, run_complete, run_spec};
@@ -31,7 +31,7 @@ fn captured() -> RunOutcome {
 
 fn captured_at(end: HopEnd) -> RunOutcome {
     let visits = vec![visit(Handshake::OneRtt), visit(Handshake::ZeroRtt)];
-    let flows = vec![flow("main", Stack::quic(Settings::default()), visits)];
+    let flows = vec![flow("main", Stack::quic(QuicSettings::default()), visits)];
     let hops = vec![hop("satellite", direction(50), direction(10))];
     run_complete(&RunSpec {
         capture: Some(CapturePoint { hop: "satellite".to_owned(), end }),

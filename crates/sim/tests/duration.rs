@@ -6,7 +6,7 @@ mod common;
 
 use bentpipe_link::DirectionModel;
 use bentpipe_quic::congestion::CongestionConfig;
-use bentpipe_quic::{Handshake, Http, Settings};
+use bentpipe_quic::{Handshake, Http, QuicSettings};
 use bentpipe_sim::{
     DatagramTraffic, Direction, FlowOutcome, FlowSpec, Object, RunSpec, Stack, Visit,
 };
@@ -43,12 +43,12 @@ fn spec(flows: Vec<FlowSpec>) -> RunSpec {
 }
 
 fn quic(http: Http) -> Stack {
-    Stack::quic(Settings {
+    Stack::quic(QuicSettings {
         http,
         stream_window: WINDOW,
         connection_window: WINDOW,
         send_buffer: WINDOW,
-        ..Settings::default()
+        ..QuicSettings::default()
     })
 }
 

@@ -4,7 +4,7 @@
 
 mod common;
 
-use bentpipe_quic::{Handshake, Http, Settings};
+use bentpipe_quic::{Handshake, Http, QuicSettings};
 use bentpipe_sim::{Direction, Object, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use common::{download, flow, hop, link, run_complete, run_spec};
@@ -12,7 +12,7 @@ use common::{download, flow, hop, link, run_complete, run_spec};
 /// Returns a first visit and one with early data over a path with this RTT.
 fn visits(rtt: Span, http: Http, second: Visit) -> RunSpec {
     let settings =
-        Settings { http, initial_rtt: rtt, idle_timeout: Span::MAX, ..Settings::default() };
+        QuicSettings { http, initial_rtt: rtt, idle_timeout: Span::MAX, ..QuicSettings::default() };
     let first = download(1_000, Handshake::OneRtt);
     let direction = || link(Rate::from_mbps(50), rtt / 2, "");
     let hops = vec![hop("space", direction(), direction())];

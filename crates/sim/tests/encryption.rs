@@ -3,7 +3,7 @@
 mod common;
 
 use bentpipe_quic::qlog::Forms;
-use bentpipe_quic::{Handshake, Http, Settings};
+use bentpipe_quic::{Handshake, Http, QuicSettings};
 use bentpipe_sim::{RunSpec, Stack, Visit};
 use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Rate, Span};
@@ -13,12 +13,12 @@ use common::{download, flow, hop, link, run_complete, run_spec};
 fn packets_are_the_same_without_encryption() {
     for (http, patch) in [(Http::H3, ""), (Http::H3, "loss = 0.02"), (Http::Raw, "loss = 0.1")] {
         let window = Bytes::from_mb(16);
-        let stack = Stack::quic(Settings {
+        let stack = Stack::quic(QuicSettings {
             http,
             stream_window: window,
             connection_window: window,
             send_buffer: window,
-            ..Settings::default()
+            ..QuicSettings::default()
         });
         let visit = |handshake, measured| Visit {
             idle_before: Span::from_millis(500),

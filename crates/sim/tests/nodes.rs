@@ -5,7 +5,7 @@
 mod common;
 
 use bentpipe_quic::congestion::CongestionConfig;
-use bentpipe_quic::{Handshake, Settings};
+use bentpipe_quic::{Handshake, QuicSettings};
 use bentpipe_sim::node::{
     Action, Ecn, Flags, Node, NodeContext, NodeOutcome, NodePacket, PathDirection, PlacedNode,
     Segment,
@@ -37,7 +37,7 @@ fn over_tcp() -> RunSpec {
 }
 
 fn over_quic() -> RunSpec {
-    spec(Stack::quic(Settings::default()), "")
+    spec(Stack::quic(QuicSettings::default()), "")
 }
 
 fn run(spec: &RunSpec, nodes: Vec<PlacedNode>) -> (RunOutcome, Vec<NodeOutcome>) {
@@ -74,7 +74,8 @@ fn is_data(packet: &NodePacket<'_>) -> bool {
 
 #[test]
 fn nodes_that_only_pass_change_nothing_even_if_they_draw() {
-    for spec in [over_tcp(), over_quic(), spec(Stack::quic(Settings::default()), "loss = 0.01")] {
+    for spec in [over_tcp(), over_quic(), spec(Stack::quic(QuicSettings::default()), "loss = 0.01")]
+    {
         let plain = bentpipe_sim::run(&spec, &AtomicBool::new(false)).unwrap();
         let draws = || {
             calls(|_, context| {

@@ -8,7 +8,7 @@ use bentpipe_link::DirectionModel;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::qlog::check::{check, check_qvis};
 use bentpipe_quic::qlog::{CAREFUL_RESUME_SCHEMA, Forms, HTTP3_SCHEMA, QUIC_SCHEMA, TCP_SCHEMA};
-use bentpipe_quic::{AckBy, Handshake, Settings};
+use bentpipe_quic::{AckBy, Handshake, QuicSettings};
 use bentpipe_sim::{RunOutcome, RunSpec, Stack, Visit};
 use bentpipe_tcp::http::Version;
 use bentpipe_units::{Bytes, Rate, Span};
@@ -26,7 +26,7 @@ fn visit(handshake: Handshake, measured: bool) -> Visit {
 
 fn run(forward: &str, visits: Vec<Visit>) -> RunOutcome {
     let window = Bytes::from_mb(16);
-    let stack = Stack::quic(Settings {
+    let stack = Stack::quic(QuicSettings {
         // Standard slow start makes the expected values easy to compute.
         congestion: CongestionConfig {
             slow_start: "standard".parse().unwrap(),
@@ -35,7 +35,7 @@ fn run(forward: &str, visits: Vec<Visit>) -> RunOutcome {
         stream_window: window,
         connection_window: window,
         send_buffer: window,
-        ..Settings::default()
+        ..QuicSettings::default()
     });
     let hops = vec![hop("satellite", direction(forward), direction(""))];
     let flows = vec![flow("main", stack, visits)];
@@ -306,13 +306,13 @@ fn bytes_in_flight_have_their_peaks_and_their_falls() {
 #[test]
 fn acknowledgements_that_were_held_back_are_written_when_they_leave() {
     let window = Bytes::from_mb(16);
-    let stack = Settings {
+    let stack = QuicSettings {
         ack: "rtt/4".parse().unwrap(),
         ack_by: AckBy::Receiver,
         stream_window: window,
         connection_window: window,
         send_buffer: window,
-        ..Settings::default()
+        ..QuicSettings::default()
     };
     let hops = vec![hop("satellite", direction(""), direction(""))];
     let flows = vec![flow("main", Stack::quic(stack), vec![visit(Handshake::OneRtt, true)])];
@@ -358,7 +358,7 @@ fn http3_frames_are_seen_at_both_ends() {
 #[test]
 fn changes_of_the_resume_phase_are_in_their_place() {
     let window = Bytes::from_mb(16);
-    let stack = Settings {
+    let stack = QuicSettings {
         congestion: CongestionConfig {
             slow_start: "standard".parse().unwrap(),
             resume: "careful".parse().unwrap(),
@@ -367,7 +367,7 @@ fn changes_of_the_resume_phase_are_in_their_place() {
         stream_window: window,
         connection_window: window,
         send_buffer: window,
-        ..Settings::default()
+        ..QuicSettings::default()
     };
     let visit = |handshake, measured| Visit {
         idle_before: Span::from_secs(2),

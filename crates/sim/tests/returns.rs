@@ -6,7 +6,7 @@ mod common;
 
 use bentpipe_link::DirectionModel;
 use bentpipe_quic::congestion::CongestionConfig;
-use bentpipe_quic::{Handshake, Settings};
+use bentpipe_quic::{Handshake, QuicSettings};
 use bentpipe_sim::overhead::{Overhead, SMALLEST_ACK_FRAME};
 use bentpipe_sim::{Direction, FlowOutcome, RunOutcome, RunSpec, Stack, Visit};
 use bentpipe_timeseries::{Series, SeriesLimit};
@@ -40,7 +40,7 @@ fn transfer(
 
 /// QUIC in IP packets of 1280 bytes.
 fn quic() -> Stack {
-    Stack::quic(Settings { initial_mtu: 1252, max_mtu: 1252, ..Settings::default() })
+    Stack::quic(QuicSettings { initial_mtu: 1252, max_mtu: 1252, ..QuicSettings::default() })
 }
 
 fn tcp() -> Stack {

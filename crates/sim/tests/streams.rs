@@ -5,7 +5,7 @@
 mod common;
 
 use bentpipe_quic::congestion::CongestionConfig;
-use bentpipe_quic::{Handshake, Http, Settings};
+use bentpipe_quic::{Handshake, Http, QuicSettings};
 use bentpipe_sim::{Direction, Object, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use common::{download, flow, hop, link, run_complete, run_spec};
@@ -14,7 +14,7 @@ use common::{download, flow, hop, link, run_complete, run_spec};
 const SEND_BUFFER: Bytes = Bytes::from_mb(1);
 
 fn quic(http: Http) -> Stack {
-    Stack::quic(Settings {
+    Stack::quic(QuicSettings {
         http,
         congestion: CongestionConfig {
             slow_start: "standard".parse().unwrap(),
@@ -23,7 +23,7 @@ fn quic(http: Http) -> Stack {
         stream_window: Bytes::from_mb(64),
         connection_window: Bytes::from_mb(64),
         send_buffer: SEND_BUFFER,
-        ..Settings::default()
+        ..QuicSettings::default()
     })
 }
 

@@ -6,7 +6,7 @@ mod common;
 
 use bentpipe_link::DirectionModel;
 use bentpipe_quic::congestion::{CongestionConfig, ResumeName};
-use bentpipe_quic::{Handshake, Http, ResumeVia, Settings};
+use bentpipe_quic::{Handshake, Http, QuicSettings, ResumeVia};
 use bentpipe_sim::{Direction, FlowOutcome, RunSpec, Stack, Visit};
 use bentpipe_units::{Bytes, Rate, Span};
 use common::{download, flow, hop, link, run_complete, run_spec};
@@ -23,14 +23,14 @@ fn visit(bytes: u64, handshake: Handshake) -> Visit {
 fn geo(via: ResumeVia, http: Http, visits: Vec<Visit>) -> RunSpec {
     let window = Bytes::from_mb(16);
     let resume: ResumeName = "careful".parse().unwrap();
-    let stack = Stack::quic(Settings {
+    let stack = Stack::quic(QuicSettings {
         congestion: CongestionConfig { resume, ..CongestionConfig::default() },
         resume_via: via,
         http,
         stream_window: window,
         connection_window: window,
         send_buffer: window,
-        ..Settings::default()
+        ..QuicSettings::default()
     });
     let hops = vec![hop("satellite", direction(50), direction(10))];
     run_spec(Span::from_millis(600), hops, vec![flow("download", stack, visits)])

@@ -6,7 +6,7 @@ mod common;
 
 use bentpipe_link::DirectionModel;
 use bentpipe_quic::congestion::CongestionConfig;
-use bentpipe_quic::{FlowControlRule, Handshake, Http, Settings};
+use bentpipe_quic::{FlowControlRule, Handshake, Http, QuicSettings};
 use bentpipe_sim::{Direction, FlowSpec, HopSpec, PepSpec, RunSpec, Stack, TcpStack, Visit};
 use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Rate, Span};
@@ -19,7 +19,7 @@ fn direction(rate_mbps: u64, delay_ms: u64, patch: &str) -> DirectionModel {
 /// 50/10 Mbps, RTT 650 ms, queues of one BDP.
 fn geo(visits: Vec<Visit>) -> RunSpec {
     let window = Bytes::from_mb(16);
-    let stack = Stack::quic(Settings {
+    let stack = Stack::quic(QuicSettings {
         // Standard slow start makes the expected values easy to compute.
         congestion: CongestionConfig {
             slow_start: "standard".parse().unwrap(),
@@ -28,7 +28,7 @@ fn geo(visits: Vec<Visit>) -> RunSpec {
         stream_window: window,
         connection_window: window,
         send_buffer: window,
-        ..Settings::default()
+        ..QuicSettings::default()
     });
     let queue = r#"queue = "1 BDP""#;
     let hops = vec![hop("satellite", direction(50, 325, queue), direction(10, 325, queue))];

@@ -6,7 +6,7 @@
 
 use bentpipe_congestion::{CongestionConfig, Controller, ControllerConfig, FastStart};
 use bentpipe_link::Ecn;
-use bentpipe_tcp::{Endpoint, MakeController, Segment, Settings};
+use bentpipe_tcp::{Endpoint, MakeController, Segment, TcpSettings};
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,8 +25,11 @@ fn main() {
     let segments = arguments.next().unwrap_or(2_000_000);
     let lost = arguments.next().unwrap_or(0);
     let buffer = Bytes::new(16 << 20);
-    let settings =
-        Arc::new(Settings { receive_buffer: buffer, send_buffer: buffer, ..Settings::default() });
+    let settings = Arc::new(TcpSettings {
+        receive_buffer: buffer,
+        send_buffer: buffer,
+        ..TcpSettings::default()
+    });
     let Ok(congestion) = CongestionConfig::default().factory() else { return };
     let make: MakeController = Arc::new(move |setup: &ControllerConfig| -> Box<dyn Controller> {
         congestion.make(setup, FastStart::Refused, None)

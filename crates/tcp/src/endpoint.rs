@@ -3,7 +3,7 @@
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Segment};
 use crate::sender::{Counts, Opening, Outgoing, Sender};
-use crate::settings::{MakeController, Settings};
+use crate::settings::{MakeController, TcpSettings};
 use bentpipe_congestion::SenderMetrics;
 use bentpipe_link::Ecn;
 use bentpipe_units::{Span, Time};
@@ -80,7 +80,7 @@ struct Syn {
 /// TIME-WAIT is not modelled: an endpoint that is [`CloseReason::Closed`] has no more timeouts, and
 /// still acknowledges a retransmitted FIN.
 pub struct Endpoint {
-    settings: Arc<Settings>,
+    settings: Arc<TcpSettings>,
     make: MakeController,
     metrics: Option<SenderMetrics>,
     state: State,
@@ -120,7 +120,7 @@ impl Endpoint {
     /// state.
     pub fn connect(
         now: Time,
-        settings: Arc<Settings>,
+        settings: Arc<TcpSettings>,
         make: MakeController,
         metrics: Option<SenderMetrics>,
     ) -> Self {
@@ -133,7 +133,7 @@ impl Endpoint {
     /// Creates the passive opener, which answers the first SYN it receives.
     pub fn listen(
         now: Time,
-        settings: Arc<Settings>,
+        settings: Arc<TcpSettings>,
         make: MakeController,
         metrics: Option<SenderMetrics>,
     ) -> Self {

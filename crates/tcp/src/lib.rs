@@ -4,7 +4,7 @@
 //! bytes is tracked separately. The model is a current Linux host.
 //!
 //! - [`Endpoint`]: one end of a connection, with handshake, sender and receiver;
-//! - [`Settings`]: its configuration;
+//! - [`TcpSettings`]: its configuration;
 //! - [`http`]: the applications, over TLS 1.3 or without TLS;
 //! - [`Relay`]: the split-connection proxy (PEP); [`AckFilter`]: ACK filtering on the return link.
 
@@ -23,4 +23,4 @@ pub use crate::endpoint::{CloseReason, Endpoint, EndpointStats, Transmit};
 pub use crate::failure_mode::FailureMode;
 pub use crate::relay::{Leg, Relay};
 pub use crate::segment::{Flags, Sack, Segment};
-pub use crate::settings::{AckPolicy, BufferModel, MakeController, Settings};
+pub use crate::settings::{AckPolicy, BufferModel, MakeController, TcpSettings};

@@ -4,7 +4,7 @@
 use crate::endpoint::{CloseReason, Endpoint, Transmit};
 use crate::receiver::Receiver;
 use crate::segment::Segment;
-use crate::settings::{MakeController, Settings};
+use crate::settings::{MakeController, TcpSettings};
 use bentpipe_congestion::SenderMetrics;
 use bentpipe_link::Ecn;
 use bentpipe_units::{Bytes, Time};
@@ -46,7 +46,7 @@ pub struct Relay {
 
 /// Parameters of the leg to the server.
 struct Outward {
-    settings: Arc<Settings>,
+    settings: Arc<TcpSettings>,
     make: MakeController,
     metrics: Option<SenderMetrics>,
 }
@@ -66,7 +66,7 @@ impl Relay {
     /// full.
     pub fn new(
         now: Time,
-        settings: [Arc<Settings>; 2],
+        settings: [Arc<TcpSettings>; 2],
         make: [MakeController; 2],
         metrics: [Option<SenderMetrics>; 2],
         buffer: Bytes,
@@ -176,8 +176,8 @@ impl Relay {
 }
 
 /// Returns the settings of a leg, with `buffer` for each of its buffers.
-fn buffered(settings: &Settings, buffer: Bytes) -> Settings {
-    let whole = Settings {
+fn buffered(settings: &TcpSettings, buffer: Bytes) -> TcpSettings {
+    let whole = TcpSettings {
         receive_buffer: buffer,
         receive_buffer_start: buffer,
         window_share: 1000,
@@ -189,7 +189,7 @@ fn buffered(settings: &Settings, buffer: Bytes) -> Settings {
     // because of it are held as well.
     let unit = Bytes::new((1 << Receiver::window_scale(&whole)) - 1);
     let window = buffer.saturating_sub(unit);
-    Settings { receive_buffer: window, receive_buffer_start: window, ..whole }
+    TcpSettings { receive_buffer: window, receive_buffer_start: window, ..whole }
 }
 
 /// Forwards data, acknowledgements and the FIN from one leg to the other. `finished` is true once

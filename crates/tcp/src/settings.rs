@@ -42,7 +42,7 @@ pub enum BufferModel {
 
 /// Settings of one endpoint, as plain values: "auto" is already resolved.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct TcpSettings {
     /// Payload of a full segment, without timestamps: 1448 bytes in packets of 1500.
     pub segment: u32,
     /// Initial window in segments (RFC 6928: 10).
@@ -79,7 +79,7 @@ pub struct Settings {
     pub syn_retries: u32,
 }
 
-impl Default for Settings {
+impl Default for TcpSettings {
     fn default() -> Self {
         Self {
             segment: 1448,

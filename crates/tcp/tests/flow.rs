@@ -4,20 +4,20 @@ mod support;
 
 use bentpipe_congestion::SenderMetrics;
 use bentpipe_link::Ecn;
-use bentpipe_tcp::{AckPolicy, BufferModel, Settings};
+use bentpipe_tcp::{AckPolicy, BufferModel, TcpSettings};
 use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Span, Time};
 use support::{CLIENT, Pair, SERVER, Treatment};
 
 const ONE_WAY: Span = Span::from_millis(50);
 
-fn settings() -> Settings {
-    Settings { ack: AckPolicy { every: 1, ..AckPolicy::default() }, ..Settings::default() }
+fn settings() -> TcpSettings {
+    TcpSettings { ack: AckPolicy { every: 1, ..AckPolicy::default() }, ..TcpSettings::default() }
 }
 
-fn fixed(buffer: u64) -> Settings {
+fn fixed(buffer: u64) -> TcpSettings {
     let buffer = Bytes::new(buffer);
-    Settings {
+    TcpSettings {
         receive_buffer: buffer,
         receive_buffer_start: buffer,
         window_share: 1000,
@@ -95,7 +95,7 @@ fn a_closed_window_is_tolerated_while_the_peer_answers() {
 fn idle_periods_halve_the_window_per_timeout_down_to_the_initial_one() {
     for (idle_restart, kept) in [(true, 0.25), (false, 1.0)] {
         let metrics = SenderMetrics::new(Some(SeriesLimit::DEFAULT));
-        let server = Settings { idle_restart, ..settings() };
+        let server = TcpSettings { idle_restart, ..settings() };
         let mut pair = Pair::probed(
             [settings(), server],
             "newreno",
@@ -125,7 +125,7 @@ fn idle_periods_halve_the_window_per_timeout_down_to_the_initial_one() {
 
 #[test]
 fn ecn_ce_halves_the_window_once_per_rtt_and_is_acknowledged() {
-    let ecn = Settings { ecn: true, ..settings() };
+    let ecn = TcpSettings { ecn: true, ..settings() };
     let metrics = SenderMetrics::new(Some(SeriesLimit::DEFAULT));
     let mut pair = Pair::probed(
         [ecn.clone(), ecn],
@@ -209,7 +209,7 @@ fn a_send_buffer_that_counts_memory_holds_less_payload_once_it_is_sent() {
     // within a millisecond hold two segments and 832 bytes besides.
     let rate = |buffers| {
         let buffer = Bytes::new(300_000);
-        let settings = Settings { buffers, send_buffer: buffer, ..Settings::default() };
+        let settings = TcpSettings { buffers, send_buffer: buffer, ..TcpSettings::default() };
         let paths = Pair::path(100, ONE_WAY);
         let mut pair = Pair::new([settings.clone(), settings], "newreno", &paths, 1);
         pair.applications[SERVER].to_write = 100_000_000;
@@ -227,7 +227,7 @@ fn a_send_buffer_that_counts_memory_holds_less_payload_once_it_is_sent() {
 
 #[test]
 fn every_segment_is_acknowledged_while_linuxs_window_grows_and_every_second_one_later() {
-    let linux = Settings { buffers: BufferModel::Linux, ..Settings::default() };
+    let linux = TcpSettings { buffers: BufferModel::Linux, ..TcpSettings::default() };
     let mut pair = Pair::new([linux.clone(), linux], "newreno", &Pair::path(1000, ONE_WAY), 1);
     pair.download(12_000_000);
     assert!(pair.finish(Time::from_secs(60)), "{:?}", pair.ends[SERVER]);

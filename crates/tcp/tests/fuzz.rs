@@ -6,7 +6,7 @@ mod support;
 use bentpipe_congestion::catalogue::CONTROLLERS;
 use bentpipe_link::Ecn;
 use bentpipe_link::random::stream;
-use bentpipe_tcp::{AckPolicy, CloseReason, Endpoint, Flags, Sack, Segment, Settings};
+use bentpipe_tcp::{AckPolicy, CloseReason, Endpoint, Flags, Sack, Segment, TcpSettings};
 use bentpipe_units::{Bytes, Span, Time};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn impairments() -> impl Strategy<Value = Impairments> {
     )
 }
 
-fn settings() -> impl Strategy<Value = Settings> {
+fn settings() -> impl Strategy<Value = TcpSettings> {
     (
         prop_oneof![3_000u64..20_000, 50_000u64..2_000_000],
         1_000u64..1_000_000,
@@ -38,7 +38,7 @@ fn settings() -> impl Strategy<Value = Settings> {
         100u32..3000,
     )
         .prop_map(|(buffer, send, (ecn, autotune, coalesce), every, quick, segment)| {
-            Settings {
+            TcpSettings {
                 segment,
                 receive_buffer: Bytes::new(buffer.max(u64::from(segment) * 4)),
                 receive_buffer_start: Bytes::new((buffer / 2).max(u64::from(segment) * 4)),
@@ -54,7 +54,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                 // Up to a quarter of the segments are lost in each direction.
                 syn_retries: 60,
                 retries: 60,
-                ..Settings::default()
+                ..TcpSettings::default()
             }
         })
 }
@@ -144,7 +144,7 @@ proptest! {
         which in 0..CONTROLLERS.len(),
         listens in any::<bool>(),
     ) {
-        let settings = Arc::new(Settings { ecn: true, ..Settings::default() });
+        let settings = Arc::new(TcpSettings { ecn: true, ..TcpSettings::default() });
         let make = controller(CONTROLLERS[which].name);
         let mut now = Time::ZERO;
         let mut end = if listens {

@@ -4,7 +4,7 @@
 
 use bentpipe_congestion::{CongestionConfig, FastStart};
 use bentpipe_link::Ecn;
-use bentpipe_tcp::{Endpoint, Flags, Leg, MakeController, Relay, Sack, Segment, Settings};
+use bentpipe_tcp::{Endpoint, Flags, Leg, MakeController, Relay, Sack, Segment, TcpSettings};
 use bentpipe_units::{Bytes, Span, Time};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -81,15 +81,15 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn settings() -> Arc<Settings> {
+fn settings() -> Arc<TcpSettings> {
     let buffer = Bytes::new(BUFFER);
-    Arc::new(Settings {
+    Arc::new(TcpSettings {
         receive_buffer: buffer,
         window_share: 1000,
         autotune: false,
         send_buffer: buffer,
         ecn: true,
-        ..Settings::default()
+        ..TcpSettings::default()
     })
 }
 
@@ -178,7 +178,7 @@ proptest! {
         steps in proptest::collection::vec(step(), 0..60),
     ) {
         let mut now = Time::from_millis(1);
-        let settings = Arc::new(Settings { ecn: true, ..Settings::default() });
+        let settings = Arc::new(TcpSettings { ecn: true, ..TcpSettings::default() });
         let make = controller();
         let buffer = Bytes::new(BUFFER);
         let mut relay =

@@ -3,7 +3,7 @@
 mod support;
 
 use bentpipe_congestion::SenderMetrics;
-use bentpipe_tcp::{AckPolicy, Settings};
+use bentpipe_tcp::{AckPolicy, TcpSettings};
 use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Rate, Span, Time};
 use std::collections::BTreeSet;
@@ -12,9 +12,9 @@ use support::{CLIENT, Pair, SERVER, Sent, Treatment};
 /// One-way delay. The RTT is twice that, plus the transmission time at 100 Mbps.
 const ONE_WAY: Span = Span::from_millis(50);
 
-fn settings() -> Settings {
+fn settings() -> TcpSettings {
     // One ACK per segment, so that times are exact.
-    Settings { ack: AckPolicy { every: 1, ..AckPolicy::default() }, ..Settings::default() }
+    TcpSettings { ack: AckPolicy { every: 1, ..AckPolicy::default() }, ..TcpSettings::default() }
 }
 
 fn pair(metrics: Option<SenderMetrics>) -> Pair {

@@ -7,7 +7,7 @@ use bentpipe_congestion::{CongestionConfig, FastStart, SlowStartName};
 use bentpipe_link::Ecn;
 use bentpipe_link::random::{Stream, stream};
 use bentpipe_tcp::{
-    CloseReason, Endpoint, Flags, Leg, MakeController, Relay, Segment, Settings, Transmit,
+    CloseReason, Endpoint, Flags, Leg, MakeController, Relay, Segment, TcpSettings, Transmit,
 };
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ fn controller() -> MakeController {
 
 impl World {
     fn new(buffer: u64) -> Self {
-        let settings = Arc::new(Settings::default());
+        let settings = Arc::new(TcpSettings::default());
         let (now, make) = (Time::from_millis(1), controller());
         Self {
             now,

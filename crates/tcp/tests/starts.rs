@@ -7,7 +7,7 @@ use bentpipe_congestion::{
     CongestionConfig, Controller, ControllerConfig, FastStart, ResumeHandle, SavedParameters,
 };
 use bentpipe_link::{LossConfig, QueueConfig, QueueLimit};
-use bentpipe_tcp::{MakeController, Settings};
+use bentpipe_tcp::{MakeController, TcpSettings};
 use bentpipe_units::{Bytes, Ratio, Span, Time};
 use std::sync::Arc;
 use support::{Pair, SERVER};
@@ -19,14 +19,14 @@ fn geo() -> [bentpipe_link::DirectionConfig; 2] {
     path
 }
 
-fn settings() -> [Settings; 2] {
+fn settings() -> [TcpSettings; 2] {
     let large = Bytes::new(64 << 20);
     // A receive window that grows as in Linux is smaller than any jump.
-    let settings = Settings {
+    let settings = TcpSettings {
         receive_buffer: large,
         send_buffer: large,
         autotune: false,
-        ..Settings::default()
+        ..TcpSettings::default()
     };
     [settings.clone(), settings]
 }

@@ -4,14 +4,14 @@ mod support;
 
 use bentpipe_link::LossConfig;
 use bentpipe_link::loss::Periodic;
-use bentpipe_tcp::{AckPolicy, Settings};
+use bentpipe_tcp::{AckPolicy, TcpSettings};
 use bentpipe_units::{Bytes, Ratio, Span, Time};
 use support::{CLIENT, Pair, SERVER};
 
 /// Returns the long-run number of segments per RTT over a path whose capacity is far away.
 fn mean_window(name: &str, rtt: Span, loss: LossConfig, losses: u64, p: f64) -> f64 {
     let large = Bytes::new(1 << 30);
-    let settings = Settings {
+    let settings = TcpSettings {
         receive_buffer: large,
         receive_buffer_start: large,
         window_share: 1000,
@@ -19,7 +19,7 @@ fn mean_window(name: &str, rtt: Span, loss: LossConfig, losses: u64, p: f64) -> 
         send_buffer: large,
         // The delayed-ACK timer would be a large part of a small window's RTT.
         ack: AckPolicy { every: 1, ..AckPolicy::default() },
-        ..Settings::default()
+        ..TcpSettings::default()
     };
     let mut path = Pair::path(100_000, rtt / 2);
     path[SERVER].loss = loss;

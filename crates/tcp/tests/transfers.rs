@@ -4,12 +4,12 @@ mod support;
 
 use bentpipe_congestion::catalogue::CONTROLLERS;
 use bentpipe_link::LossConfig;
-use bentpipe_tcp::{CloseReason, Settings};
+use bentpipe_tcp::{CloseReason, TcpSettings};
 use bentpipe_units::{Ratio, Span, Time};
 use support::{CLIENT, Pair, SERVER, Treatment};
 
-fn defaults() -> [Settings; 2] {
-    [Settings::default(), Settings::default()]
+fn defaults() -> [TcpSettings; 2] {
+    [TcpSettings::default(), TcpSettings::default()]
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_lost_last_acknowledgement_is_answered_after_the_end() {
 
 #[test]
 fn a_connection_without_response_times_out() {
-    let settings = Settings { retries: 4, ..Settings::default() };
+    let settings = TcpSettings { retries: 4, ..TcpSettings::default() };
     let mut pair = Pair::new(
         [settings.clone(), settings],
         "newreno",

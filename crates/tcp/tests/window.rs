@@ -3,18 +3,18 @@
 
 mod support;
 
-use bentpipe_tcp::{AckPolicy, Settings};
+use bentpipe_tcp::{AckPolicy, TcpSettings};
 use bentpipe_units::{Bytes, Span, Time};
 use support::{CLIENT, Pair, SERVER};
 
-fn pair(client: Settings, mbps: u64, one_way: Span) -> Pair {
-    let server = Settings { send_buffer: Bytes::new(64 << 20), ..Settings::default() };
+fn pair(client: TcpSettings, mbps: u64, one_way: Span) -> Pair {
+    let server = TcpSettings { send_buffer: Bytes::new(64 << 20), ..TcpSettings::default() };
     Pair::new([client, server], "newreno", &Pair::path(mbps, one_way), 1)
 }
 
 #[test]
 fn data_echoes_the_newest_acknowledgement_so_that_a_receiver_can_measure_the_rtt() {
-    let mut pair = pair(Settings::default(), 20, Span::from_millis(50));
+    let mut pair = pair(TcpSettings::default(), 20, Span::from_millis(50));
     pair.download(3_000_000);
     assert!(pair.finish(Time::from_secs(60)));
     let echoes: Vec<Time> = pair.data().map(|sent| sent.segment.echo).collect();
@@ -33,8 +33,8 @@ fn slow_start_is_as_fast_as_with_the_largest_window_from_the_start() {
     // 250 Mbps and 600 ms hold 18.75 MB. Slow start doubles from 10 segments, and the window never
     // limits it.
     let largest = Bytes::new(64 << 20);
-    let grown = Settings { receive_buffer: largest, ..Settings::default() };
-    let fixed = Settings { autotune: false, ..grown.clone() };
+    let grown = TcpSettings { receive_buffer: largest, ..TcpSettings::default() };
+    let fixed = TcpSettings { autotune: false, ..grown.clone() };
     let ends = [grown, fixed].map(|client| {
         let mut pair = pair(client, 250, Span::from_millis(300));
         pair.logs = false;
@@ -50,7 +50,7 @@ fn slow_start_is_as_fast_as_with_the_largest_window_from_the_start() {
 fn a_growing_queue_grows_the_buffer() {
     // 20 Mbps and 20 ms hold 50 kB. A sender without loss fills the queue up to half of the largest
     // buffer: 3 MiB, 1.26 s.
-    let mut pair = pair(Settings::default(), 20, Span::from_millis(10));
+    let mut pair = pair(TcpSettings::default(), 20, Span::from_millis(10));
     pair.download(30_000_000);
     assert!(pair.finish(Time::from_secs(60)));
     let ack = pair
@@ -68,7 +68,8 @@ fn a_growing_queue_grows_the_buffer() {
 #[test]
 fn the_number_of_acknowledgements_follows_the_policy() {
     let count = |ack: AckPolicy| {
-        let mut pair = pair(Settings { ack, ..Settings::default() }, 100, Span::from_millis(20));
+        let mut pair =
+            pair(TcpSettings { ack, ..TcpSettings::default() }, 100, Span::from_millis(20));
         pair.download(3_000_000);
         assert!(pair.finish(Time::from_secs(60)));
         let acks = pair

@@ -4,9 +4,9 @@ use crate::args::shell::Shell;
 use crate::output::{self, live, say};
 use crate::status::{FAILED, USAGE};
 use bentpipe_emu::{
-    CaptureConfig, CaptureReport, DirectionReport, EmuError, Emulator, LinkReport, Monitor,
-    PathStats, Program, Report, Settings, TcpForwarder, Testbed, UdpForwarder, client_addresses,
-    prepare, server_addresses,
+    CaptureConfig, CaptureReport, DirectionReport, EmuError, Emulator, EmulatorSettings,
+    LinkReport, Monitor, PathStats, Program, Report, TcpForwarder, Testbed, UdpForwarder,
+    client_addresses, prepare, server_addresses,
 };
 use bentpipe_lab::{Changes, LabError, Plan, Task};
 use bentpipe_realclock::EmulatedPath;
@@ -203,8 +203,11 @@ fn run_behind(
         .collect();
     let udp_forwarders = udp_forwarders?;
 
-    let settings =
-        Settings { busy_poll: args.busy_poll, realtime: !args.no_realtime, ..Settings::default() };
+    let settings = EmulatorSettings {
+        busy_poll: args.busy_poll,
+        realtime: !args.no_realtime,
+        ..EmulatorSettings::default()
+    };
     let emulator = path.start(testbed, settings, watch)?;
     let client = emulator.testbed().client(0)?;
     let mut program = Program::start(client, command(args))?;

@@ -13,7 +13,9 @@
 
 mod load;
 
-use bentpipe_emu::{Emulator, Hop, PathSpec, Report, Settings, Testbed, prepare, server_addresses};
+use bentpipe_emu::{
+    Emulator, EmulatorSettings, Hop, PathSpec, Report, Testbed, prepare, server_addresses,
+};
 use bentpipe_link::{DirectionConfig, QueueConfig, QueueLimit};
 use bentpipe_units::{Bytes, Rate, Span};
 use load::{Sender, important};
@@ -33,7 +35,7 @@ const LENGTH: Duration = Duration::from_secs(5);
 
 fn main() -> Result<ExitCode, Failed> {
     prepare()?;
-    let mut speed = Speed { settings: Settings::default(), passed: true };
+    let mut speed = Speed { settings: EmulatorSettings::default(), passed: true };
     let mut named = Vec::new();
     for argument in std::env::args().skip(1) {
         match argument.split_once('=') {
@@ -76,7 +78,7 @@ fn path(mbps: u64, delay_ms: u64) -> Result<PathSpec, Failed> {
 }
 
 struct Speed {
-    settings: Settings,
+    settings: EmulatorSettings,
     passed: bool,
 }
 

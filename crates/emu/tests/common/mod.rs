@@ -4,7 +4,8 @@
 #![allow(dead_code)]
 
 use bentpipe_emu::{
-    Emulator, Hop, Monitor, Namespace, PathSpec, Report, Settings, Testbed, server_addresses,
+    Emulator, EmulatorSettings, Hop, Monitor, Namespace, PathSpec, Report, Testbed,
+    server_addresses,
 };
 use bentpipe_link::DirectionConfig;
 use bentpipe_units::{Bytes, Rate, Span};
@@ -36,13 +37,13 @@ pub fn testbed(clients: usize) -> Testbed {
 }
 
 pub fn start(hops: Vec<Hop>, clients: usize) -> Emulator {
-    start_with(hops, clients, Settings::default(), &Monitor::default())
+    start_with(hops, clients, EmulatorSettings::default(), &Monitor::default())
 }
 
 pub fn start_with(
     hops: Vec<Hop>,
     clients: usize,
-    settings: Settings,
+    settings: EmulatorSettings,
     monitor: &Monitor,
 ) -> Emulator {
     Emulator::start_monitored(testbed(clients), &path(hops), settings, monitor)

@@ -149,7 +149,7 @@ fn expectations_about_removed_values_are_ignored_with_a_note() {
 }
 
 /// Returns the settings of a QUIC flow with `keys`.
-fn quic(keys: &str) -> bentpipe_quic::Settings {
+fn quic(keys: &str) -> bentpipe_quic::QuicSettings {
     let text = format!(
         "name = \"x\"\n[path]\nprofile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\n\
          [defaults]\n{keys}\n"

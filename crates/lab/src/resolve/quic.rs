@@ -3,7 +3,7 @@
 use super::bottleneck::Bottleneck;
 use super::extremes::Extremes;
 use super::transport::{congestion, initial_window, stream_windows};
-use bentpipe_quic::{FlowControlRule, Http, Settings};
+use bentpipe_quic::{FlowControlRule, Http, QuicSettings};
 use bentpipe_scenario::{
     ConnectionWindow, Flow, FlowControlPreset, IdleTimeout, Problem, Transport, Window,
 };
@@ -20,12 +20,12 @@ pub(super) fn quic(
     bottleneck: Bottleneck,
     extremes: Extremes,
     mtu: Bytes,
-) -> Result<Settings, Problem> {
+) -> Result<QuicSettings, Problem> {
     let keys = &flow.transport;
     let (ack, ack_by) = keys.acknowledges(flow.protocol)?;
     let largest = max_datagram(mtu);
     let discovery = keys.quic.mtu_discovery.unwrap_or(false);
-    let default = Settings::default();
+    let default = QuicSettings::default();
     // Without discovery, the MTU of the path is known. Discovery starts from the smallest maximum
     // datagram size that every path must support (RFC 9000 §14).
     let initial = keys
@@ -36,7 +36,7 @@ pub(super) fn quic(
     let initial = initial.unwrap_or(if discovery { 1200 } else { largest });
     let rule = flow_control_rule(keys);
     let (stream_window, connection_window) = windows(keys, &rule, bottleneck, mtu)?;
-    Ok(Settings {
+    Ok(QuicSettings {
         congestion: congestion(keys, bottleneck, mtu),
         resume_via: keys.quic.resume_state.unwrap_or_default().into(),
         http,
@@ -74,7 +74,7 @@ pub(super) fn quic(
 fn idle_timeout(keys: &Transport, extremes: Extremes) -> Span {
     match keys.quic.idle_timeout.unwrap_or_default() {
         IdleTimeout::Auto => {
-            Settings::default().idle_timeout.max((extremes.rtt + extremes.gap) * 3)
+            QuicSettings::default().idle_timeout.max((extremes.rtt + extremes.gap) * 3)
         }
         IdleTimeout::None => Span::MAX,
         IdleTimeout::After(span) => span,
@@ -95,7 +95,7 @@ fn windows(
         let default = if preset == FlowControlPreset::Bentpipe {
             GET_RECEIVE_WINDOW.min(rule.max_window)
         } else {
-            Settings::default().connection_window
+            QuicSettings::default().connection_window
         };
         let first = keys.initial_receive_window.as_ref().map_or(default, |first| *first.get_ref());
         if first > rule.max_window {

@@ -11,7 +11,7 @@ use bentpipe_scenario::profiles::idle_delay;
 use bentpipe_scenario::{PepMode, PepSection, Scenario, TcpBuffers, Transport, Window};
 use bentpipe_sim::{Failure, PepSpec, TcpStack};
 use bentpipe_tcp::http::{self, Version};
-use bentpipe_tcp::{AckPolicy, BufferModel, Segment, Settings};
+use bentpipe_tcp::{AckPolicy, BufferModel, Segment, TcpSettings};
 use bentpipe_units::{Bytes, Rate, Span};
 use serde_spanned::Spanned;
 
@@ -28,9 +28,9 @@ pub(super) fn tcp(
     objects: usize,
 ) -> Result<TcpStack, Problem> {
     let mtu = *scenario.path.get_ref().mtu.get_ref();
-    let default = Settings::default();
+    let default = TcpSettings::default();
     let receive_buffer = receive_buffer(keys, bottleneck, mtu);
-    let tcp = Settings {
+    let tcp = TcpSettings {
         segment: segment(mtu),
         buffers: match keys.tcp.buffers.unwrap_or_default() {
             TcpBuffers::Payload => BufferModel::Payload,
@@ -60,7 +60,7 @@ pub(super) fn tcp(
         Version::H2 | Version::Raw => 1,
     };
     let (stream_window, connection_window) = stream_windows(keys, bottleneck, mtu);
-    let http = http::Settings { version, connections, stream_window, connection_window };
+    let http = http::HttpSettings { version, connections, stream_window, connection_window };
     let pep = pep(keys, path, scenario, bottleneck, connections.min(objects.max(1)))?;
     Ok(TcpStack { tcp, congestion: congestion(keys, bottleneck, mtu), http, pep })
 }
@@ -177,7 +177,7 @@ pub(super) fn pep(
         initial_window: section
             .initial_window
             .as_ref()
-            .map_or(Settings::default().initial_window, |window| {
+            .map_or(TcpSettings::default().initial_window, |window| {
                 u32::try_from(*window.get_ref()).unwrap_or(u32::MAX)
             }),
         ack: ack_policy(pep_ack_rule(section)?, None),

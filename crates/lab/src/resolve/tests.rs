@@ -2,11 +2,11 @@
 
 use crate::plan::Task;
 use crate::testing;
-use bentpipe_quic::Settings;
+use bentpipe_quic::QuicSettings;
 use bentpipe_units::Span;
 
 /// Returns the QUIC settings of a download over `path`, with `keys` in `[defaults]`.
-fn settings(path: &str, keys: &str) -> Settings {
+fn settings(path: &str, keys: &str) -> QuicSettings {
     let workload = if path.contains("orbit") { "from = \"a\"\nto = \"b\"\n" } else { "" };
     let text = format!(
         "name = \"one\"\n{path}\n[workload]\n{workload}download = \"2 MB\"\n[defaults]\n{keys}"

@@ -3,7 +3,7 @@
 
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::qlog::{Form, Forms, QlogSink};
-use bentpipe_quic::{Clock, Conn, ConnectionConfig, FlowControlRule, RawStream, Settings};
+use bentpipe_quic::{Clock, Conn, ConnectionConfig, FlowControlRule, QuicSettings, RawStream};
 use bentpipe_units::{Bytes, Span};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ const MAX_REQUEST: usize = 4096;
 ///
 /// The windows of a stream and of a connection begin small, so that a transfer needs updates.
 pub fn connection(clock: Clock, qlog: Option<&Path>) -> Result<(ConnectionConfig, Trace), String> {
-    let settings = Settings {
+    let settings = QuicSettings {
         congestion: CongestionConfig::default(),
         stream_window: Bytes::new(256 * 1024),
         connection_window: Bytes::new(512 * 1024),
@@ -23,7 +23,7 @@ pub fn connection(clock: Clock, qlog: Option<&Path>) -> Result<(ConnectionConfig
         initial_mtu: 1200,
         max_mtu: 1452,
         idle_timeout: Span::from_secs(60),
-        ..Settings::default()
+        ..QuicSettings::default()
     };
     let config = ConnectionConfig::new(settings, clock).map_err(|error| error.to_string())?;
     let sink = qlog.map(|_| QlogSink::new("bentpipe interop", Forms::CURRENT));

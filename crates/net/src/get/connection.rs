@@ -11,7 +11,7 @@ use bentpipe_quic::noq_proto::TokenStore;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::path_memory::token::{ClientWindows, TokenClient, Tokens};
 use bentpipe_quic::{
-    AckRule, BidiStream, Conn, ConnectionConfig, FlowControlRule, Http3, Settings, Task,
+    AckRule, BidiStream, Conn, ConnectionConfig, FlowControlRule, Http3, QuicSettings, Task,
 };
 use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::{Buf, Bytes, BytesMut};
@@ -103,7 +103,7 @@ impl Connection {
         let clock = context.clock.clone();
         let driver =
             Driver::for_client(address, &clock).map_err(|error| fail(error.to_string()))?;
-        let settings = Settings {
+        let settings = QuicSettings {
             // The stack cannot change it later, so the connection's window is the limit.
             stream_window: FlowControlRule::tuned().max_window,
             connection_window: WINDOW,
@@ -112,7 +112,7 @@ impl Connection {
             max_mtu: MTU.1,
             ack: AckRule::Auto,
             ack_by: AckRule::Auto.by(),
-            ..Settings::default()
+            ..QuicSettings::default()
         };
         let windows = ClientWindows { present: WINDOW, max: ClientWindows::MAX };
         let tokens = context

@@ -3,7 +3,7 @@
 use super::limits::Limits;
 use super::origin::Origin;
 use crate::socket::MTU;
-use bentpipe_quic::{AckRule, Clock, ConnectionConfig, Settings, SettingsError};
+use bentpipe_quic::{AckRule, Clock, ConnectionConfig, QuicSettings, SettingsError};
 use bentpipe_units::Bytes;
 
 /// Send buffer of a connection without a response, bytes: room for the control streams.
@@ -37,7 +37,7 @@ impl Tuning {
             Origin::Files(_) => [MIN_HEADER_WINDOW, 64 * 1024],
             Origin::Upstream(_) => [UPLOAD_WINDOW; 2],
         };
-        let settings = Settings {
+        let settings = QuicSettings {
             stream_window: Bytes::new(limits.header.get().saturating_mul(2).max(min[0])),
             connection_window: Bytes::new(limits.header.get().saturating_mul(4).max(min[1])),
             initial_mtu: MTU.0,
@@ -46,7 +46,7 @@ impl Tuning {
             idle_timeout: limits.idle_time,
             ack: AckRule::Auto,
             ack_by: AckRule::Auto.by(),
-            ..Settings::default()
+            ..QuicSettings::default()
         };
         // One control stream, two of QPACK (RFC 9114 §6.2), one of path tokens, and four of
         // reserved types.

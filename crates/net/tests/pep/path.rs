@@ -1,6 +1,8 @@
 //! Proxies in network namespaces, and downloads through them by the kernel's TCP.
 
-use bentpipe_emu::{Emulator, Hop, Namespace, PathSpec, Settings, Testbed, server_addresses};
+use bentpipe_emu::{
+    Emulator, EmulatorSettings, Hop, Namespace, PathSpec, Testbed, server_addresses,
+};
 use bentpipe_link::{DirectionConfig, LossConfig};
 use bentpipe_net::LogFormat;
 use bentpipe_net::pep::{Config, Logs, Pep};
@@ -80,7 +82,7 @@ pub fn geo(loss: f64) -> Emulator {
     };
     let path = PathSpec { hops: vec![hop], base_rtt: Span::from_millis(600), seed: 7, run: 0 };
     let testbed = Testbed::new(1, Bytes::new(1500)).expect("namespaces");
-    Emulator::start(testbed, &path, Settings::default()).expect("an emulator")
+    Emulator::start(testbed, &path, EmulatorSettings::default()).expect("an emulator")
 }
 
 /// Starts a server in `namespace` that sends as many bytes as a client requests, with the kernel's

@@ -1,6 +1,6 @@
 //! The configuration of one connection.
 
-use super::settings::{Settings, SettingsError};
+use super::settings::{QuicSettings, SettingsError};
 use crate::ack::{AckBy, Acknowledger};
 use crate::clock::Clock;
 use crate::controller::{
@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// connection, and finish with [`ConnectionConfig::client`] or [`ConnectionConfig::server`].
 #[derive(Clone)]
 pub struct ConnectionConfig {
-    settings: Settings,
+    settings: QuicSettings,
     clock: Clock,
     transport: TransportConfig,
     controller: ControllerFactory,
@@ -48,7 +48,7 @@ impl ConnectionConfig {
     ///
     /// # Errors
     /// QUIC cannot express a setting, or a parameter of the congestion control is invalid.
-    pub fn new(settings: Settings, clock: Clock) -> Result<Self, SettingsError> {
+    pub fn new(settings: QuicSettings, clock: Clock) -> Result<Self, SettingsError> {
         let transport = settings.transport()?;
         let controller = settings.controller()?;
         let attachments = Attachments {
@@ -60,7 +60,7 @@ impl ConnectionConfig {
     }
 
     /// Returns the settings.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &QuicSettings {
         &self.settings
     }
 
@@ -156,7 +156,7 @@ impl ConnectionConfig {
     /// decides.
     #[must_use]
     pub fn with_acknowledger(mut self) -> Self {
-        let Settings { ack, ack_by, max_ack_delay, ack_auto, .. } = self.settings;
+        let QuicSettings { ack, ack_by, max_ack_delay, ack_auto, .. } = self.settings;
         self.attachments.acknowledger =
             (ack_by == AckBy::Receiver).then(|| Acknowledger::with(ack, max_ack_delay, ack_auto));
         self
@@ -237,7 +237,7 @@ impl ConnectionConfig {
             };
             controller.make(config, fast, resume_handle)
         });
-        let Settings { initial_window, pacing, .. } = self.settings;
+        let QuicSettings { initial_window, pacing, .. } = self.settings;
         let Attachments { metrics, qlog, observer, signals, .. } = &self.attachments;
         let log = qlog.clone().zip(observer.clone());
         let log = log.map(|(sink, observer)| LossLog::new(sink, observer));

@@ -9,5 +9,5 @@ mod stock;
 pub use connection_config::ConnectionConfig;
 pub use headers::{IP_HEADER, IP_UDP_HEADER, MIN_UDP_PAYLOAD, UDP_HEADER};
 pub use options::{Handshake, Http, ResumeVia};
-pub use settings::{Settings, SettingsError};
+pub use settings::{QuicSettings, SettingsError};
 pub use stock::StockController;

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 /// Settings of both endpoints of one flow. Plain values: the caller has resolved every "auto".
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct QuicSettings {
     /// Congestion control of both senders: controller, slow start, resumption.
     pub congestion: CongestionConfig,
     /// A controller of the stack itself, with its own pacing, that replaces all of `congestion`.
@@ -56,7 +56,7 @@ pub struct Settings {
     pub idle_timeout: Span,
 }
 
-impl Default for Settings {
+impl Default for QuicSettings {
     fn default() -> Self {
         Self {
             congestion: CongestionConfig::default(),
@@ -115,7 +115,7 @@ fn varint(name: &'static str, value: u64) -> Result<VarInt, SettingsError> {
     VarInt::from_u64(value).map_err(|_| SettingsError::TooLarge { name, value })
 }
 
-impl Settings {
+impl QuicSettings {
     /// Checks the settings, as [`crate::ConnectionConfig::new`] does.
     ///
     /// # Errors
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_window_beyond_a_quic_integer_is_refused_with_its_value() {
-        let settings = Settings { stream_window: Bytes::MAX, ..Settings::default() };
+        let settings = QuicSettings { stream_window: Bytes::MAX, ..QuicSettings::default() };
         assert!(settings.transport().unwrap_err().to_string().contains("18446744073709551615"));
     }
 
@@ -218,7 +218,7 @@ mod tests {
                 valid_until: None,
             };
             let mut config = TransportConfig::default();
-            Settings { ack: AckRule::Auto, ..Settings::default() }
+            QuicSettings { ack: AckRule::Auto, ..QuicSettings::default() }
                 .request_ack_frequency(&mut config, Some(&saved));
             !format!("{config:?}").contains("ack_frequency_config: None")
         };
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_datagram_below_1200_bytes_is_refused() {
-        let settings = Settings { initial_mtu: 1199, ..Settings::default() };
+        let settings = QuicSettings { initial_mtu: 1199, ..QuicSettings::default() };
         assert!(settings.transport().is_err());
     }
 }

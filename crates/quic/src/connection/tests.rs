@@ -3,7 +3,7 @@
 use super::handle::Conn;
 use super::task::Task;
 use crate::clock::{Clock, EpochClock};
-use crate::config::{ConnectionConfig, Settings};
+use crate::config::{ConnectionConfig, QuicSettings};
 use crate::endpoint::{Accept, Endpoint};
 use crate::stream::RawStream;
 use crate::tls::{self, Client, Identity, Randomness};
@@ -25,7 +25,7 @@ fn run(client_app: fn(Conn) -> Task, server_app: fn(Conn) -> Task) -> Conn {
         Client::new(&identity, tls::ALPN_RAW, Randomness::System, epoch.clone()).unwrap();
     let server_tls =
         tls::server(&identity, tls::ALPN_RAW, Randomness::System, epoch, None).unwrap();
-    let config = ConnectionConfig::new(Settings::default(), clock).unwrap();
+    let config = ConnectionConfig::new(QuicSettings::default(), clock).unwrap();
     let (client_config, attachments) =
         config.clone().client(Arc::new(client_tls.quic(false).unwrap()));
     let base = Arc::new(ServerConfig::with_crypto(Arc::new(server_tls)));

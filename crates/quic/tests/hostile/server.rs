@@ -3,7 +3,7 @@
 use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
 use bentpipe_quic::tls::{self, Identity, Randomness};
 use bentpipe_quic::{
-    Accept, Clock, Conn, ConnectionConfig, Endpoint, EpochClock, HeaderMemory, Http3, Settings,
+    Accept, Clock, Conn, ConnectionConfig, Endpoint, EpochClock, HeaderMemory, Http3, QuicSettings,
 };
 use bentpipe_units::{Bytes as Size, Span};
 use bytes::{Buf, Bytes};
@@ -62,12 +62,12 @@ pub struct Server {
 
 impl Server {
     pub fn new(clock: Clock, identity: &Identity) -> Self {
-        let settings = Settings {
+        let settings = QuicSettings {
             send_buffer: Size::new(SEND_BUFFER),
             idle_timeout: IDLE,
             stream_window: Size::new(STREAM_WINDOW),
             connection_window: Size::new(CONNECTION_WINDOW),
-            ..Settings::default()
+            ..QuicSettings::default()
         };
         let window = settings.stream_window.get();
         let config = ConnectionConfig::new(settings, clock).unwrap().with_stream_limits(STREAMS, 8);

@@ -6,7 +6,7 @@ use super::server::{CONNECTION_WINDOW, HEADER_MEMORY, IDLE, STREAMS, Server};
 use super::steps::{Content, Step};
 use bentpipe_quic::noq_proto::{ClientConfig, Dir};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
-use bentpipe_quic::{Clock, ConnectionConfig, EpochClock, Settings};
+use bentpipe_quic::{Clock, ConnectionConfig, EpochClock, QuicSettings};
 use bentpipe_units::{Span, Time};
 use bytes::{Bytes, BytesMut};
 use std::net::SocketAddr;
@@ -40,15 +40,19 @@ pub struct Kit {
 
 impl Kit {
     pub fn new() -> Self {
-        Self::with(Settings::default())
+        Self::with(QuicSettings::default())
     }
 
     /// Clients that send as much as flow control permits, at once.
     pub fn greedy() -> Self {
-        Self::with(Settings { initial_window: 10_000, pacing: false, ..Settings::default() })
+        Self::with(QuicSettings {
+            initial_window: 10_000,
+            pacing: false,
+            ..QuicSettings::default()
+        })
     }
 
-    fn with(settings: Settings) -> Self {
+    fn with(settings: QuicSettings) -> Self {
         let clock = Clock::new();
         let identity = Identity::self_signed("server.test", [1; 32]).unwrap();
         let epoch = EpochClock::new(1_767_225_600);

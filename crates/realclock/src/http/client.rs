@@ -4,7 +4,7 @@
 use super::body::Zeros;
 use super::exchange::Exchange;
 use super::socket::tcp_socket;
-use bentpipe_tcp::http::{Role, Settings as Http, Version};
+use bentpipe_tcp::http::{HttpSettings, Role, Version};
 use bentpipe_units::Bytes;
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
@@ -26,7 +26,7 @@ const MAX_WINDOW: u64 = (1 << 31) - 1;
 pub(super) struct Settings {
     /// The server's address.
     pub to: SocketAddr,
-    pub http: Http,
+    pub http: HttpSettings,
     pub tls: (TlsConnector, ServerName<'static>),
     /// Congestion control of its sockets, by its name in the kernel.
     pub congestion: String,

@@ -2,7 +2,7 @@
 
 use super::super::kernel::kernel_congestion;
 use bentpipe_sim::{FlowSpec, PepSpec, RunSpec, Stack};
-use bentpipe_tcp::{AckPolicy, Settings};
+use bentpipe_tcp::{AckPolicy, TcpSettings};
 
 /// Returns the proxies that a flow asks for, and whether a proxy could split its connections.
 fn pep(flow: &FlowSpec) -> (Option<&PepSpec>, bool) {
@@ -56,7 +56,7 @@ fn check(pep: &PepSpec) -> Result<(), String> {
         );
     }
     kernel_congestion("path.pep.", &pep.to_client)?;
-    if pep.initial_window != Settings::default().initial_window {
+    if pep.initial_window != TcpSettings::default().initial_window {
         return refuse(
             "path.pep.initial_window",
             "it is an attribute of the route, and stays at the kernel's default",

@@ -330,9 +330,9 @@ fn what_nodes_have_made_or_added_widens_the_checks_of_their_flow() {
 fn with_proxies_only_the_hops_between_them_are_sampled() {
     let pep = |terminal, gateway| {
         Stack::Tcp(Box::new(TcpStack {
-            tcp: bentpipe_tcp::Settings::default(),
+            tcp: bentpipe_tcp::TcpSettings::default(),
             congestion: CongestionConfig::default(),
-            http: bentpipe_tcp::http::Settings {
+            http: bentpipe_tcp::http::HttpSettings {
                 version: Default::default(),
                 connections: 1,
                 stream_window: Bytes::from_mb(1),
@@ -352,7 +352,7 @@ fn with_proxies_only_the_hops_between_them_are_sampled() {
             }),
         }))
     };
-    assert_eq!(sampled_hops(&Stack::quic(bentpipe_quic::Settings::default()), 3), 0..3);
+    assert_eq!(sampled_hops(&Stack::quic(bentpipe_quic::QuicSettings::default()), 3), 0..3);
     assert_eq!(sampled_hops(&pep(true, true), 3), 1..2);
     assert_eq!(sampled_hops(&pep(true, false), 3), 1..3);
     assert_eq!(sampled_hops(&pep(false, true), 3), 0..2);

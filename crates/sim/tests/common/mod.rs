@@ -78,7 +78,7 @@ pub fn tcp_stack(version: Version, congestion: CongestionConfig, window: Bytes) 
     TcpStack {
         tcp: Default::default(),
         congestion,
-        http: http::Settings {
+        http: http::HttpSettings {
             version,
             connections: 1,
             stream_window: window,

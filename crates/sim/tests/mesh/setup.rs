@@ -11,7 +11,7 @@ use bentpipe_orbit::{
     RouteUpdates, SatelliteSelection, Shell, Station, mean_motion_rev_per_day,
 };
 use bentpipe_quic::congestion::CongestionConfig;
-use bentpipe_quic::{Handshake, Http, Settings};
+use bentpipe_quic::{Handshake, Http, QuicSettings};
 use bentpipe_sim::{DatagramTraffic, Direction, FlowSpec, MeshSpec, RunSpec, Stack, Visit};
 use bentpipe_tcp::http::Version;
 use bentpipe_units::{Bytes, Epoch, Rate, Span, Time};
@@ -142,12 +142,12 @@ pub fn constant(kbps: u64) -> DatagramTraffic {
 
 pub fn quic() -> Stack {
     let window = Bytes::from_mb(4);
-    Stack::quic(Settings {
+    Stack::quic(QuicSettings {
         http: Http::Raw,
         stream_window: window,
         connection_window: window,
         send_buffer: window,
-        ..Settings::default()
+        ..QuicSettings::default()
     })
 }
 

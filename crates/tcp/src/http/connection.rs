@@ -6,7 +6,7 @@ use super::message::Message;
 use super::schedule::Schedule;
 use super::serial::Serial;
 use super::tls::{self, RECORD, RECORD_CONTENT, Tls};
-use super::types::{ExchangeEvent, Opening, Role, Settings, Version};
+use super::types::{ExchangeEvent, HttpSettings, Opening, Role, Version};
 use bentpipe_units::Time;
 
 /// An annotation: a TLS handshake message, or an application message.
@@ -49,7 +49,12 @@ pub(super) struct ReadOutcome {
 
 impl Connection {
     /// Creates a connection before TCP is open.
-    pub(super) fn new(settings: &Settings, opening: Opening, upload: bool, first: bool) -> Self {
+    pub(super) fn new(
+        settings: &HttpSettings,
+        opening: Opening,
+        upload: bool,
+        first: bool,
+    ) -> Self {
         let version = settings.version;
         let http2 = version == Version::H2;
         Self {

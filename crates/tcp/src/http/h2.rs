@@ -7,7 +7,7 @@
 use super::message::Message;
 use super::schedule::Schedule;
 use super::tls::RECORD_CONTENT;
-use super::types::{Role, Settings};
+use super::types::{HttpSettings, Role};
 use bentpipe_units::Time;
 use std::collections::VecDeque;
 
@@ -92,7 +92,7 @@ struct Receiving {
 
 impl Http2 {
     /// Creates a connection before its preface.
-    pub(super) fn new(settings: &Settings, upload: bool) -> Self {
+    pub(super) fn new(settings: &HttpSettings, upload: bool) -> Self {
         Self {
             upload,
             // A window of zero would never open.

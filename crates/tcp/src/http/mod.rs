@@ -21,7 +21,7 @@ pub use crate::http::flow_control::{
     FlowControlPreset, FlowControlPresetName, UnknownPreset, presets,
 };
 pub use crate::http::page::{PageObject, page};
-pub use crate::http::types::{ExchangeEvent, Object, Opening, Role, Settings, Version};
+pub use crate::http::types::{ExchangeEvent, HttpSettings, Object, Opening, Role, Version};
 
 use crate::http::connection::Connection;
 use crate::http::schedule::Schedule;
@@ -44,8 +44,8 @@ use bentpipe_units::Time;
 ///
 /// * Connection 0 opens at once. HTTP/1.1 and [`Version::Raw`] open another one for each object
 ///   that can be requested and finds neither an idle connection nor one being opened, up to
-///   [`Settings::connections`]. An object goes to the first free connection, in the order in which
-///   objects became ready.
+///   [`HttpSettings::connections`]. An object goes to the first free connection, in the order in
+///   which objects became ready.
 /// * After [`Opening::Full`], further connections are resumed once a ticket has arrived; otherwise
 ///   they open like the first.
 /// * [`Object::delay`] of an object without dependencies counts from the first call with a time.
@@ -53,7 +53,7 @@ use bentpipe_units::Time;
 ///   in a cycle, those of its first object. Callers should check lists beforehand.
 #[derive(Debug)]
 pub struct Exchange {
-    settings: Settings,
+    settings: HttpSettings,
     opening: Opening,
     upload: bool,
     schedule: Schedule,
@@ -66,7 +66,12 @@ pub struct Exchange {
 impl Exchange {
     /// Creates the applications before the first request. With `upload`, objects go from the client
     /// to the server.
-    pub fn new(settings: &Settings, opening: Opening, upload: bool, objects: Vec<Object>) -> Self {
+    pub fn new(
+        settings: &HttpSettings,
+        opening: Opening,
+        upload: bool,
+        objects: Vec<Object>,
+    ) -> Self {
         Self {
             settings: *settings,
             opening,

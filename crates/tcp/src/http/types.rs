@@ -31,7 +31,7 @@ pub enum Opening {
 
 /// Settings of the applications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
+pub struct HttpSettings {
     /// The protocol.
     pub version: Version,
     /// Maximum number of concurrent connections. HTTP/1.1 has one exchange at a time on each

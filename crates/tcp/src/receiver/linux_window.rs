@@ -7,7 +7,7 @@
 //! (`tcp_comp_sack_delay_ns`): it loses little if losses come in runs, as they do behind a sender
 //! that hands several segments to its network card at once, which ours does not.
 
-use crate::settings::Settings;
+use crate::settings::TcpSettings;
 use bentpipe_units::{Span, Time};
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ pub(super) struct LinuxWindow {
 }
 
 impl LinuxWindow {
-    pub(super) fn new(settings: &Settings, scale: u8) -> Self {
+    pub(super) fn new(settings: &TcpSettings, scale: u8) -> Self {
         let max_buffer = settings.receive_buffer.get();
         let start = settings.receive_buffer_start.get().min(max_buffer);
         let segment = u64::from(settings.segment).max(1);

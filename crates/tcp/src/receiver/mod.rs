@@ -7,7 +7,7 @@ mod window;
 mod window_model;
 
 use crate::segment::Segment;
-use crate::settings::Settings;
+use crate::settings::TcpSettings;
 use ack_timing::AckTiming;
 use bentpipe_link::Ecn;
 use bentpipe_units::{Span, Time};
@@ -45,7 +45,7 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     /// Creates a receiver before the handshake.
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &TcpSettings) -> Self {
         let window = WindowModel::new(settings);
         let segment = u64::from(settings.segment).max(1);
         let most = (window.largest_limit() / segment).max(RANGES);
@@ -66,7 +66,7 @@ impl Receiver {
     }
 
     /// Returns the window scale for the largest buffer, as in Linux.
-    pub(crate) fn window_scale(settings: &Settings) -> u8 {
+    pub(crate) fn window_scale(settings: &TcpSettings) -> u8 {
         window::scale(settings)
     }
 

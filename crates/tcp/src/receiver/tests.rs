@@ -7,20 +7,25 @@ use std::collections::VecDeque;
 
 const FULL: u32 = 1448;
 
-fn opened(settings: &Settings) -> Receiver {
+fn opened(settings: &TcpSettings) -> Receiver {
     let mut receiver = Receiver::new(settings);
     receiver.open(Time::ZERO);
     receiver
 }
 
 /// Returns settings without quick acknowledgements.
-fn settled() -> Settings {
-    Settings { ack: AckPolicy { quick: 0, ..AckPolicy::default() }, ..Settings::default() }
+fn settled() -> TcpSettings {
+    TcpSettings { ack: AckPolicy { quick: 0, ..AckPolicy::default() }, ..TcpSettings::default() }
 }
 
 /// Returns settings with a fixed window of `bytes`.
-fn fixed(bytes: u64) -> Settings {
-    Settings { receive_buffer: Bytes::new(bytes), window_share: 1000, autotune: false, ..settled() }
+fn fixed(bytes: u64) -> TcpSettings {
+    TcpSettings {
+        receive_buffer: Bytes::new(bytes),
+        window_share: 1000,
+        autotune: false,
+        ..settled()
+    }
 }
 
 fn data(seq: u64, len: u32) -> Segment {
@@ -113,7 +118,7 @@ fn reading_a_full_window_sends_an_update() {
 
 #[test]
 fn marks_are_echoed_until_the_peer_has_reduced() {
-    let mut receiver = opened(&Settings { ecn: true, ..settled() });
+    let mut receiver = opened(&TcpSettings { ecn: true, ..settled() });
     let now = Time::from_millis(1);
     receiver.on_data(now, &data(1, FULL), Ecn::Ce);
     assert!(acknowledgement(&mut receiver, now).unwrap().flags.ece);
@@ -189,7 +194,7 @@ fn before_the_handshake_no_data_is_accepted_and_windows_are_unscaled() {
 /// Runs a sender that doubles its flight every RTT of 600 ms, as far as the window allows, starting
 /// with ten segments over a link of 1 Gbps, for `flights` doublings. Returns its largest flight,
 /// and the number of segments that only the window delayed.
-fn slow_start(settings: &Settings, flights: u32) -> (u64, u64) {
+fn slow_start(settings: &TcpSettings, flights: u32) -> (u64, u64) {
     let full = u64::from(FULL);
     let (way, apart) = (Span::from_millis(300), Span::from_micros(12));
     let mut receiver = opened(settings);
@@ -242,9 +247,10 @@ fn slow_start_is_not_limited_by_the_window_until_the_largest_buffer() {
     for coalesce in [None, Some(Span::from_micros(100))] {
         let ack = AckPolicy { coalesce, ..AckPolicy::default() };
         // 10 segments doubled seven times are 1.9 MB; doubled once more, they exceed half of 6 MiB.
-        let (most, held) = slow_start(&Settings { ack, ..Settings::default() }, 7);
+        let (most, held) = slow_start(&TcpSettings { ack, ..TcpSettings::default() }, 7);
         assert_eq!((most, held), ((10 * 1448) << 7, 0), "{coalesce:?}");
-        let larger = Settings { ack, receive_buffer: Bytes::new(64 << 20), ..Settings::default() };
+        let larger =
+            TcpSettings { ack, receive_buffer: Bytes::new(64 << 20), ..TcpSettings::default() };
         let (most, held) = slow_start(&larger, 11);
         assert_eq!((most, held), ((10 * 1448) << 11, 0), "{coalesce:?}");
     }
@@ -252,7 +258,7 @@ fn slow_start_is_not_limited_by_the_window_until_the_largest_buffer() {
 
 #[test]
 fn without_autotuning_the_window_limits_the_same_sender() {
-    let small = Settings { receive_buffer: Bytes::new(128 << 10), ..Settings::default() };
+    let small = TcpSettings { receive_buffer: Bytes::new(128 << 10), ..TcpSettings::default() };
     let (most, held) = slow_start(&small, 4);
     assert!(most <= 64 << 10 && held > 0, "{most} {held}");
 }
@@ -311,7 +317,7 @@ proptest! {
             0..60,
         ),
     ) {
-        let mut receiver = opened(&Settings { ecn: true, ..fixed(50_000) });
+        let mut receiver = opened(&TcpSettings { ecn: true, ..fixed(50_000) });
         let mut now = Time::ZERO;
         for (far, near, len, fin, close, timestamp) in segments {
             now += Span::from_millis(1);

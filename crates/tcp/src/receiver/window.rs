@@ -1,6 +1,6 @@
 //! The receive window: its size, its right edge, and autotuning of the buffer behind it.
 
-use crate::settings::Settings;
+use crate::settings::TcpSettings;
 use bentpipe_units::{Span, Time};
 
 /// Largest value of the window field.
@@ -15,7 +15,7 @@ const ROOM: u64 = 16;
 /// Returns the window scale for a buffer of up to `settings.receive_buffer`: the smallest that can
 /// represent nearly all of it. As in Linux, it depends on the whole buffer rather than the
 /// advertised fraction.
-pub(super) fn scale(settings: &Settings) -> u8 {
+pub(super) fn scale(settings: &TcpSettings) -> u8 {
     let scale = settings
         .receive_buffer
         .get()
@@ -56,7 +56,7 @@ pub(super) struct ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &TcpSettings) -> Self {
         let largest = settings.receive_buffer.get();
         let buffer = if settings.autotune {
             settings.receive_buffer_start.get().min(largest)
@@ -190,12 +190,12 @@ mod tests {
     use bentpipe_units::Bytes;
     use proptest::prelude::*;
 
-    fn fixed(bytes: u64) -> Settings {
-        Settings {
+    fn fixed(bytes: u64) -> TcpSettings {
+        TcpSettings {
             receive_buffer: Bytes::new(bytes),
             window_share: 1000,
             autotune: false,
-            ..Settings::default()
+            ..TcpSettings::default()
         }
     }
 
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn the_buffer_grows_ahead_of_a_doubling_sender_up_to_its_maximum() {
-        let settings = Settings::default();
+        let settings = TcpSettings::default();
         let mut window = ReceiveWindow::new(&settings);
         let rtt = Span::from_millis(600);
         window.open(Time::ZERO, 1);
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn the_buffer_stays_if_the_application_reads_little() {
-        let mut window = ReceiveWindow::new(&Settings::default());
+        let mut window = ReceiveWindow::new(&TcpSettings::default());
         window.open(Time::ZERO, 1);
         window.on_rtt(Span::from_millis(100));
         for n in 1..1000u64 {

@@ -2,13 +2,13 @@
 
 use super::linux_window::LinuxWindow;
 use super::window::{ReceiveWindow, scale};
-use crate::settings::{BufferModel, Settings};
+use crate::settings::{BufferModel, TcpSettings};
 use bentpipe_units::{Span, Time};
 
 /// Position of the first byte of data; the SYN has 0.
 pub(super) const FIRST: u64 = 1;
 
-/// The receive window by the model of [`Settings::buffers`].
+/// The receive window by the model of [`TcpSettings::buffers`].
 #[derive(Debug)]
 pub(super) enum WindowModel {
     Payload(ReceiveWindow),
@@ -16,7 +16,7 @@ pub(super) enum WindowModel {
 }
 
 impl WindowModel {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &TcpSettings) -> Self {
         match settings.buffers {
             BufferModel::Payload => Self::Payload(ReceiveWindow::new(settings)),
             BufferModel::Linux => {

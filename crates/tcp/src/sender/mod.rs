@@ -21,7 +21,7 @@ mod send;
 mod tlp;
 
 use crate::settings::MakeController;
-use crate::settings::Settings;
+use crate::settings::TcpSettings;
 use bentpipe_congestion::qlog::{Event, RecoveryParameters};
 use bentpipe_congestion::{Controller, ControllerConfig, SenderMetrics, SentPackets};
 use bentpipe_units::{Bytes, Span, Time};
@@ -87,7 +87,7 @@ pub(crate) struct Counts {
 /// The sending end of one direction.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    settings: Arc<Settings>,
+    settings: Arc<TcpSettings>,
     controller: Box<dyn Controller>,
     rate_based: bool,
     metrics: Option<SenderMetrics>,
@@ -159,7 +159,7 @@ impl Sender {
     /// Creates the sender of a connection that opens now.
     pub(crate) fn new(
         now: Time,
-        settings: &Arc<Settings>,
+        settings: &Arc<TcpSettings>,
         make: &MakeController,
         metrics: Option<SenderMetrics>,
         opening: &Opening,

@@ -1,6 +1,6 @@
 //! The retransmission timeout (RFC 6298), as Linux computes it.
 
-use crate::settings::Settings;
+use crate::settings::TcpSettings;
 use bentpipe_congestion::windowed::WindowedRtt;
 use bentpipe_units::{Span, Time};
 
@@ -30,7 +30,7 @@ pub(crate) struct Rto {
 }
 
 impl Rto {
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &TcpSettings) -> Self {
         Self {
             initial: settings.initial_rto,
             min: settings.min_rto,
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn fed(samples: &[u64]) -> Rto {
-        let mut rto = Rto::new(&Settings::default());
+        let mut rto = Rto::new(&TcpSettings::default());
         for (round, sample) in samples.iter().enumerate() {
             let position = round as u64 + 1;
             rto.sample(Time::from_millis(position), Span::from_millis(*sample), position, position);

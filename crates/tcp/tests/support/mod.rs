@@ -7,7 +7,7 @@ use bentpipe_link::{
     DirectionConfig, Ecn, Enqueue, Event, Link, LinkContext, LossConfig, Packet, QueueConfig,
     QueueLimit,
 };
-use bentpipe_tcp::{Endpoint, MakeController, Segment, Settings, Transmit};
+use bentpipe_tcp::{Endpoint, MakeController, Segment, TcpSettings, Transmit};
 use bentpipe_units::{Rate, Span, Time};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -79,7 +79,7 @@ impl Pair {
     /// Creates a client that connects and a server that listens with the controller `name`.
     /// `directions` are those from the client and from the server.
     pub fn new(
-        settings: [Settings; 2],
+        settings: [TcpSettings; 2],
         name: &str,
         directions: &[DirectionConfig; 2],
         seed: u64,
@@ -88,7 +88,7 @@ impl Pair {
     }
 
     pub fn probed(
-        settings: [Settings; 2],
+        settings: [TcpSettings; 2],
         name: &str,
         directions: &[DirectionConfig; 2],
         seed: u64,
@@ -98,7 +98,7 @@ impl Pair {
     }
 
     pub fn made(
-        settings: [Settings; 2],
+        settings: [TcpSettings; 2],
         make: MakeController,
         directions: &[DirectionConfig; 2],
         seed: u64,

@@ -5,7 +5,7 @@ use crate::pep::error::PepError;
 use crate::resumption::Resumption;
 use crate::socket::MTU;
 use bentpipe_quic::congestion::CongestionConfig;
-use bentpipe_quic::{AckRule, ConnectionConfig, Settings};
+use bentpipe_quic::{AckRule, ConnectionConfig, QuicSettings};
 use bentpipe_units::{Bytes, Span};
 use std::net::SocketAddr;
 
@@ -38,7 +38,7 @@ impl TunnelConfig {
     ) -> Result<Self, PepError> {
         let resumption = resumption.with_congestion(congestion)?;
         let send_buffer = Bytes::new(buffer.get().saturating_mul(SEND_BUFFERS));
-        let settings = Settings {
+        let settings = QuicSettings {
             // Room for a header as well.
             stream_window: buffer + Bytes::new(64 * 1024),
             connection_window: memory,
@@ -48,7 +48,7 @@ impl TunnelConfig {
             idle_timeout: IDLE_TIMEOUT,
             ack: AckRule::Auto,
             ack_by: AckRule::Auto.by(),
-            ..Settings::default()
+            ..QuicSettings::default()
         };
         // One connection carries all traffic of the hop, so it may start fast.
         let config = ConnectionConfig::new(settings, clock.base())

@@ -9,7 +9,7 @@ use crate::flow::shared::Shared;
 use crate::hosts::Host;
 use bentpipe_quic::path_memory::Holder;
 use bentpipe_quic::path_memory::token::{ClientWindows, Tokens};
-use bentpipe_quic::{ConnectionConfig, PathLease, ResumeVia, Settings};
+use bentpipe_quic::{ConnectionConfig, PathLease, QuicSettings, ResumeVia};
 
 /// Returns the configuration of the connection at `side`, which `recording` records.
 ///
@@ -17,7 +17,7 @@ use bentpipe_quic::{ConnectionConfig, PathLease, ResumeVia, Settings};
 /// QUIC does not support a setting, or the host has no tokens.
 pub fn configure(
     side: Role,
-    settings: &Settings,
+    settings: &QuicSettings,
     start: &VisitStart,
     progress: &FlowProgress,
     recording: &Recording,
@@ -61,7 +61,7 @@ fn tokens(
     side: Role,
     host: &Host,
     path_lease: Option<&PathLease>,
-    settings: &Settings,
+    settings: &QuicSettings,
     progress: &FlowProgress,
 ) -> Option<Tokens> {
     match side {

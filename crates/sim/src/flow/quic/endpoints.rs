@@ -7,7 +7,9 @@ use bentpipe_quic::noq_proto::{
     ConnectionId, EndpointConfig, ServerConfig, TokenMemoryCache, ValidationTokenConfig, crypto,
 };
 use bentpipe_quic::tls::{self, Identity, Randomness};
-use bentpipe_quic::{Accept, Acceptor, Endpoint, Handshake, Http, Settings, SettingsError, seeded};
+use bentpipe_quic::{
+    Accept, Acceptor, Endpoint, Handshake, Http, QuicSettings, SettingsError, seeded,
+};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -55,7 +57,7 @@ impl Endpoints {
     ///
     /// # Errors
     /// TLS cannot be configured, or QUIC does not support a setting.
-    pub fn new(flow: &str, settings: &Settings, shared: &Shared) -> Result<Self, SimError> {
+    pub fn new(flow: &str, settings: &QuicSettings, shared: &Shared) -> Result<Self, SimError> {
         let seeds = Seeds { flow, shared };
         let alpn = match settings.http {
             Http::H3 => tls::ALPN_H3,
@@ -133,7 +135,7 @@ fn server_config(
 /// Returns the configuration of the endpoint of one `side`, `client` or `server`.
 fn endpoint_config(
     side: &str,
-    settings: &Settings,
+    settings: &QuicSettings,
     seeds: &Seeds<'_>,
 ) -> Result<EndpointConfig, SimError> {
     let cid_seed = seeds.half(&format!("{side} cid"));

@@ -21,7 +21,7 @@ use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::congestion::ResumeHandle;
 use bentpipe_quic::path_memory::token::{TokenOutcome, Tokens};
 use bentpipe_quic::{
-    Accept, Conn, EpochClock, Handshake, IP_HEADER, IP_UDP_HEADER, Settings, UDP_HEADER,
+    Accept, Conn, EpochClock, Handshake, IP_HEADER, IP_UDP_HEADER, QuicSettings, UDP_HEADER,
 };
 use bentpipe_units::Time;
 use bytes::BytesMut;
@@ -36,7 +36,7 @@ const NO_ERROR: u64 = 0x100;
 
 /// QUIC between a client and a server.
 pub struct QuicTransport {
-    settings: Settings,
+    settings: QuicSettings,
     endpoints: Endpoints,
     /// The addresses of client and server.
     addresses: [SocketAddr; 2],
@@ -109,7 +109,7 @@ impl ActiveVisit {
 impl QuicTransport {
     /// Creates the transport of a flow that has not started.
     pub fn new(
-        settings: Settings,
+        settings: QuicSettings,
         progress: &FlowProgress,
         shared: &Shared,
     ) -> Result<Self, SimError> {

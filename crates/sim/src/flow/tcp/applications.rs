@@ -44,7 +44,7 @@ struct Round {
 impl Applications {
     /// Creates the applications of `visit`, whose first connection has this `opening`.
     pub fn new(
-        settings: &http::Settings,
+        settings: &http::HttpSettings,
         opening: Opening,
         visit: &Visit,
         progress: VisitProgress,

@@ -8,7 +8,7 @@ use crate::spec::{Direction, TcpStack};
 use bentpipe_link::Ecn;
 use bentpipe_quic::congestion::{SendLimits, SenderMetrics};
 use bentpipe_tcp::FailureMode;
-use bentpipe_tcp::{AckFilter, Endpoint, Flags, Leg, MakeController, Relay, Segment, Settings};
+use bentpipe_tcp::{AckFilter, Endpoint, Flags, Leg, MakeController, Relay, Segment, TcpSettings};
 use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::Time;
 use std::collections::VecDeque;
@@ -62,7 +62,7 @@ pub struct TcpConnections {
     ends: Vec<u16>,
     /// Index of each node in `ends`, which is needed several times per packet.
     places: Vec<Option<usize>>,
-    settings: Arc<Settings>,
+    settings: Arc<TcpSettings>,
     pep: Option<Pep>,
     /// Receives the limits of the data's senders, if the visit keeps an account.
     limits: Option<SendLimits>,

@@ -3,7 +3,7 @@
 use crate::datagram::PathDirection;
 use crate::spec::{Failure, PepSpec, TcpStack};
 use bentpipe_quic::congestion::{CongestionConfig, FastStart, SenderMetrics, SlowStartName};
-use bentpipe_tcp::{AckFilter, MakeController, Relay, Settings};
+use bentpipe_tcp::{AckFilter, MakeController, Relay, TcpSettings};
 use bentpipe_units::{Bytes, Span, Time};
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub struct Pep {
     /// The node on the client's side of the hop.
     pub near: u16,
     /// Settings of proxies on that connection, and on others.
-    settings: [Arc<Settings>; 2],
+    settings: [Arc<TcpSettings>; 2],
     /// Controllers on that connection, towards the client and towards the server.
     middle_make: [MakeController; 2],
     /// Controllers on others.
@@ -64,14 +64,15 @@ impl Pep {
             slow_start: SlowStartName::STANDARD,
             ..CongestionConfig::default()
         })?;
-        let others = Settings {
+        let others = TcpSettings {
             segment: stack.tcp.segment,
             ack: spec.ack,
             ecn: stack.tcp.ecn,
-            ..Settings::default()
+            ..TcpSettings::default()
         };
-        let settings = [Settings { initial_window: spec.initial_window, ..others.clone() }, others]
-            .map(Arc::new);
+        let settings =
+            [TcpSettings { initial_window: spec.initial_window, ..others.clone() }, others]
+                .map(Arc::new);
         Ok(Self {
             middle,
             near,

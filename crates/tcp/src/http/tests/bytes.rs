@@ -37,7 +37,7 @@ fn a_second_request_over_http2_is_smaller() {
 #[test]
 fn window_updates_are_frames_and_skip_ended_streams() {
     let rfc = *"rfc".parse::<FlowControlPresetName>().unwrap().preset();
-    let settings = Settings {
+    let settings = HttpSettings {
         stream_window: rfc.stream_window,
         connection_window: rfc.connection_window,
         ..settings(Version::H2)

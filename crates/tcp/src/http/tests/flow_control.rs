@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn narrow(stream: u64, connection: u64) -> Settings {
-    Settings {
+fn narrow(stream: u64, connection: u64) -> HttpSettings {
+    HttpSettings {
         stream_window: Bytes::new(stream),
         connection_window: Bytes::new(connection),
         ..settings(Version::H2)
@@ -12,7 +12,7 @@ fn narrow(stream: u64, connection: u64) -> Settings {
 
 /// Returns the RTTs from the first content sent to the last received. TLS is open after two RTTs,
 /// and content starts with the third.
-fn trips(settings: Settings, upload: bool, bytes: u64) -> u64 {
+fn trips(settings: HttpSettings, upload: bool, bytes: u64) -> u64 {
     let played = play(settings, Opening::Full, upload, vec![object(bytes)]);
     assert_eq!(played.received(0), bytes);
     let after_ready = played.when(ExchangeEvent::Ended(0)).since(halves(4));

@@ -167,15 +167,15 @@ impl Loopback {
     }
 }
 
-fn settings(version: Version) -> Settings {
-    Settings { version, connections: 6, stream_window: WIDE, connection_window: WIDE }
+fn settings(version: Version) -> HttpSettings {
+    HttpSettings { version, connections: 6, stream_window: WIDE, connection_window: WIDE }
 }
 
 fn object(bytes: u64) -> Object {
     Object { bytes: Bytes::new(bytes), after: Vec::new(), delay: Span::ZERO }
 }
 
-fn play(settings: Settings, opening: Opening, upload: bool, objects: Vec<Object>) -> Loopback {
+fn play(settings: HttpSettings, opening: Opening, upload: bool, objects: Vec<Object>) -> Loopback {
     Loopback::new(Exchange::new(&settings, opening, upload, objects), 1 << 40).run()
 }
 
@@ -351,7 +351,7 @@ proptest::proptest! {
         calls in calls(),
     ) {
         let stream_window = Bytes::new(window);
-        let settings = Settings { connections: 3, stream_window, ..settings(version) };
+        let settings = HttpSettings { connections: 3, stream_window, ..settings(version) };
         let list: Vec<Object> =
             objects
                 .iter()
@@ -399,7 +399,7 @@ proptest::proptest! {
         sizes in proptest::collection::vec(0_u64..40_000, 1..9),
         window in 1_u64..50_000,
     ) {
-        let narrow = Settings { stream_window: Bytes::new(window), ..settings(version) };
+        let narrow = HttpSettings { stream_window: Bytes::new(window), ..settings(version) };
         let objects: Vec<Object> = sizes
             .iter()
             .enumerate()

@@ -6,7 +6,7 @@ const FULL: u64 = 1448;
 
 /// A window with the default buffers of Linux and a maximum of 6 MiB.
 fn opened() -> LinuxWindow {
-    let mut window = LinuxWindow::new(&Settings::default(), 7);
+    let mut window = LinuxWindow::new(&TcpSettings::default(), 7);
     window.open(Time::ZERO, 1);
     window
 }
@@ -69,7 +69,7 @@ fn the_buffer_follows_twice_the_bytes_read_per_rtt_and_their_growth() {
 
 #[test]
 fn without_autotuning_the_buffer_has_its_maximum_and_the_window_still_grows() {
-    let settings = Settings { autotune: false, ..Settings::default() };
+    let settings = TcpSettings { autotune: false, ..TcpSettings::default() };
     let mut window = LinuxWindow::new(&settings, 7);
     window.open(Time::ZERO, 1);
     assert_eq!((window.buffer, window.unscaled()), (6 << 20, 64_240));
@@ -119,7 +119,7 @@ fn small_segments_let_only_a_small_window_grow() {
 
 #[test]
 fn quick_acknowledgements_are_limited_by_half_of_the_window() {
-    let settings = Settings { receive_buffer: Bytes::new(16_384), ..Settings::default() };
+    let settings = TcpSettings { receive_buffer: Bytes::new(16_384), ..TcpSettings::default() };
     let mut window = LinuxWindow::new(&settings, 0);
     window.open(Time::ZERO, 1);
     window.on_in_order(1, FULL);
@@ -129,8 +129,11 @@ fn quick_acknowledgements_are_limited_by_half_of_the_window() {
 
 #[test]
 fn reading_a_full_buffer_sends_an_update() {
-    let settings =
-        Settings { receive_buffer: Bytes::new(64 << 10), autotune: false, ..Settings::default() };
+    let settings = TcpSettings {
+        receive_buffer: Bytes::new(64 << 10),
+        autotune: false,
+        ..TcpSettings::default()
+    };
     let mut window = LinuxWindow::new(&settings, 0);
     window.open(Time::ZERO, 1);
     let mut next = 1;
@@ -156,7 +159,7 @@ proptest! {
         steps in prop::collection::vec((0u64..4, 1u64..1449, 0u64..30, any::<bool>()), 1..200),
     ) {
         let settings =
-            Settings { receive_buffer: Bytes::new(buffer), autotune, ..Settings::default() };
+            TcpSettings { receive_buffer: Bytes::new(buffer), autotune, ..TcpSettings::default() };
         let scale = super::super::window::scale(&settings);
         let mut window = LinuxWindow::new(&settings, scale);
         window.open(Time::ZERO, 1);
