@@ -11,7 +11,6 @@ use crate::loss::process::LossProcess;
 use crate::model::DirectionModel;
 use crate::policer::Policer;
 use crate::queue::accepted::Accepted;
-use crate::queue::disciplines::Enqueued;
 use crate::queue::link_queue::Queue;
 use crate::random::stream;
 use crate::rate::transmitter::Transmitter;
@@ -524,8 +523,7 @@ impl<P> Link<P> {
         let (now, port, bytes) = (held.sent, held.port, held.packet.bytes);
         let Self { queue, lost_packets, waiting, .. } = self;
         let enqueued = queue.enqueue(held);
-        if let (Enqueued::Queued { .. }, Some(tally)) = (&enqueued, waiting.get_mut(port as usize))
-        {
+        if let (Ok(_), Some(tally)) = (&enqueued, waiting.get_mut(port as usize)) {
             tally.add(bytes);
         }
         lost_packets.take_dropped(queue, now, |port, bytes| {
@@ -534,7 +532,7 @@ impl<P> Link<P> {
             }
         });
         match enqueued {
-            Enqueued::Queued { marked } => {
+            Ok(marked) => {
                 self.counters.accepted(bytes, marked, self.queue.waiting());
                 if let (Some(counters), Some(tally)) =
                     (self.ports.get_mut(port as usize), self.waiting.get(port as usize))
@@ -543,7 +541,7 @@ impl<P> Link<P> {
                 }
                 Enqueue::Queued
             }
-            Enqueued::Refused(cause, held) => {
+            Err((cause, held)) => {
                 self.count(port, |counters| counters.refused(cause, bytes));
                 Enqueue::Dropped(cause, held.packet)
             }

@@ -6,7 +6,7 @@ use super::requests::Requests;
 use crate::counters::PacketTotals;
 use crate::model::DirectionModel;
 use crate::queue::accepted::Accepted;
-use crate::queue::disciplines::Enqueued;
+use crate::queue::disciplines::Refused;
 use crate::queue::link_queue::Queue;
 use crate::random::Stream;
 use crate::rate::model::RateModel;
@@ -119,12 +119,12 @@ impl<P> Allocation<P> {
         self.terminals.iter().map(|terminal| terminal.queue.held()).sum()
     }
 
-    /// Offers a packet to the queue of its terminal.
-    pub fn enqueue(&mut self, held: Accepted<P>) -> Enqueued<P> {
+    /// Offers a packet to the queue of its terminal. Returns true if it was accepted and marked.
+    pub fn enqueue(&mut self, held: Accepted<P>) -> Result<bool, Refused<P>> {
         let bytes = held.packet.bytes;
         let terminal = &mut self.terminals[held.port as usize];
         let enqueued = terminal.queue.enqueue(held);
-        if matches!(enqueued, Enqueued::Queued { .. }) {
+        if enqueued.is_ok() {
             self.waiting.add(bytes);
             terminal.requests.arrived(bytes);
         }

@@ -5,7 +5,6 @@ use super::{Link, TransmitterState, nanos};
 use crate::capacity_allocation::frames::{Allocation, FrameShare};
 use crate::counters::PacketTotals;
 use crate::queue::accepted::Accepted;
-use crate::queue::disciplines::Enqueued;
 use crate::{DropCause, Enqueue, QueueTime};
 use bentpipe_units::Time;
 
@@ -39,8 +38,8 @@ impl<P> Link<P> {
         self.lost_packets.take_dropped(queue, now, |_, bytes| waiting.remove(bytes));
         let (all, own) = (*waiting, queue.waiting());
         let marked = match enqueued {
-            Enqueued::Queued { marked } => marked,
-            Enqueued::Refused(cause, held) => {
+            Ok(marked) => marked,
+            Err((cause, held)) => {
                 self.count(port, |counters| counters.refused(cause, bytes));
                 return Enqueue::Dropped(cause, held.packet);
             }

@@ -1,6 +1,6 @@
 //! A packet on a link.
 
-use crate::{Ecn, Packet, Service};
+use crate::{Packet, Service};
 use bentpipe_units::{Span, Time};
 
 /// A packet that has been offered to the link's queue.
@@ -26,12 +26,6 @@ impl<P> Accepted<P> {
     pub fn service(&self) -> Service {
         let Self { queued, blocked, serialised_ns, .. } = *self;
         Service { queued, blocked, serialised_ns }
-    }
-
-    /// Marks the packet, which must be ECN-capable, as having experienced congestion. Returns false
-    /// if another queue has marked it before: the packet carries the signal already.
-    pub fn mark_ce(&mut self) -> bool {
-        std::mem::replace(&mut self.packet.ecn, Ecn::Ce) != Ecn::Ce
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::DropCause;
 use crate::counters::PacketTotals;
 use crate::queue::accepted::Accepted;
-use crate::queue::disciplines::{Dequeued, DisciplineQueue, Dropped, Enqueued};
+use crate::queue::disciplines::{DisciplineQueue, Effects, Refused};
 use crate::queue::littles_law::{QueueTime, QueueTimeMeter};
 use bentpipe_units::Time;
 
@@ -19,8 +19,8 @@ pub(crate) struct Queue<P> {
     /// Totals of queued packets.
     waiting: PacketTotals,
     waits: QueueTimeMeter,
-    /// Packets that have been dropped, until [`Self::take_dropped`].
-    dropped: Dropped<P>,
+    /// With the packets that have been dropped, until [`Self::take_dropped`].
+    effects: Effects<P>,
 }
 
 /// The packet to send next.
@@ -41,7 +41,7 @@ impl<P> Queue<P> {
             acts_on_dequeue,
             waiting: PacketTotals::default(),
             waits: QueueTimeMeter::default(),
-            dropped: Vec::new(),
+            effects: Effects::new(),
         }
     }
 
@@ -51,18 +51,18 @@ impl<P> Queue<P> {
         self.waiting
     }
 
-    /// Offers a packet at the time at which it was sent. [`Self::take_dropped`] then returns the
-    /// others that were dropped for it.
+    /// Offers a packet at the time at which it was sent. Returns true if it was accepted and
+    /// marked. [`Self::take_dropped`] then returns the others that were dropped for it.
     #[inline]
-    pub fn enqueue(&mut self, packet: Accepted<P>) -> Enqueued<P> {
+    pub fn enqueue(&mut self, packet: Accepted<P>) -> Result<bool, Refused<P>> {
         let (now, bytes) = (packet.sent, packet.packet.bytes);
         self.waits.change(now, self.waiting);
-        let enqueued = self.packets.enqueue(now, packet, &mut self.dropped);
-        if matches!(enqueued, Enqueued::Queued { .. }) {
+        let enqueued = self.packets.enqueue(now, packet, &mut self.effects);
+        if enqueued.is_ok() {
             self.waiting.add(bytes);
         }
         self.count_dropped(now);
-        enqueued
+        enqueued.map(|()| self.effects.take_marked())
     }
 
     /// Sends a packet at once, without queueing. Nothing may be queued or in transmission.
@@ -77,13 +77,13 @@ impl<P> Queue<P> {
     #[inline]
     pub fn begin(&mut self, now: Time) -> Option<Head> {
         self.waits.change(now, self.waiting);
-        let next = self.packets.dequeue(now, &mut self.dropped);
+        self.sending = self.packets.dequeue(now, &mut self.effects);
         self.count_dropped(now);
-        let Dequeued { packet, marked } = next?;
+        let packet = self.sending.as_ref()?;
+        let marked = self.effects.take_marked();
         let head = Head { port: packet.port, bytes: packet.packet.bytes, marked };
         self.waits.leave(now, packet.sent, head.bytes);
         self.waiting.remove(head.bytes);
-        self.sending = Some(packet);
         Some(head)
     }
 
@@ -96,7 +96,7 @@ impl<P> Queue<P> {
     /// Ends the waits of packets that have just been dropped at `now`.
     #[inline]
     fn count_dropped(&mut self, now: Time) {
-        for (_, packet) in &self.dropped {
+        for (_, packet) in self.effects.dropped() {
             self.waits.leave(now, packet.sent, packet.packet.bytes);
             self.waiting.remove(packet.packet.bytes);
         }
@@ -105,13 +105,13 @@ impl<P> Queue<P> {
     /// Returns true if [`Self::take_dropped`] returns packets.
     #[inline]
     pub fn has_dropped(&self) -> bool {
-        !self.dropped.is_empty()
+        !self.effects.dropped().is_empty()
     }
 
     /// Returns the packets that the last call of [`Self::enqueue`] or [`Self::begin`] has dropped
     /// although they had been accepted.
     pub fn take_dropped(&mut self) -> impl Iterator<Item = (DropCause, Accepted<P>)> {
-        self.dropped.drain(..)
+        self.effects.take_dropped()
     }
 
     /// Returns true if no packet is queued or in transmission.

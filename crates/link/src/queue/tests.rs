@@ -2,7 +2,7 @@
 
 use crate::fields::{Fields, Value};
 use crate::queue::accepted::Accepted;
-use crate::queue::disciplines::{Enqueued, QueueDiscipline};
+use crate::queue::disciplines::QueueDiscipline;
 use crate::queue::limit::ResolvedLimit;
 use crate::queue::link_queue::Queue;
 use crate::random::stream;
@@ -89,7 +89,7 @@ impl Observed {
                     blocked: Span::ZERO,
                     serialised_ns: 0,
                 };
-                if let Enqueued::Refused(cause, held) = self.queue.enqueue(held) {
+                if let Err((cause, held)) = self.queue.enqueue(held) {
                     self.ends(&held.packet, Fate::Refused(cause));
                 }
                 self.end_dropped();

@@ -1,6 +1,6 @@
 //! Controlled delay (CoDel) active queue management, RFC 8289.
 
-use super::discipline::{Dequeued, Discipline, Dropped, Enqueued, PacketQueue};
+use super::discipline::{Discipline, Effects, PacketQueue, Refused};
 use super::fifo::Fifo;
 use crate::fields::{Field, Fields, Kind};
 use crate::queue::accepted::Accepted;
@@ -98,25 +98,26 @@ pub(crate) struct CoDelQueue<P> {
 
 impl<P> PacketQueue<P> for CoDelQueue<P> {
     #[inline]
-    fn enqueue(&mut self, _: Time, packet: Accepted<P>, _: &mut Dropped<P>) -> Enqueued<P> {
-        if !self.fifo.has_room(packet.packet.bytes) {
-            return Enqueued::Refused(DropCause::QueueFull, packet);
-        }
-        self.fifo.push(packet);
-        Enqueued::Queued { marked: false }
+    fn enqueue(
+        &mut self,
+        _: Time,
+        packet: Accepted<P>,
+        _: &mut Effects<P>,
+    ) -> Result<(), Refused<P>> {
+        self.fifo.push(packet).map_err(|packet| (DropCause::QueueFull, packet))
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Dropped<P>) -> Option<Dequeued<P>> {
+    fn dequeue(&mut self, now: Time, effects: &mut Effects<P>) -> Option<Accepted<P>> {
         while let Some(mut packet) = self.fifo.pop() {
             let waited = now.since(packet.sent);
             if !self.law.signals(now, waited, packet.packet.bytes, self.fifo.bytes()) {
-                return Some(Dequeued { packet, marked: false });
+                return Some(packet);
             }
             if self.ecn && packet.packet.ecn.is_capable() {
-                let marked = packet.mark_ce();
-                return Some(Dequeued { packet, marked });
+                effects.mark(&mut packet);
+                return Some(packet);
             }
-            dropped.push((DropCause::Aqm, packet));
+            effects.drop(DropCause::Aqm, packet);
         }
         self.law.emptied();
         None

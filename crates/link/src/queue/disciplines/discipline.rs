@@ -4,7 +4,7 @@ use crate::fields::{Field, Fields};
 use crate::queue::accepted::Accepted;
 use crate::queue::limit::ResolvedLimit;
 use crate::random::Stream;
-use crate::{ConfigError, DropCause};
+use crate::{ConfigError, DropCause, Ecn};
 use bentpipe_units::Time;
 
 /// A queue discipline that scenarios select with `aqm = "NAME"`.
@@ -74,12 +74,18 @@ pub(crate) trait Discipline: Sized {
 /// offered or taken, once for each such time that has passed: what the updates read does not change
 /// in between.
 pub(crate) trait PacketQueue<P> {
-    /// Offers a packet at `now`. May drop others that wait.
-    fn enqueue(&mut self, now: Time, packet: Accepted<P>, dropped: &mut Dropped<P>) -> Enqueued<P>;
+    /// Offers a packet at `now`. May drop others that wait. Returns the packet if it is refused,
+    /// with the cause.
+    fn enqueue(
+        &mut self,
+        now: Time,
+        packet: Accepted<P>,
+        effects: &mut Effects<P>,
+    ) -> Result<(), Refused<P>>;
 
     /// Takes the packet to be sent next at `now`. May drop others that wait; `None` only if no
     /// packet is left.
-    fn dequeue(&mut self, now: Time, dropped: &mut Dropped<P>) -> Option<Dequeued<P>>;
+    fn dequeue(&mut self, now: Time, effects: &mut Effects<P>) -> Option<Accepted<P>>;
 
     /// Removes all packets of `port`. Those of each flow stay in order, the removed ones too.
     fn withdraw(&mut self, port: u32) -> Vec<Accepted<P>>;
@@ -88,27 +94,48 @@ pub(crate) trait PacketQueue<P> {
     fn for_each(&self, see: impl FnMut(&Accepted<P>));
 }
 
-/// What becomes of a packet that is offered to a queue.
-#[derive(Debug)]
-pub(crate) enum Enqueued<P> {
-    /// It waits.
-    Queued {
-        /// True if it was marked ([`Accepted::mark_ce`]).
-        marked: bool,
-    },
-    /// It is dropped.
-    Refused(DropCause, Accepted<P>),
+/// A packet that a queue refuses, and the cause.
+pub(crate) type Refused<P> = (DropCause, Accepted<P>);
+
+/// What a queue does to packets beside those that it accepts, refuses and releases.
+#[derive(Debug, Clone)]
+pub(crate) struct Effects<P> {
+    dropped: Vec<(DropCause, Accepted<P>)>,
+    marked: bool,
 }
 
-/// A packet that a queue has released.
-#[derive(Debug)]
-pub(crate) struct Dequeued<P> {
-    /// The packet.
-    pub packet: Accepted<P>,
-    /// True if it was marked just now ([`Accepted::mark_ce`]).
-    pub marked: bool,
-}
+impl<P> Effects<P> {
+    /// No effects.
+    pub fn new() -> Self {
+        Self { dropped: Vec::new(), marked: false }
+    }
 
-/// Packets that a queue has dropped after they had waited in it, each with its cause:
-/// [`DropCause::QueueFull`] or [`DropCause::Aqm`].
-pub(crate) type Dropped<P> = Vec<(DropCause, Accepted<P>)>;
+    /// Drops a packet that has waited in the queue because of `cause`: [`DropCause::QueueFull`] or
+    /// [`DropCause::Aqm`].
+    pub fn drop(&mut self, cause: DropCause, packet: Accepted<P>) {
+        self.dropped.push((cause, packet));
+    }
+
+    /// Marks the packet that is being accepted or released, which must be ECN-capable.
+    pub fn mark(&mut self, packet: &mut Accepted<P>) {
+        // A packet that another queue has already marked carries the signal.
+        self.marked = std::mem::replace(&mut packet.packet.ecn, Ecn::Ce) != Ecn::Ce;
+    }
+
+    /// Returns the packets that have been dropped since [`Self::take_dropped`].
+    #[inline]
+    pub fn dropped(&self) -> &[(DropCause, Accepted<P>)] {
+        &self.dropped
+    }
+
+    /// Removes and returns the packets that have been dropped.
+    pub fn take_dropped(&mut self) -> impl Iterator<Item = (DropCause, Accepted<P>)> {
+        self.dropped.drain(..)
+    }
+
+    /// Returns true if a packet has been marked since the last call.
+    #[inline]
+    pub fn take_marked(&mut self) -> bool {
+        std::mem::take(&mut self.marked)
+    }
+}

@@ -1,6 +1,6 @@
 //! First in, first out, dropping packets that arrive at a full queue.
 
-use super::discipline::{Dequeued, Discipline, Dropped, Enqueued, PacketQueue};
+use super::discipline::{Discipline, Effects, PacketQueue, Refused};
 use super::fifo::Fifo;
 use crate::fields::{Field, Fields};
 use crate::queue::accepted::Accepted;
@@ -36,17 +36,18 @@ pub(crate) struct DropTailQueue<P>(Fifo<P>);
 
 impl<P> PacketQueue<P> for DropTailQueue<P> {
     #[inline]
-    fn enqueue(&mut self, _: Time, packet: Accepted<P>, _: &mut Dropped<P>) -> Enqueued<P> {
-        if !self.0.has_room(packet.packet.bytes) {
-            return Enqueued::Refused(DropCause::QueueFull, packet);
-        }
-        self.0.push(packet);
-        Enqueued::Queued { marked: false }
+    fn enqueue(
+        &mut self,
+        _: Time,
+        packet: Accepted<P>,
+        _: &mut Effects<P>,
+    ) -> Result<(), Refused<P>> {
+        self.0.push(packet).map_err(|packet| (DropCause::QueueFull, packet))
     }
 
     #[inline]
-    fn dequeue(&mut self, _: Time, _: &mut Dropped<P>) -> Option<Dequeued<P>> {
-        self.0.pop().map(|packet| Dequeued { packet, marked: false })
+    fn dequeue(&mut self, _: Time, _: &mut Effects<P>) -> Option<Accepted<P>> {
+        self.0.pop()
     }
 
     fn withdraw(&mut self, port: u32) -> Vec<Accepted<P>> {

@@ -36,11 +36,15 @@ impl<P> Fifo<P> {
         self.limit.has_room(PacketTotals::default(), bytes)
     }
 
-    /// Appends a packet.
+    /// Appends a packet. Returns it if it exceeds the limit.
     #[inline]
-    pub fn push(&mut self, packet: Accepted<P>) {
+    pub fn push(&mut self, packet: Accepted<P>) -> Result<(), Accepted<P>> {
+        if !self.has_room(packet.packet.bytes) {
+            return Err(packet);
+        }
         self.bytes += u64::from(packet.packet.bytes);
         self.packets.push_back(packet);
+        Ok(())
     }
 
     /// Removes the first packet.

@@ -1,6 +1,6 @@
 //! First in, first out, dropping the oldest packets of a full queue.
 
-use super::discipline::{Dequeued, Discipline, Dropped, Enqueued, PacketQueue};
+use super::discipline::{Discipline, Effects, PacketQueue, Refused};
 use super::fifo::Fifo;
 use crate::fields::{Field, Fields};
 use crate::queue::accepted::Accepted;
@@ -40,23 +40,26 @@ pub(crate) struct HeadDropQueue<P>(Fifo<P>);
 
 impl<P> PacketQueue<P> for HeadDropQueue<P> {
     #[inline]
-    fn enqueue(&mut self, _: Time, packet: Accepted<P>, dropped: &mut Dropped<P>) -> Enqueued<P> {
+    fn enqueue(
+        &mut self,
+        _: Time,
+        packet: Accepted<P>,
+        effects: &mut Effects<P>,
+    ) -> Result<(), Refused<P>> {
         let Self(fifo) = self;
-        if !fifo.fits(packet.packet.bytes) {
-            return Enqueued::Refused(DropCause::QueueFull, packet);
-        }
-        while !fifo.has_room(packet.packet.bytes)
+        let bytes = packet.packet.bytes;
+        while fifo.fits(bytes)
+            && !fifo.has_room(bytes)
             && let Some(oldest) = fifo.pop()
         {
-            dropped.push((DropCause::QueueFull, oldest));
+            effects.drop(DropCause::QueueFull, oldest);
         }
-        fifo.push(packet);
-        Enqueued::Queued { marked: false }
+        fifo.push(packet).map_err(|packet| (DropCause::QueueFull, packet))
     }
 
     #[inline]
-    fn dequeue(&mut self, _: Time, _: &mut Dropped<P>) -> Option<Dequeued<P>> {
-        self.0.pop().map(|packet| Dequeued { packet, marked: false })
+    fn dequeue(&mut self, _: Time, _: &mut Effects<P>) -> Option<Accepted<P>> {
+        self.0.pop()
     }
 
     fn withdraw(&mut self, port: u32) -> Vec<Accepted<P>> {
@@ -88,11 +91,12 @@ mod tests {
     #[test]
     fn a_packet_that_arrives_at_a_full_queue_displaces_the_oldest() {
         let mut queue = HeadDropQueue(Fifo::new(ResolvedLimit::Bytes(3000)));
-        let mut dropped = Vec::new();
+        let mut effects = Effects::new();
         let mut offer = |number, bytes| {
-            let enqueued = queue.enqueue(Time::ZERO, packet(number, bytes), &mut dropped);
-            let oldest = dropped.drain(..).map(|(cause, packet)| (cause, packet.packet.payload));
-            (matches!(enqueued, Enqueued::Queued { .. }), oldest.collect::<Vec<_>>())
+            let enqueued = queue.enqueue(Time::ZERO, packet(number, bytes), &mut effects);
+            let oldest =
+                effects.take_dropped().map(|(cause, packet)| (cause, packet.packet.payload));
+            (enqueued.is_ok(), oldest.collect::<Vec<_>>())
         };
         let full = |number| (DropCause::QueueFull, number);
         assert_eq!(offer(0, 1000), (true, vec![]));

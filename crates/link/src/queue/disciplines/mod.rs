@@ -17,8 +17,8 @@ use crate::ConfigError;
 use crate::fields::Fields;
 use crate::random::Stream;
 use bentpipe_units::Time;
-pub(crate) use discipline::{Dequeued, Dropped, Enqueued};
 use discipline::{Discipline, PacketQueue};
+pub(crate) use discipline::{Effects, Refused};
 use registry::{Row, check_keys, unknown};
 
 registry::queue_disciplines! {

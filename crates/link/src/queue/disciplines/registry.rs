@@ -73,18 +73,18 @@ macro_rules! queue_disciplines {
                 &mut self,
                 now: Time,
                 packet: Accepted<P>,
-                dropped: &mut Dropped<P>,
-            ) -> Enqueued<P> {
+                effects: &mut Effects<P>,
+            ) -> Result<(), Refused<P>> {
                 match self {
-                    $(Self::$Type(queue) => PacketQueue::enqueue(queue, now, packet, dropped),)*
+                    $(Self::$Type(queue) => PacketQueue::enqueue(queue, now, packet, effects),)*
                 }
             }
 
             /// See [`PacketQueue::dequeue`].
             #[inline]
-            pub fn dequeue(&mut self, now: Time, dropped: &mut Dropped<P>) -> Option<Dequeued<P>> {
+            pub fn dequeue(&mut self, now: Time, effects: &mut Effects<P>) -> Option<Accepted<P>> {
                 match self {
-                    $(Self::$Type(queue) => PacketQueue::dequeue(queue, now, dropped),)*
+                    $(Self::$Type(queue) => PacketQueue::dequeue(queue, now, effects),)*
                 }
             }
 
