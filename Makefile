@@ -84,13 +84,13 @@ test-rust: page
 		test-rust-units test-rust-integration test-rust-docs
 
 test-rust-units:
-	cargo test --workspace --locked --quiet --lib --bins
+	env -u MAKEFLAGS cargo test --workspace --locked --quiet --lib --bins
 
 test-rust-integration:
-	cargo test --workspace --locked --quiet --test '*'
+	env -u MAKEFLAGS cargo test --workspace --locked --quiet --test '*'
 
 test-rust-docs:
-	cargo test --workspace --locked --quiet --doc
+	env -u MAKEFLAGS cargo test --workspace --locked --quiet --doc
 
 # The page is tested only if it or its tests have changed since they last passed.
 test-page: studio/node_modules/.tested

@@ -19,7 +19,7 @@
 //!
 //! ```no_run
 //! use bentpipe_emu::{
-//!     Emulator, Hop, PathSpec, Program, Settings, Testbed, prepare, server_addresses,
+//!     Emulator, EmulatorSettings, Hop, PathSpec, Program, Testbed, prepare, server_addresses,
 //! };
 //! use bentpipe_link::DirectionConfig;
 //! use bentpipe_units::{Bytes, Rate, Span};
@@ -40,7 +40,7 @@
 //! let base_rtt = Span::from_millis(600);
 //! let path = PathSpec { hops: vec![hop], base_rtt, seed: 1, run: 0 };
 //! let testbed = Testbed::new(1, Bytes::new(1500))?;
-//! let emulator = Emulator::start(testbed, &path, Settings::default())?;
+//! let emulator = Emulator::start(testbed, &path, EmulatorSettings::default())?;
 //! let mut ping = Command::new("ping");
 //! ping.args(["-c", "3", &server_addresses()[0].to_string()]);
 //! let client = emulator.testbed().client(0)?;
