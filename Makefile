@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page wasm build install wheel package image demo test test-tools test-rust test-rust-units test-rust-integration test-rust-docs test-page test-report test-python lint deny docs docs-check site check-site bench peers interop-cases matrix atlas validate clocks hughes fuzz clean
+.PHONY: help setup page wasm build install wheel package image demo test test-tools test-rust test-rust-units test-rust-integration test-rust-docs test-page test-report test-python lint deny docs docs-check site check-site bench peers interop-cases matrix atlas validate clocks hughes fuzz swarm clean
 
 # Output directory of runs.
 OUT ?= out
@@ -184,6 +184,12 @@ clocks: build ## Run the scenarios that compare both clocks in real time: the ke
 # Goes on where an earlier call ended. Needs root, nft, Chromium and playwright-core (`make setup`).
 hughes: build ## The Hughes study with Chromium and bentpipe pep (an hour in real time)
 	tools/atlas/hughes --bentpipe $(BENTPIPE)
+
+# With the features of the whole workspace, with which its tests have built everything: `--test
+# swarm` is what builds the program.
+swarm: ## Random episodes of the whole for two minutes (MINUTES), from new seeds
+	cargo test --workspace --locked --quiet --test swarm --no-run
+	$(or $(CARGO_TARGET_DIR),target)/debug/swarm --minutes $(or $(MINUTES),2)
 
 fuzz: ## A minute of fuzzing for each parser of untrusted input
 	@tools/check/fuzz 60
