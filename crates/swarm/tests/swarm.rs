@@ -45,3 +45,22 @@ fn wrong_options_are_refused() {
         assert!(text(&output.stderr).contains("error"), "{args:?}");
     }
 }
+
+#[test]
+fn the_examples_of_the_help_are_valid() {
+    let help = text(&swarm(&["--help"]).stdout);
+    let examples = help.split("Examples:").nth(1).unwrap();
+    let lines = examples.lines().filter_map(|line| line.trim_start().strip_prefix("swarm "));
+    let mut number = 0;
+    for line in lines {
+        // What stands behind two spaces is the explanation.
+        let command = line.split("  ").next().unwrap();
+        let mut args: Vec<&str> = command.split_whitespace().collect();
+        // Reads the options, and plays nothing.
+        args.push("--dimensions");
+        let output = swarm(&args);
+        assert!(output.status.success(), "{line}: {}", text(&output.stderr));
+        number += 1;
+    }
+    assert_eq!(number, 5, "{examples}");
+}
