@@ -94,7 +94,7 @@ pub fn draw(seed: u64, without: &BTreeSet<String>) -> (Draft, Vec<&'static str>)
     let mut drawn = Vec::new();
     for dimension in DIMENSIONS {
         let chosen = Random::new(seed, &format!("{}/chosen", dimension.name));
-        if chosen.is_drawn(dimension.chance) && !without.contains(dimension.name) {
+        if chosen.draws_once(dimension.chance) && !without.contains(dimension.name) {
             (dimension.draw)(&mut draft, &mut Random::new(seed, dimension.name));
             drawn.push(dimension.name);
         }

@@ -13,7 +13,7 @@ impl Random {
     }
 
     /// Returns true with `probability`, from a stream that is used for nothing else.
-    pub fn is_drawn(mut self, probability: f64) -> bool {
+    pub fn draws_once(mut self, probability: f64) -> bool {
         self.chance(probability)
     }
 

@@ -117,7 +117,7 @@ pub fn draw(seed: u64, without: &BTreeSet<String>) -> (EpisodePlan, Vec<&'static
     let mut drawn = Vec::new();
     for (name, chance, draw) in DIMENSIONS {
         let chosen = Random::new(seed, &format!("endpoints/{name}/chosen"));
-        if chosen.is_drawn(*chance) && !without.contains(*name) {
+        if chosen.draws_once(*chance) && !without.contains(*name) {
             draw(&mut plan, &mut Random::new(seed, &format!("endpoints/{name}")));
             drawn.push(*name);
         }
