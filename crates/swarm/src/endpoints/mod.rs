@@ -36,7 +36,10 @@ pub fn play(seed: u64, without: &BTreeSet<String>) -> Result<(), Failure> {
     let (plan, _) = draw(seed, without);
     let first = once(&plan)?;
     let second = once(&plan)?;
-    if first != second {
+    // The stack draws its Retry tokens from the operating system. After a restart of the server,
+    // what it does with one of the time before depends on these bytes.
+    let repeats = plan.retry == 0.0 || plan.restarts.is_empty();
+    if repeats && first != second {
         let what = "the datagrams of the second play differ from those of the first";
         return Err(Failure::new("determinism", what));
     }
