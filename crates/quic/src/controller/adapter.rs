@@ -33,8 +33,8 @@ use bentpipe_units::{Bytes, Rate, Span, Time};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use std::any::Any;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use web_time::Instant;
 
 /// Highest pacing rate set in the stack, a byte per nanosecond: the stack's pacer rounds its waits
@@ -53,13 +53,15 @@ pub struct ConnectionSignals(Arc<Signals>);
 
 #[derive(Debug, Default)]
 struct Signals {
-    handshake_complete: AtomicBool,
+    /// Time at which the handshake was complete.
+    handshake_complete: OnceLock<Time>,
     writers_blocked: AtomicBool,
 }
 
 impl ConnectionSignals {
-    pub(crate) fn set_handshake_complete(&self) {
-        self.0.handshake_complete.store(true, Ordering::Relaxed);
+    /// Sets that the handshake is complete since `at`. Later calls change nothing.
+    pub(crate) fn set_handshake_complete(&self, at: Time) {
+        self.0.handshake_complete.get_or_init(|| at);
     }
 
     /// Sets whether flow control or the send buffer blocks a writer.
@@ -67,8 +69,8 @@ impl ConnectionSignals {
         self.0.writers_blocked.store(blocked, Ordering::Relaxed);
     }
 
-    fn is_handshake_complete(&self) -> bool {
-        self.0.handshake_complete.load(Ordering::Relaxed)
+    fn handshake_complete(&self) -> Option<Time> {
+        self.0.handshake_complete.get().copied()
     }
 
     fn are_writers_blocked(&self) -> bool {
@@ -364,15 +366,21 @@ impl Controller for Adapter {
     /// acknowledgement, which is of the handshake, and after the handshake if that came without
     /// one. If the first flight of data fills the window, the stack would otherwise neither send
     /// HANDSHAKE_DONE nor start a probe timer for that data, and a loss in it, or of the
-    /// acknowledgement, could stall the connection for good.
+    /// acknowledgement, could stall the connection for good. The first packet after the handshake
+    /// may leave whatever is in flight, which probes have made more than the window if the
+    /// handshake ended late.
     fn window(&self) -> u64 {
         if let Some(metrics) = &self.metrics {
             metrics.on_window_asked();
         }
         let window = self.control.cwnd.get().max(1);
+        let complete = self.signals.handshake_complete();
+        if complete.is_some_and(|at| self.last_sent.is_none_or(|sent| sent < at)) {
+            return window.max(self.sent_packets.bytes_in_flight().get()) + self.mtu;
+        }
         let confirming = match self.confirming_until {
             Some(until) => self.now < until,
-            None => self.signals.is_handshake_complete(),
+            None => complete.is_some(),
         };
         if confirming { window + self.mtu } else { window }
     }

@@ -97,8 +97,8 @@ impl Endpoint {
             }
             exchange_events(&mut self.noq, key, &mut state);
             state.dispatch_events();
-            if state.connected().is_some() {
-                entry.attachments.signals.set_handshake_complete();
+            if let Some(at) = state.connected() {
+                entry.attachments.signals.set_handshake_complete(at);
             }
             if state.may_send_freely() && !std::mem::replace(&mut entry.address_confirmed, true) {
                 entry.attachments.confirm_address(now);
