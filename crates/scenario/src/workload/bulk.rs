@@ -27,6 +27,9 @@ pub struct Bulk {
 }
 
 impl Bulk {
+    /// The clocks that can run it.
+    pub(super) const CLOCKS: Clocks = Clocks::RealTcp;
+
     pub(super) fn check(&self, limit: Span) -> Result<(), Problem> {
         super::transfer::duration(&self.duration, limit)
     }
@@ -38,7 +41,7 @@ impl Kind for Bulk {
     }
 
     fn clocks(&self) -> Clocks {
-        Clocks::RealTcp
+        Self::CLOCKS
     }
 
     fn transfer(&self, _seed: u64) -> Transfer {

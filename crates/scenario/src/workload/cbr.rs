@@ -39,6 +39,9 @@ pub struct Cbr {
 }
 
 impl Cbr {
+    /// The clocks that can run it.
+    pub(super) const CLOCKS: Clocks = Clocks::Datagrams;
+
     pub(super) fn check(&self, limit: Span) -> Result<(), Problem> {
         super::transfer::duration(&self.duration, limit)?;
         super::transfer::packet(self.packet.as_ref())?;
@@ -83,7 +86,7 @@ impl Kind for Cbr {
     }
 
     fn clocks(&self) -> Clocks {
-        Clocks::Datagrams
+        Self::CLOCKS
     }
 
     fn transfer(&self, _seed: u64) -> Transfer {

@@ -24,19 +24,6 @@ pub enum RealCarrier {
 }
 
 impl Clocks {
-    /// All kinds, in the order of the book's table.
-    pub const ALL: [Self; 4] = [Self::Both, Self::RealTcp, Self::Datagrams, Self::Programs];
-
-    /// Returns its name in the schema.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Both => "both",
-            Self::RealTcp => "real-tcp",
-            Self::Datagrams => "datagrams",
-            Self::Programs => "programs",
-        }
-    }
-
     /// Returns true if the virtual clock runs the workload.
     pub const fn on_virtual(self) -> bool {
         !matches!(self, Self::Programs)
@@ -51,6 +38,19 @@ impl Clocks {
         }
     }
 
+    /// Returns its row in the table of the book: the virtual clock, the real one over QUIC and over
+    /// TCP.
+    pub fn cells(self) -> [&'static str; 3] {
+        let yes = match self {
+            Self::Both | Self::RealTcp => "yes",
+            Self::Datagrams => "yes (UDP)",
+            Self::Programs => "yes, whatever the programs speak",
+        };
+        let runs =
+            [self.on_virtual(), self.on_real(RealCarrier::Quic), self.on_real(RealCarrier::Tcp)];
+        runs.map(|runs| if runs { yes } else { "no" })
+    }
+
     /// Returns true if the workload uses neither QUIC nor TCP of the scenario.
     pub const fn has_own_transport(self) -> bool {
         matches!(self, Self::Datagrams | Self::Programs)
@@ -62,16 +62,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_schema_are_different() {
-        let mut names = Clocks::ALL.map(Clocks::name);
-        names.sort_unstable();
-        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    fn the_book_says_which_clock_runs_what() {
+        assert_eq!(Clocks::Both.cells(), ["yes"; 3]);
+        assert_eq!(Clocks::RealTcp.cells(), ["yes", "no", "yes"]);
+        assert_eq!(Clocks::Datagrams.cells(), ["yes (UDP)"; 3]);
+        assert_eq!(Clocks::Programs.cells()[0], "no");
     }
 
     #[test]
     fn every_workload_runs_on_a_clock() {
         let carriers = [RealCarrier::Quic, RealCarrier::Tcp];
-        for clocks in Clocks::ALL {
+        for clocks in [Clocks::Both, Clocks::RealTcp, Clocks::Datagrams, Clocks::Programs] {
             let real = carriers.iter().any(|&carrier| clocks.on_real(carrier));
             assert!(clocks.on_virtual() || real, "{clocks:?}");
         }

@@ -10,13 +10,18 @@ use bentpipe_results::Direction;
 #[derive(Debug, Clone)]
 pub struct Download(pub Sizes);
 
+impl Download {
+    /// The clocks that can run it.
+    pub(super) const CLOCKS: Clocks = Clocks::Both;
+}
+
 impl Kind for Download {
     fn key(&self) -> &'static str {
         "download"
     }
 
     fn clocks(&self) -> Clocks {
-        Clocks::Both
+        Self::CLOCKS
     }
 
     /// A size that is drawn for each run replaces the typical one here.

@@ -33,6 +33,9 @@ pub struct External {
 }
 
 impl External {
+    /// The clocks that can run it.
+    pub(super) const CLOCKS: Clocks = Clocks::Programs;
+
     pub(super) fn check(&self, span: Range<usize>) -> Result<(), Problem> {
         let missing = match (&self.size, &self.server, &self.client) {
             (None, _, _) => "size",
@@ -55,7 +58,7 @@ impl Kind for External {
     }
 
     fn clocks(&self) -> Clocks {
-        Clocks::Programs
+        Self::CLOCKS
     }
 
     fn transfer(&self, _seed: u64) -> Transfer {

@@ -50,15 +50,15 @@ use std::ops::Range;
 pub struct Task {
     /// One object of this size from the server to the client.
     #[schemars(with = "Option<Sizes>")]
-    #[schemars(extend("x-clocks" = Clocks::Both.name()))]
+    #[schemars(extend("x-clocks" = Download::CLOCKS.cells()))]
     pub download: Option<Spanned<Sizes>>,
     /// One object of this size from the client to the server.
     #[schemars(with = "Option<Sizes>")]
-    #[schemars(extend("x-clocks" = Clocks::RealTcp.name()))]
+    #[schemars(extend("x-clocks" = Upload::CLOCKS.cells()))]
     pub upload: Option<Spanned<Sizes>>,
     /// Several objects that start together, in the direction of `direction`.
     #[schemars(with = "Option<Vec<Object>>")]
-    #[schemars(extend("x-clocks" = Clocks::RealTcp.name()))]
+    #[schemars(extend("x-clocks" = Objects::CLOCKS.cells()))]
     pub objects: Option<Spanned<Vec<Object>>>,
     /// Direction of `objects`; download by default.
     #[schemars(with = "Option<Direction>")]
@@ -66,27 +66,27 @@ pub struct Task {
     /// A web page with this number of objects that depend on each other. Their sizes are those of
     /// the median page (see "TCP" in the book).
     #[schemars(with = "Option<u64>", range(min = 1, max = 1000))]
-    #[schemars(extend("x-clocks" = Clocks::RealTcp.name()))]
+    #[schemars(extend("x-clocks" = WebPage::CLOCKS.cells()))]
     pub web_page: Option<Spanned<u64>>,
     /// Segments of a video, requested at regular times.
     #[schemars(with = "Option<Video>")]
-    #[schemars(extend("x-clocks" = Clocks::RealTcp.name()))]
+    #[schemars(extend("x-clocks" = Video::CLOCKS.cells()))]
     pub video: Option<Spanned<Video>>,
     /// Unlimited data for a fixed time.
     #[schemars(with = "Option<Bulk>")]
-    #[schemars(extend("x-clocks" = Clocks::RealTcp.name()))]
+    #[schemars(extend("x-clocks" = Bulk::CLOCKS.cells()))]
     pub bulk: Option<Spanned<Bulk>>,
     /// UDP datagrams at a constant rate, or in bursts, without congestion control.
     #[schemars(with = "Option<Cbr>")]
-    #[schemars(extend("x-clocks" = Clocks::Datagrams.name()))]
+    #[schemars(extend("x-clocks" = Cbr::CLOCKS.cells()))]
     pub cbr: Option<Spanned<Cbr>>,
     /// ICMP echo requests from the client.
     #[schemars(with = "Option<Ping>")]
-    #[schemars(extend("x-clocks" = Clocks::Datagrams.name()))]
+    #[schemars(extend("x-clocks" = Ping::CLOCKS.cells()))]
     pub ping: Option<Spanned<Ping>>,
     /// Small requests at regular times.
     #[schemars(with = "Option<Probe>")]
-    #[schemars(extend("x-clocks" = Clocks::RealTcp.name()))]
+    #[schemars(extend("x-clocks" = Probe::CLOCKS.cells()))]
     pub probe: Option<Spanned<Probe>>,
 }
 section!(Task);
@@ -97,7 +97,7 @@ section!(Task);
 pub struct ExternalKey {
     /// One download by other programs, on the real clock.
     #[schemars(with = "Option<External>")]
-    #[schemars(extend("x-clocks" = Clocks::Programs.name()))]
+    #[schemars(extend("x-clocks" = External::CLOCKS.cells()))]
     pub external: Option<Spanned<External>>,
 }
 section!(ExternalKey);

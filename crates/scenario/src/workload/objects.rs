@@ -69,13 +69,18 @@ pub(super) fn check(objects: &Spanned<Vec<Object>>) -> Result<(), Problem> {
     Ok(())
 }
 
+impl Objects {
+    /// The clocks that can run it.
+    pub(super) const CLOCKS: Clocks = Clocks::RealTcp;
+}
+
 impl Kind for Objects {
     fn key(&self) -> &'static str {
         "objects"
     }
 
     fn clocks(&self) -> Clocks {
-        Clocks::RealTcp
+        Self::CLOCKS
     }
 
     fn transfer(&self, _seed: u64) -> Transfer {

@@ -29,6 +29,9 @@ pub struct Ping {
 }
 
 impl Ping {
+    /// The clocks that can run it.
+    pub(super) const CLOCKS: Clocks = Clocks::Datagrams;
+
     pub(super) fn check(&self, limit: Span) -> Result<(), Problem> {
         super::transfer::duration(&self.duration, limit)?;
         super::transfer::packet(self.packet.as_ref())?;
@@ -47,7 +50,7 @@ impl Kind for Ping {
     }
 
     fn clocks(&self) -> Clocks {
-        Clocks::Datagrams
+        Self::CLOCKS
     }
 
     fn transfer(&self, _seed: u64) -> Transfer {

@@ -32,6 +32,9 @@ pub struct Probe {
 }
 
 impl Probe {
+    /// The clocks that can run it.
+    pub(super) const CLOCKS: Clocks = Clocks::RealTcp;
+
     pub(super) fn check(&self, limit: Span) -> Result<(), Problem> {
         super::transfer::duration(&self.duration, limit)?;
         crate::limits::above_zero("interval", &self.interval)?;
@@ -61,7 +64,7 @@ impl Kind for Probe {
     }
 
     fn clocks(&self) -> Clocks {
-        Clocks::RealTcp
+        Self::CLOCKS
     }
 
     fn transfer(&self, _seed: u64) -> Transfer {

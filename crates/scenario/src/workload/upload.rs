@@ -10,13 +10,18 @@ use bentpipe_results::Direction;
 #[derive(Debug, Clone)]
 pub struct Upload(pub Sizes);
 
+impl Upload {
+    /// The clocks that can run it.
+    pub(super) const CLOCKS: Clocks = Clocks::RealTcp;
+}
+
 impl Kind for Upload {
     fn key(&self) -> &'static str {
         "upload"
     }
 
     fn clocks(&self) -> Clocks {
-        Clocks::RealTcp
+        Self::CLOCKS
     }
 
     /// A size that is drawn for each run replaces the typical one here.

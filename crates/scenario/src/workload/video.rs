@@ -28,6 +28,9 @@ pub struct Video {
 }
 
 impl Video {
+    /// The clocks that can run it.
+    pub(super) const CLOCKS: Clocks = Clocks::RealTcp;
+
     pub(super) fn check(&self, limit: Span) -> Result<(), Problem> {
         super::transfer::above_zero(&self.segment)?;
         crate::limits::between("segments", &self.segments, 1, 1000)?;
@@ -50,7 +53,7 @@ impl Kind for Video {
     }
 
     fn clocks(&self) -> Clocks {
-        Clocks::RealTcp
+        Self::CLOCKS
     }
 
     fn transfer(&self, _seed: u64) -> Transfer {

@@ -16,13 +16,18 @@ pub(super) fn check(count: &Spanned<u64>) -> Result<(), Problem> {
     crate::limits::between("web_page", count, 1, 1000)
 }
 
+impl WebPage {
+    /// The clocks that can run it.
+    pub(super) const CLOCKS: Clocks = Clocks::RealTcp;
+}
+
 impl Kind for WebPage {
     fn key(&self) -> &'static str {
         "web_page"
     }
 
     fn clocks(&self) -> Clocks {
-        Clocks::RealTcp
+        Self::CLOCKS
     }
 
     /// `seed` is that of the scenario, so the page is the same in every run.
