@@ -67,7 +67,12 @@ pub const WORKLOADS: &[Workload] = &[
 
 /// Returns true if the workload of this name takes what it can get of a path.
 pub fn contends(workload: &str) -> bool {
-    WORKLOADS.iter().find(|one| one.name == workload).is_none_or(|one| one.contends)
+    named(workload).contends
+}
+
+/// Returns the workload of this name.
+fn named(name: &str) -> Workload {
+    WORKLOADS.iter().find(|workload| workload.name == name).copied().unwrap_or(WORKLOADS[0])
 }
 
 /// What [`BULK`] flows are about that compete with each other.
@@ -164,7 +169,7 @@ fn workload(flow: &Flow) -> Workload {
         "ping" => "ping",
         _ => "",
     };
-    WORKLOADS.iter().find(|workload| workload.name == name).copied().unwrap_or(WORKLOADS[0])
+    named(name)
 }
 
 #[cfg(test)]
