@@ -78,6 +78,26 @@ pub(crate) fn split(payload: &[u8], mut take: impl FnMut(Kind, &[u8])) {
     }
 }
 
+/// Reads the ranges of an ACK frame, from the field ACK Range Count on, and calls `each` with the
+/// first and last packet number of each. `None` if it is truncated, or if a packet number would be
+/// negative, which is a FRAME_ENCODING_ERROR (RFC 9000 §19.3.1).
+pub(super) fn ack_ranges(
+    rest: &mut Reader<'_>,
+    largest: u64,
+    mut each: impl FnMut(u64, u64),
+) -> Option<()> {
+    let more = rest.varint()?;
+    let mut first = largest.checked_sub(rest.varint()?)?;
+    each(first, largest);
+    // Each takes at least two bytes, so a wrong count ends soon.
+    for _ in 0..more {
+        let last = first.checked_sub(rest.varint()?)?.checked_sub(2)?;
+        first = last.checked_sub(rest.varint()?)?;
+        each(first, last);
+    }
+    Some(())
+}
+
 /// The purpose of a frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -100,21 +120,16 @@ pub(super) fn frame(rest: &mut Reader<'_>, frames: &mut Frames) -> Option<Kind> 
             Kind::Padding
         }
         0x02 | 0x03 => {
-            frames.acknowledges = Some(rest.varint()?);
+            let largest = rest.varint()?;
             rest.varint()?;
-            let more = rest.varint()?;
-            rest.varint()?;
-            // Each takes at least two bytes, so a wrong count ends soon.
-            for _ in 0..more {
-                rest.varints(2)?;
-            }
-            frames.ranges = frames
-                .ranges
-                .saturating_add(u32::try_from(more).unwrap_or(u32::MAX).saturating_add(1));
+            let mut ranges = 0u32;
+            ack_ranges(rest, largest, |_, _| ranges = ranges.saturating_add(1))?;
             if kind == 0x03 {
                 rest.varints(2)?;
                 frames.marked = Some(rest.varint()?);
             }
+            frames.acknowledges = Some(largest);
+            frames.ranges = frames.ranges.saturating_add(ranges);
             Kind::Ack
         }
         0x10 => {
@@ -195,6 +210,16 @@ mod tests {
         assert!(!frames.eliciting);
         assert_eq!(frames.marked, Some(5));
         assert_eq!((frames.ack, frames.padding, frames.ranges), (8, 1, 1));
+    }
+
+    #[test]
+    fn an_ack_of_negative_packet_numbers_is_malformed_with_all_that_follows() {
+        // Largest 3 with a first range of 4; then a STREAM frame. Largest 3, first range 0, gap 2.
+        for payload in [&[0x02, 3, 1, 0, 4, 0x08, 4, 1][..], &[0x02, 3, 1, 1, 0, 2, 0, 0x08, 4]] {
+            let frames = walk(payload);
+            assert_eq!((frames.ack, frames.stream, frames.acknowledges), (0, 0, None));
+            assert_eq!(frames.other as usize, payload.len());
+        }
     }
 
     #[test]
