@@ -13,20 +13,12 @@
 mod account;
 mod error;
 mod event;
-mod fluid_link;
-mod path;
 mod pcap;
-mod raw;
-mod read;
-mod received;
-mod sender_account;
-mod sender_limits;
-mod sent;
-mod transfer;
+mod qlog;
+mod recording;
 
-pub use account::account;
+pub use account::{
+    CapturedTransfer, LimitChange, PathEstimate, SenderLimit, account, sender_limits,
+};
 pub use error::CaptureError;
 pub use event::{CapturedConnection, Event, Packet, Side, StreamPart};
-pub use path::PathEstimate;
-pub use sender_limits::{LimitChange, SenderLimit, sender_limits};
-pub use transfer::CapturedTransfer;

@@ -1,12 +1,23 @@
 //! Where the time of a recorded transfer went.
 
+mod fluid_link;
+mod path;
+mod received;
+mod sender_account;
+mod sender_limits;
+mod sent;
+mod transfer;
+
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Side};
-use crate::received::{Received, received_account};
-use crate::sender_account::sender_account;
-use crate::sent::{Sent, main_streams};
-use crate::transfer::CapturedTransfer;
 use bentpipe_units::Rate;
+use received::{Received, received_account};
+use sender_account::sender_account;
+use sent::{Sent, main_streams};
+
+pub use path::PathEstimate;
+pub use sender_limits::{LimitChange, SenderLimit, sender_limits};
+pub use transfer::CapturedTransfer;
 
 /// Divides the time of the largest transfer of a trace, over a link of `rate` or, without it, of
 /// the highest rate at which data passed.

@@ -1,9 +1,9 @@
 //! What limited the sender of a trace, over time.
 
+use super::sender_account::{Flight, SenderState};
+use super::sent::{Sent, main_streams};
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Event};
-use crate::sender_account::{Flight, SenderState};
-use crate::sent::{Sent, main_streams};
 use bentpipe_units::Time;
 
 /// What keeps a sender from sending more.

@@ -1,11 +1,11 @@
 //! The account of a transfer from its sender's trace.
 
+use super::fluid_link::{FluidLink, FullLink};
+use super::path::{PathEstimate, highest_rate};
+use super::sent::{DataPacket, Sent, handshake_timeouts};
+use super::transfer::{CapturedTransfer, Carried, divide_busy};
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Event, Metrics, Packet};
-use crate::fluid_link::{FluidLink, FullLink};
-use crate::path::{PathEstimate, highest_rate};
-use crate::sent::{DataPacket, Sent, handshake_timeouts};
-use crate::transfer::{CapturedTransfer, Carried, divide_busy};
 use bentpipe_timeseries::{TimeBudget, TimePart};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;

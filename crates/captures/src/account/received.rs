@@ -1,11 +1,11 @@
 //! The account of a transfer from its receiver's trace.
 
+use super::fluid_link::FullLink;
+use super::path::{PathEstimate, highest_rate};
+use super::sent::{handshake_timeouts, main_streams};
+use super::transfer::{CapturedTransfer, Carried, divide_busy};
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Event};
-use crate::fluid_link::FullLink;
-use crate::path::{PathEstimate, highest_rate};
-use crate::sent::{handshake_timeouts, main_streams};
-use crate::transfer::{CapturedTransfer, Carried, divide_busy};
 use bentpipe_timeseries::{TimeBudget, TimePart};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};

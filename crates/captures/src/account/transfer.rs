@@ -1,6 +1,6 @@
 //! The result of explaining a trace.
 
-use crate::path::PathEstimate;
+use super::path::PathEstimate;
 use bentpipe_timeseries::{TimeBudget, TimePart};
 use bentpipe_units::{Bytes, Span};
 
