@@ -11,9 +11,20 @@ pub enum Side {
     Server,
 }
 
+/// The transport of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// TCP: its data is one stream of each direction, whose limit is the receive window.
+    Tcp,
+    /// QUIC.
+    Quic,
+}
+
 /// A recorded connection.
 #[derive(Debug, Clone)]
 pub struct CapturedConnection {
+    /// Its transport.
+    pub transport: Transport,
     /// What the file calls the connection or the stack; may be empty.
     pub title: String,
     /// The end that recorded it.

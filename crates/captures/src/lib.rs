@@ -21,4 +21,4 @@ pub use account::{
     CapturedTransfer, LimitChange, PathEstimate, SenderLimit, account, sender_limits,
 };
 pub use error::CaptureError;
-pub use event::{CapturedConnection, Event, Packet, Side, StreamPart};
+pub use event::{CapturedConnection, Event, Packet, Side, StreamPart, Transport};

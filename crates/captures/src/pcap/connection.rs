@@ -3,7 +3,7 @@
 use super::file::packets;
 use super::segment::{Carried, Segment, read};
 use crate::error::CaptureError;
-use crate::event::{CapturedConnection, Event, Packet, Side, StreamPart};
+use crate::event::{CapturedConnection, Event, Packet, Side, StreamPart, Transport};
 use bentpipe_units::{Span, Time};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -175,7 +175,14 @@ fn connection(segments: &[(u64, Box<Segment<'_>>)], unreadable: usize) -> Captur
     } else if !is_near {
         notes.push(BETWEEN.to_owned());
     }
-    CapturedConnection { title: ports.unwrap_or_default(), side, events, unreadable, notes }
+    CapturedConnection {
+        transport: Transport::Tcp,
+        title: ports.unwrap_or_default(),
+        side,
+        events,
+        unreadable,
+        notes,
+    }
 }
 
 struct Converted {

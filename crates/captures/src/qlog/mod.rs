@@ -3,7 +3,7 @@
 mod raw;
 
 use crate::error::CaptureError;
-use crate::event::{CapturedConnection, Side};
+use crate::event::{CapturedConnection, Side, Transport};
 use bentpipe_units::{Span, Time};
 use raw::{Events, RawEvent, RawFile, RawTrace, Scalar};
 
@@ -104,6 +104,7 @@ fn trace(title: &Scalar, raw: RawTrace) -> CapturedConnection {
     let at =
         |seconds: f64| Time::ZERO + Span::from_secs_f64((seconds - start).clamp(0.0, MAX_SECONDS));
     CapturedConnection {
+        transport: Transport::Quic,
         title: title.into_iter().find(|title| !title.is_empty()).unwrap_or_default(),
         side: if is_server { Side::Server } else { Side::Client },
         events: events.into_iter().map(|(seconds, event)| (at(seconds), event)).collect(),

@@ -5,7 +5,7 @@ use super::header::{QuicPacket, VERSION_1, VERSION_2, first_packet, version};
 use super::key_log::{KeyLog, Secrets};
 use super::protection::{Keys, SUITES, Suite};
 use crate::error::CaptureError;
-use crate::event::{CapturedConnection, Event, Packet, Side};
+use crate::event::{CapturedConnection, Event, Packet, Side, Transport};
 use crate::pcap::connection::{BETWEEN, Ends, MAX_CONNECTIONS, MAX_SPAN, in_order, near_end};
 use crate::pcap::file::packets;
 use crate::pcap::segment::{Carried, Datagram, read};
@@ -316,6 +316,7 @@ impl Reader {
             notes.push(BETWEEN.to_owned());
         }
         CapturedConnection {
+            transport: Transport::Quic,
             title: format!("QUIC from {client} to {server}"),
             side,
             events: self.events,
