@@ -18,7 +18,8 @@ mod qlog;
 mod recording;
 
 pub use account::{
-    CapturedTransfer, LimitChange, PathEstimate, SenderLimit, account, sender_limits,
+    CapturedTransfer, Evidence, Exchange, FlowLimit, Interval, LimitChange, LimitKind,
+    PathEstimate, SenderLimit, account, sender_limits,
 };
 pub use error::CaptureError;
 pub use event::{CapturedConnection, Event, Packet, Side, StreamPart, Transport};

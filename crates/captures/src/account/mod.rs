@@ -1,22 +1,33 @@
 //! Where the time of a recorded transfer went.
 
+mod asks;
+mod exchange;
 mod fluid_link;
+mod losses;
+mod outage;
 mod path;
 mod received;
+mod receiver_account;
 mod sender_account;
 mod sender_limits;
+mod sender_state;
 mod sent;
+mod spending;
+mod steady;
 mod transfer;
 
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Side};
 use bentpipe_units::Rate;
-use received::{Received, received_account};
+use received::Received;
+use receiver_account::receiver_account;
 use sender_account::sender_account;
 use sent::{Sent, main_streams};
 
+pub use exchange::Exchange;
 pub use path::PathEstimate;
 pub use sender_limits::{LimitChange, SenderLimit, sender_limits};
+pub use spending::{Evidence, FlowLimit, Interval, LimitKind};
 pub use transfer::CapturedTransfer;
 
 /// Divides the time of the largest transfer of a trace, over a link of `rate` or, without it, of
@@ -40,7 +51,7 @@ pub fn account(
     let mut recorded = if is_sender {
         sender_account(trace, &Sent::find(trace)?, rate)?
     } else {
-        received_account(trace, &Received::find(trace)?, rate)?
+        receiver_account(trace, &Received::find(trace)?, rate)?
     };
     recorded.is_sender = is_sender;
     recorded.is_upload = is_sender == (trace.side == Side::Client);

@@ -3,9 +3,17 @@
 use bentpipe_units::{Bytes, Rate, Span, Time};
 
 /// Fewest packets, and fewest arrivals apart from each other, over which a rate is measured: an
-/// acknowledgement stands for many packets.
+/// acknowledgement, or an interrupt of a receiver, stands for many packets.
 const RATE_PACKETS: u64 = 32;
 const RATE_ARRIVALS: usize = 6;
+/// Time over which a rate is measured, unless a burst is shorter, and the shortest for that.
+const RATE_TIME: Span = Span::from_millis(20);
+const BURST_TIME: Span = Span::from_millis(2);
+/// Silence that ends a burst: batches of a receiver are closer to each other.
+const SILENCE: Span = Span::from_millis(10);
+/// Share of the highest rate over a short time that the rate over a round trip has if the link was
+/// busy for that long.
+const SUSTAINED: f64 = 0.8;
 
 /// What a trace shows of its path.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,7 +22,7 @@ pub struct PathEstimate {
     pub rtt: Span,
     /// Rate towards the receiver of the data: the highest at which packets left the path.
     pub rate: Rate,
-    /// True if data waited in a queue at that rate. Otherwise the link may be faster.
+    /// True if the path determined that rate. Otherwise the link may be faster.
     pub is_filled: bool,
     /// Longest wait of data in a queue.
     pub queue: Span,
@@ -38,13 +46,42 @@ struct Arrival {
     packets: u64,
 }
 
-/// Returns the highest rate at which packets passed, and whether the path determined it and not the
-/// sender: bytes over the time in which they arrived or, if longer, in which they were sent.
-/// `packets` are in the order of arrival.
+/// The highest rate at which packets passed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SeenRate {
+    /// The rate.
+    pub rate: Rate,
+    /// True if they arrived more slowly than they had been sent: the path determined it.
+    pub by_path: bool,
+    /// True if it was held for a round trip.
+    pub is_sustained: bool,
+}
+
+/// Returns the highest rate at which packets passed: bytes over the time in which they arrived or,
+/// if longer, in which they were sent. `packets` are in the order of arrival.
 ///
 /// The time of sending is what keeps acknowledgements that arrive together from showing a rate that
-/// no link has (as in draft-ietf-ccwg-bbr, "Estimating Delivery Rate").
-pub fn highest_rate(packets: &[Passed]) -> Option<(Rate, bool)> {
+/// no link has (as in draft-ietf-ccwg-bbr, "Estimating Delivery Rate"). A rate that was held for a
+/// round trip wins over a higher one of a shorter time, which jitter and batches make.
+pub fn highest_rate(packets: &[Passed], rtt: Span) -> Option<SeenRate> {
+    let arrivals = together(packets);
+    let bursts = arrivals.chunk_by(|one, next| next.at.since(one.at) <= SILENCE);
+    let short = bursts.filter_map(|burst| highest_over(burst, RATE_TIME)).max()?;
+    let long = highest_over(&arrivals, rtt.max(RATE_TIME * 5));
+    let sustained = long.filter(|(rate, _)| rate.as_bps() as f64 >= SUSTAINED * bps(short.0));
+    let ((rate, by_path), is_sustained) = match sustained {
+        Some(long) => (long, true),
+        None => (short, false),
+    };
+    Some(SeenRate { rate, by_path, is_sustained })
+}
+
+fn bps(rate: Rate) -> f64 {
+    rate.as_bps() as f64
+}
+
+/// Returns the arrivals at different times.
+fn together(packets: &[Passed]) -> Vec<Arrival> {
     let mut arrivals: Vec<Arrival> = Vec::new();
     let (mut bytes, mut count) = (0_u64, 0);
     for &(sent, at, size) in packets {
@@ -57,13 +94,25 @@ pub fn highest_rate(packets: &[Passed]) -> Option<(Rate, bool)> {
             _ => arrivals.push(Arrival { at, sent, bytes, packets: count }),
         }
     }
-    let apart = RATE_ARRIVALS.min(arrivals.len() / 2).max(1);
-    let least = RATE_PACKETS.min(count / 2);
+    arrivals
+}
+
+/// Returns the highest rate over at least `time`, or over all of them if they take less, and
+/// whether the path determined it.
+fn highest_over(arrivals: &[Arrival], time: Span) -> Option<(Rate, bool)> {
+    let (begin, end) = (arrivals.first()?, arrivals.last()?);
+    let passed = end.packets - begin.packets;
+    let apart = RATE_ARRIVALS.min(arrivals.len() - 1).max(1);
+    let least = RATE_PACKETS.min(passed);
+    let time = time.min(end.at.since(begin.at));
     let mut last = 0;
     let mut best = None;
     for (index, first) in arrivals.iter().enumerate() {
         last = last.max(index + apart);
-        while arrivals.get(last).is_some_and(|end| end.packets - first.packets < least) {
+        while arrivals
+            .get(last)
+            .is_some_and(|end| end.packets - first.packets < least || end.at.since(first.at) < time)
+        {
             last += 1;
         }
         let Some(end) = arrivals.get(last) else { break };
@@ -71,7 +120,44 @@ pub fn highest_rate(packets: &[Passed]) -> Option<(Rate, bool)> {
         let sent = first.sent.zip(end.sent).map_or(Span::ZERO, |(from, to)| to.since(from));
         let passed = Bytes::new(end.bytes - first.bytes);
         let by_path = sent.mul_f64(1.1) < arrived;
-        best = best.max(Some((Rate::over(passed, arrived.max(sent)), by_path)));
+        let over = arrived.max(sent).max(BURST_TIME);
+        best = best.max(Some((Rate::over(passed, over), by_path)));
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packets of 1250 bytes that arrive `together` at once, on average `mbps`.
+    fn batches(mbps: u64, together: u64, packets: u64) -> Vec<Passed> {
+        let of = |index: u64| {
+            let batch = index / together * together;
+            (None, Time::from_nanos(batch * 10_000_000 / mbps), 1250)
+        };
+        (0..packets).map(of).collect()
+    }
+
+    #[test]
+    fn batches_do_not_show_a_rate_that_no_link_has() {
+        let rtt = Span::from_millis(30);
+        for together in [1, 8, 45] {
+            let seen = highest_rate(&batches(100, together, 1400), rtt).expect("a rate");
+            let mbps = seen.rate.as_mbps_f64();
+            assert!((99.0..=101.0).contains(&mbps) && seen.is_sustained, "{together}: {mbps}");
+        }
+    }
+
+    #[test]
+    fn a_burst_shows_the_link_but_not_for_a_round_trip() {
+        // 100 packets at 50 Mbps each 600 ms.
+        let burst = |round: u64| {
+            let at = move |index: u64| Time::from_nanos(round * 600_000_000 + index * 200_000);
+            (0..100).map(move |index| (None, at(index), 1250))
+        };
+        let packets: Vec<Passed> = (0..4).flat_map(burst).collect();
+        let seen = highest_rate(&packets, Span::from_millis(600)).expect("a rate");
+        assert!((seen.rate.as_mbps_f64() - 50.0).abs() < 1.0 && !seen.is_sustained, "{seen:?}");
+    }
 }

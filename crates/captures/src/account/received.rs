@@ -1,13 +1,10 @@
-//! The account of a transfer from its receiver's trace.
+//! The transfer as its receiver recorded it.
 
-use super::fluid_link::FullLink;
-use super::path::{PathEstimate, highest_rate};
-use super::sent::{handshake_timeouts, main_streams};
-use super::transfer::{CapturedTransfer, Carried, divide_busy};
+use super::sent::{main_streams, smallest_rtt};
+use super::spending::{FlowLimit, LimitKind};
 use crate::error::CaptureError;
-use crate::event::{CapturedConnection, Event};
-use bentpipe_timeseries::{TimeBudget, TimePart};
-use bentpipe_units::{Bytes, Rate, Span, Time};
+use crate::event::{CapturedConnection, Event, Packet, Transport};
+use bentpipe_units::{Bytes, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Room in flow control that counts as none.
@@ -15,27 +12,85 @@ const PACKET: u64 = 1500;
 
 /// A packet with data of the transfer.
 #[derive(Debug, Clone, Copy)]
-struct Arrival {
-    at: Time,
-    wire: u64,
-    data: u64,
+pub struct Arrival {
+    pub at: Time,
+    pub wire: u64,
+    pub data: u64,
+    /// Stream of its first data, and whether that is the first of the stream.
+    pub stream: u64,
+    pub begins: bool,
     /// True if it leaves a gap in its stream, or fills one.
-    at_gap: bool,
-    fills_gap: bool,
-    /// Bytes that the sender could still send by the limits that it knew before.
-    room: Option<u64>,
+    pub at_gap: bool,
+    pub fills_gap: bool,
+    /// The limit of flow control that the sender knew before and that left it no room.
+    pub limit: Option<FlowLimit>,
 }
 
 /// A transfer at its receiver.
 #[derive(Debug)]
 pub struct Received {
-    bytes: u64,
-    arrivals: Vec<Arrival>,
-    start: Time,
-    handshake: Time,
+    pub bytes: u64,
+    pub arrivals: Vec<Arrival>,
+    pub start: Time,
+    pub handshake: Time,
     /// Time of the request.
-    request: Time,
-    rtt: Span,
+    pub request: Time,
+    pub rtt: Span,
+}
+
+/// The limits that the receiver has announced, as its sender knows them.
+#[derive(Debug, Default)]
+struct Limits {
+    /// Limits of the connection and of the stream, when they were announced and when known.
+    announced: Vec<(Time, [Option<u64>; 2])>,
+    next: usize,
+    known: [Option<u64>; 2],
+}
+
+impl Limits {
+    fn announce(&mut self, at: Time, packet: &Packet, highest: &BTreeMap<u64, u64>) {
+        let streams = packet.max_stream_data.iter();
+        let of_stream = streams.filter(|(stream, _)| highest.contains_key(stream));
+        self.announced.extend(of_stream.map(|(_, limit)| (at, [None, Some(*limit)])));
+        self.announced.extend(packet.max_data.map(|limit| (at, [Some(limit), None])));
+    }
+
+    /// Returns the limit that left the sender no room before a packet that arrives now: it learned
+    /// of it a round trip before.
+    fn used(
+        &mut self,
+        now: Time,
+        rtt: Span,
+        highest: &BTreeMap<u64, u64>,
+        transport: Transport,
+    ) -> Option<FlowLimit> {
+        let total = highest.values().fold(0_u64, |sum, end| sum.saturating_add(*end));
+        let top = highest.values().max().copied().unwrap_or_default();
+        let of_connection = match transport {
+            Transport::Tcp => LimitKind::ReceiveWindow,
+            Transport::Quic => LimitKind::Connection,
+        };
+        let kinds = [of_connection, LimitKind::Stream];
+        let used =
+            self.known.into_iter().zip([total, top]).zip(kinds).find(|((limit, used), _)| {
+                limit.is_some_and(|limit| limit.saturating_sub(*used) < PACKET)
+            });
+        let before = self.known;
+        while let Some((sent, limit)) = self.announced.get(self.next)
+            && *sent + rtt <= now
+        {
+            self.known = [self.known[0].max(limit[0]), self.known[1].max(limit[1])];
+            self.next += 1;
+        }
+        let ((limit, _), kind) = used?;
+        // What is on its way between two limits a round trip apart is the window.
+        let index = usize::from(kind == LimitKind::Stream);
+        let ahead = self.announced.get(self.next..).unwrap_or_default().iter();
+        let newest = ahead.filter_map(|(_, limits)| limits[index]).max();
+        let now_known = self.known[index].max(newest).max(before[index]);
+        let size = Bytes::new(now_known?.saturating_sub(limit?));
+        Some(FlowLimit { kind, size })
+    }
 }
 
 impl Received {
@@ -48,41 +103,28 @@ impl Received {
         let mut arrivals = Vec::new();
         let mut gap_at = Time::ZERO;
         let mut request = None;
-        // Limits of the connection and of the stream, when they were announced and when known.
-        let mut limits: Vec<(Time, [Option<u64>; 2])> = Vec::new();
-        let mut known: [Option<u64>; 2] = [None, None];
-        let mut next_limit = 0;
+        let mut limits = Limits::default();
         let mut highest: BTreeMap<u64, u64> = BTreeMap::new();
+        let is_tcp = trace.transport == Transport::Tcp;
         for (at, event) in &trace.events {
             match event {
                 Event::Sent(packet) if packet.is_application => {
                     if packet.data.iter().any(|part| streams.contains(&part.stream)) {
                         request = request.or(Some(*at));
                     }
-                    let streams = packet.max_stream_data.iter();
-                    let of_stream = streams.filter(|(stream, _)| highest.contains_key(stream));
-                    limits.extend(of_stream.map(|(_, limit)| (*at, [None, Some(*limit)])));
-                    limits.extend(packet.max_data.map(|limit| (*at, [Some(limit), None])));
+                    limits.announce(*at, packet, &highest);
                 }
                 Event::Received(packet) if packet.is_application => {
-                    // What the sender could still send before it learned of a new limit.
-                    let total = highest.values().fold(0_u64, |sum, end| sum.saturating_add(*end));
-                    let top = highest.values().max().copied().unwrap_or_default();
-                    let rooms = [(known[0], total), (known[1], top)].into_iter();
-                    let rooms = rooms.map(|(limit, used)| Some(limit?.saturating_sub(used)));
-                    let room = rooms.flatten().min();
-                    // The sender learned of a limit a round trip before this packet came.
-                    while let Some((sent, limit)) = limits.get(next_limit)
-                        && *sent + rtt <= *at
-                    {
-                        known = [known[0].max(limit[0]), known[1].max(limit[1])];
-                        next_limit += 1;
-                    }
+                    let limit = limits.used(*at, rtt, &highest, trace.transport);
                     // Packet numbers do not tell: senders leave some out on purpose.
                     let (mut data, mut at_gap, mut fills_gap) = (0_u64, false, false);
+                    let mut stream = None;
                     for part in packet.data.iter().filter(|part| streams.contains(&part.stream)) {
                         data = data.saturating_add(part.length);
-                        let end = highest.entry(part.stream).or_default();
+                        // Of TCP, the handshake of TLS is before the first data.
+                        let begin = if is_tcp { part.offset } else { 0 };
+                        let end = highest.entry(part.stream).or_insert(begin);
+                        stream = stream.or(Some((part.stream, *end == 0 && !is_tcp)));
                         at_gap |= part.offset != *end;
                         if part.offset > *end {
                             gap_at = *at;
@@ -91,11 +133,17 @@ impl Received {
                         fills_gap |= part.offset < *end && at.since(gap_at) * 2 >= rtt;
                         *end = (*end).max(part.offset.saturating_add(part.length));
                     }
-                    if data == 0 {
-                        continue;
-                    }
-                    let wire = packet.wire_bytes();
-                    arrivals.push(Arrival { at: *at, wire, data, at_gap, fills_gap, room });
+                    let Some((stream, begins)) = stream.filter(|_| data > 0) else { continue };
+                    arrivals.push(Arrival {
+                        at: *at,
+                        wire: packet.wire_bytes(),
+                        data,
+                        stream,
+                        begins,
+                        at_gap,
+                        fills_gap,
+                        limit,
+                    });
                 }
                 _ => {}
             }
@@ -115,108 +163,4 @@ impl Received {
             rtt,
         })
     }
-}
-
-/// Returns the smallest time from sending a packet to the first acknowledgement of it.
-fn smallest_rtt(trace: &CapturedConnection) -> Option<Span> {
-    let mut sent: BTreeMap<(bool, u64), Time> = BTreeMap::new();
-    let mut smallest: Option<Span> = None;
-    for (at, event) in &trace.events {
-        match event {
-            Event::Sent(packet) => {
-                sent.insert((packet.is_application, packet.number), *at);
-            }
-            Event::Received(packet) => {
-                let kind = packet.is_application;
-                // The largest number is the one whose acknowledgement did not wait for others.
-                let largest = packet.acknowledged.iter().map(|range| range.1).max();
-                let sent_at = largest.and_then(|number| sent.get(&(kind, number)));
-                let rtt = sent_at.map(|sent_at| at.since(*sent_at));
-                smallest = [smallest, rtt].into_iter().flatten().min();
-            }
-            _ => {}
-        }
-    }
-    smallest
-}
-
-/// Divides the time of a transfer.
-pub fn received_account(
-    trace: &CapturedConnection,
-    received: &Received,
-    rate: Option<Rate>,
-) -> Result<CapturedTransfer, CaptureError> {
-    let Received { arrivals, start, handshake, request, rtt, .. } = received;
-    let passed: Vec<_> = arrivals.iter().map(|one| (None, one.at, one.wire)).collect();
-    let (seen, _) =
-        highest_rate(&passed).ok_or(CaptureError::Empty("it has too few packets of data"))?;
-    let rate = rate.unwrap_or(seen);
-    let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else {
-        return Err(CaptureError::Empty("it has no data that was received"));
-    };
-    let answer = first.at.since(*request);
-    let timeouts = handshake_timeouts(trace, *start, *handshake);
-    let mut budget = TimeBudget::from_iter([
-        (TimePart::Handshake, handshake.since(*start).saturating_sub(timeouts)),
-        (TimePart::Timeout, timeouts),
-        (TimePart::Request, request.since(*handshake) + answer.min(*rtt)),
-        (TimePart::Application, answer.saturating_sub(*rtt)),
-    ])
-    .seconds();
-    let mut carried = Carried::default();
-    let mut busy = Span::ZERO;
-    let mut unaccounted = Span::ZERO;
-    let (mut previous, mut slow_start) = (first.at, true);
-    let mut full = FullLink::new(*rtt);
-    let (mut data, mut repairs) = (0_u64, 0_u64);
-    for arrival in arrivals {
-        unaccounted += rate.time_for(Bytes::new(arrival.wire));
-        let gap = arrival.at.since(previous);
-        let on_link = gap.min(unaccounted);
-        unaccounted -= on_link;
-        busy += on_link;
-        let idle = gap.saturating_sub(on_link);
-        slow_start &= !arrival.at_gap;
-        repairs += u64::from(arrival.fills_gap);
-        if !idle.is_zero() {
-            let part = match (arrival.room.is_some_and(|room| room < PACKET), slow_start) {
-                (true, _) => TimePart::FlowControl,
-                (false, true) => TimePart::SlowStart,
-                (false, false) => TimePart::Unattributed,
-            };
-            budget.add(part, idle.as_secs_f64());
-            full.idle(arrival.at, idle);
-        }
-        slow_start &= !full.is_full(first.at, arrival.at);
-        previous = arrival.at;
-        carried.total += arrival.wire;
-        data += arrival.data;
-    }
-    carried.data = received.bytes.min(data);
-    carried.repeated = data.saturating_sub(received.bytes);
-    divide_busy(&mut budget, busy.as_secs_f64(), &carried);
-    let mut notes = Vec::new();
-    if budget.get(TimePart::Unattributed) > 0.0 {
-        notes.push(
-            "a receiver's file does not say what held the sender back after its start; the \
-             sender's file does"
-                .to_owned(),
-        );
-    }
-    Ok(CapturedTransfer {
-        bytes: Bytes::new(received.bytes),
-        is_sender: false,
-        is_upload: false,
-        completion: last.at.since(*start),
-        budget,
-        path: PathEstimate {
-            rtt: *rtt,
-            rate,
-            is_filled: true,
-            queue: Span::ZERO,
-            is_full: false,
-            loss: repairs as f64 / arrivals.len().max(1) as f64,
-        },
-        notes,
-    })
 }

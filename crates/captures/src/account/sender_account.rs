@@ -1,177 +1,29 @@
 //! The account of a transfer from its sender's trace.
 
+use super::asks::{Asks, EARLY};
+use super::exchange::exchanges;
 use super::fluid_link::{FluidLink, FullLink};
+use super::losses::Losses;
+use super::outage::{is_held, outages};
 use super::path::{PathEstimate, highest_rate};
+use super::sender_state::{Flight, SenderState};
 use super::sent::{DataPacket, Sent, handshake_timeouts};
+use super::spending::{FlowLimit, LimitKind, Spending, Turn};
+use super::steady::{Pattern, Steady};
 use super::transfer::{CapturedTransfer, Carried, divide_busy};
 use crate::error::CaptureError;
-use crate::event::{CapturedConnection, Event, Metrics, Packet};
-use bentpipe_timeseries::{TimeBudget, TimePart};
+use crate::event::{CapturedConnection, Event};
+use bentpipe_timeseries::TimePart;
 use bentpipe_units::{Bytes, Rate, Span, Time};
-use std::collections::BTreeMap;
 
-/// A packet that leaves within this time of an arrival was waiting for it.
-const PROMPT: Span = Span::from_millis(3);
-/// Waits of up to this share of an RTT are pacing, if nothing else kept the sender from sending.
+/// Waits of up to this share of an RTT are pacing, if nothing else kept the sender from sending,
+/// and it had sent no more than this before.
 const PACING: f64 = 0.25;
-/// Share of the longest queue from which a loss is that queue's.
-const FULL: f64 = 0.8;
-/// Room in a window that counts as none.
-const PACKET: u64 = 1500;
-
-/// Why a sender did not send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wait {
-    Window,
-    Pacing,
-    FlowControl,
-    LossDetection,
-    Timeout,
-    Application,
-}
-
-/// What a sender was allowed to do, as far as its trace says.
-#[derive(Debug)]
-pub struct SenderState {
-    window: Option<Bytes>,
-    ssthresh: Option<Bytes>,
-    /// Bytes of data packets that are neither acknowledged nor declared lost.
-    in_flight: u64,
-    pub slow_start: bool,
-    /// True if the file names the states of the controller: losses then do not end slow start, as
-    /// in BBR's Startup.
-    names_states: bool,
-    last_arrival: Time,
-    /// Flow control: limits of the connection and of streams, and what was sent.
-    connection_limit: Option<u64>,
-    stream_limit: Option<u64>,
-    stream_limits: BTreeMap<u64, u64>,
-    pub offsets: BTreeMap<u64, u64>,
-    /// Sum of `offsets`.
-    sent_bytes: u64,
-    /// After the previous data packet: its time, whether the window was full, and whether flow
-    /// control left no room.
-    previous: Time,
-    pub window_was_full: bool,
-    pub credit_was_used: bool,
-}
-
-impl SenderState {
-    pub fn new(start: Time) -> Self {
-        Self {
-            window: None,
-            ssthresh: None,
-            in_flight: 0,
-            slow_start: true,
-            names_states: false,
-            last_arrival: start,
-            connection_limit: None,
-            stream_limit: None,
-            stream_limits: BTreeMap::new(),
-            offsets: BTreeMap::new(),
-            sent_bytes: 0,
-            previous: start,
-            window_was_full: false,
-            credit_was_used: false,
-        }
-    }
-
-    /// Handles an event other than a packet that was sent.
-    pub fn handle(&mut self, now: Time, event: &Event, sent: &Sent, flight: &mut Flight) {
-        match event {
-            Event::Metrics(metrics) => self.update(metrics),
-            Event::State(name) => self.enter(name),
-            Event::Lost(number) if sent.numbers.contains_key(number) => {
-                self.slow_start &= self.names_states;
-                self.in_flight -= flight.leave(*number).min(self.in_flight);
-            }
-            Event::PeerLimits { connection, stream } => {
-                self.connection_limit = self.connection_limit.max(Some(*connection));
-                self.stream_limit = Some(*stream);
-            }
-            Event::Received(packet) if packet.is_application => {
-                self.arrived(now, packet);
-                for range in &packet.acknowledged {
-                    self.in_flight -= flight.leave_range(*range).min(self.in_flight);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn enter(&mut self, name: &str) {
-        self.names_states |= name.contains("start") || is_later_state(name);
-        self.slow_start &= !is_later_state(name);
-    }
-
-    fn update(&mut self, metrics: &Metrics) {
-        self.window = metrics.window.or(self.window);
-        self.ssthresh = metrics.ssthresh.or(self.ssthresh);
-        // A threshold of the size of the window at the start is none.
-        self.slow_start &= self.window.zip(self.ssthresh).is_none_or(|(a, b)| a < b);
-    }
-
-    /// Returns why nothing was sent before `packet`, which leaves now.
-    fn wait(&self, now: Time, packet: &DataPacket, rtt: Span) -> Wait {
-        let since_arrival = now.since(self.last_arrival);
-        let gap = now.since(self.previous);
-        let is_prompt = since_arrival <= PROMPT;
-        if self.credit_was_used {
-            return Wait::FlowControl;
-        }
-        if packet.repeats && self.last_arrival <= self.previous && gap >= rtt {
-            return Wait::Timeout;
-        }
-        let was_full = self.window.map_or(is_prompt, |_| self.window_was_full);
-        if was_full {
-            return Wait::Window;
-        }
-        if gap <= rtt.mul_f64(PACING) {
-            return Wait::Pacing;
-        }
-        if packet.repeats { Wait::LossDetection } else { Wait::Application }
-    }
-
-    /// Handles that a data packet has left.
-    pub fn sent(&mut self, now: Time, packet: &Packet) {
-        self.in_flight = self.in_flight.saturating_add(packet.bytes);
-        for part in &packet.data {
-            let end = self.offsets.entry(part.stream).or_default();
-            let before =
-                std::mem::replace(end, (*end).max(part.offset.saturating_add(part.length)));
-            self.sent_bytes = self.sent_bytes.saturating_add(*end - before);
-        }
-        self.previous = now;
-        self.window_was_full =
-            self.window.is_some_and(|window| self.in_flight.saturating_add(PACKET) > window.get());
-        self.credit_was_used = packet.is_blocked || self.has_no_credit(packet);
-    }
-
-    fn has_no_credit(&self, packet: &Packet) -> bool {
-        let is_short = |limit: u64, sent: u64| sent.saturating_add(PACKET) > limit;
-        let stream_short = packet.data.iter().any(|part| {
-            let limit = self.stream_limits.get(&part.stream).copied().or(self.stream_limit);
-            let sent = self.offsets.get(&part.stream).copied().unwrap_or_default();
-            limit.is_some_and(|limit| is_short(limit, sent))
-        });
-        let limit = self.connection_limit;
-        stream_short || limit.is_some_and(|limit| is_short(limit, self.sent_bytes))
-    }
-
-    fn arrived(&mut self, now: Time, packet: &Packet) {
-        self.last_arrival = now;
-        self.connection_limit = packet.max_data.max(self.connection_limit);
-        for &(stream, limit) in &packet.max_stream_data {
-            let known = self.stream_limits.entry(stream).or_default();
-            *known = (*known).max(limit);
-        }
-    }
-}
-
-/// Returns true if a controller in this state is no longer in slow start.
-fn is_later_state(name: &str) -> bool {
-    ["avoidance", "recovery", "drain", "probe"].iter().any(|part| name.contains(part))
-}
+const PACED_BYTES: u64 = 5000;
+/// Waits of up to this are pacing whatever was sent before.
+const PACING_TIME: Span = Span::from_millis(5);
+/// Round trips of an idle sender, without a loss, from which on no window explains it.
+const IDLE: f64 = 1.5;
 
 /// Divides the time of a transfer.
 pub fn sender_account(
@@ -185,15 +37,16 @@ pub fn sender_account(
         .filter_map(|packet| Some((Some(packet.at), packet.acknowledged?, packet.wire)))
         .collect();
     passed.sort_by_key(|(_, arrival, _)| *arrival);
-    let (seen, by_path) =
-        highest_rate(&passed).ok_or(CaptureError::Empty("it has too few acknowledgements"))?;
-    let rate = rate.unwrap_or(seen);
+    let seen = highest_rate(&passed, *rtt);
+    let estimated = rate.or(seen.map(|seen| seen.rate)).unwrap_or_else(|| {
+        Rate::over(Bytes::new(passed.iter().map(|packet| packet.2).sum()), *rtt)
+    });
     let first = packets.first().map_or(*start, |packet| packet.at);
     let unacknowledged = sent.unacknowledged();
     // What is not acknowledged has left the link when the link has sent it.
     let mut data_end = end.saturating_sub(*rtt);
     if unacknowledged > 0 {
-        let mut link = FluidLink::new(rate, first);
+        let mut link = FluidLink::new(estimated, first);
         for packet in packets.iter().filter(|packet| !packet.is_lost()) {
             link.add(packet.at, packet.wire);
         }
@@ -201,32 +54,27 @@ pub fn sender_account(
     }
     let data_end = data_end.max(first);
     let end = &(data_end + *rtt);
-    let timeouts = handshake_timeouts(trace, *start, *handshake);
-    let mut budget = TimeBudget::from_iter([
-        (TimePart::Handshake, handshake.since(*start).saturating_sub(timeouts)),
-        (TimePart::Timeout, timeouts),
-        (TimePart::Request, request.since(*handshake) + end.since(data_end)),
-        (TimePart::Application, first.since(*request)),
-    ])
-    .seconds();
-    let walk = walk(trace, sent, rate, data_end, &mut budget);
+    let timeouts = handshake_timeouts(trace, *start, *handshake, *rtt);
+    let mut spending = Spending::default();
+    spending.add(TimePart::Timeout, *start, *start + timeouts);
+    spending.add(TimePart::Handshake, *start + timeouts, *handshake);
+    spending.add(TimePart::Request, *handshake, *request);
+    spending.pause(true, *request, first);
+    let arrivals = arrivals(trace);
+    let outages = outages(packets, &arrivals, *rtt);
+    let losses = Losses::find(packets, *rtt, |packet| is_held(packet, &outages));
+    let walk = Walk::new(trace, sent, estimated, &losses, &outages).run(data_end, &mut spending);
     let busy = data_end.since(first).saturating_sub(walk.idle).saturating_sub(walk.tail);
-    budget.add(TimePart::Request, walk.tail.as_secs_f64());
-    divide_busy(&mut budget, busy.as_secs_f64(), &walk.carried);
+    spending.add(TimePart::Request, end.saturating_sub(walk.tail + *rtt), *end);
+    divide_busy(&mut spending.budget, busy.as_secs_f64(), &walk.carried);
+    let is_filled = seen.is_some_and(|seen| seen.by_path);
+    let elsewhere = losses.lost - losses.lost_at_queue;
+    spending.evidence.lost = losses.lost;
+    spending.evidence.lost_at_queue = losses.lost_at_queue;
+    spending.evidence.loss_episodes = losses.episodes;
     let mut notes = Vec::new();
-    if !by_path {
-        notes.push(format!(
-            "no data waited at the highest rate seen, {:.1} Mbps: the link may be faster",
-            seen.as_mbps_f64()
-        ));
-    }
     if !walk.knows_window {
-        notes.push(
-            "the file has no congestion windows: packets that leave with an acknowledgement count \
-             as held back by the window, and those that leave soon after one as paced, although \
-             such pacing may follow from the window"
-                .to_owned(),
-        );
+        notes.push("the file has no congestion windows: they are inferred".to_owned());
     }
     if unacknowledged > 0 {
         notes.push(format!(
@@ -234,136 +82,237 @@ pub fn sender_account(
              arrival is estimated, and the transfer may have continued"
         ));
     }
+    let exchanges = exchanges(trace, true, &walk.turns, &spending.intervals);
     Ok(CapturedTransfer {
         bytes: Bytes::new(sent.bytes),
         is_sender: true,
         is_upload: false,
         completion: end.since(*start),
-        budget,
+        budget: spending.budget,
         path: PathEstimate {
             rtt: *rtt,
-            rate,
-            is_filled: by_path,
-            queue: sent.longest_rtt.saturating_sub(*rtt),
-            is_full: walk.overflows,
-            loss: walk.lost_elsewhere as f64 / packets.len().max(1) as f64,
+            rate: estimated,
+            is_filled,
+            queue: losses.queue,
+            is_full: losses.lost_at_queue > 0,
+            loss: elsewhere as f64 / packets.len().max(1) as f64,
         },
+        intervals: spending.intervals,
+        evidence: spending.evidence,
+        exchanges,
         notes,
     })
 }
 
-/// The result of following a sender.
-struct Walk {
-    /// Time that the link was idle, all of which is in the budget.
+/// Returns the times of all arrivals.
+fn arrivals(trace: &CapturedConnection) -> Vec<Time> {
+    let of = |(at, event): &(Time, Event)| matches!(event, Event::Received(_)).then_some(*at);
+    trace.events.iter().filter_map(of).collect()
+}
+
+/// What following a sender found.
+struct Walked {
+    /// Time that the link was idle, all of which is spent.
     idle: Span,
     /// Time after the link's last packet.
     tail: Span,
     carried: Carried,
-    lost_elsewhere: usize,
-    /// True if packets were lost while the queue was full.
-    overflows: bool,
     knows_window: bool,
+    /// Times at which the answer to a request began.
+    turns: Vec<Time>,
 }
 
-/// Follows the sender until `until` with a link of `rate`, and adds each idle time of the link to
-/// the part that held the sender back.
-fn walk(
-    trace: &CapturedConnection,
-    sent: &Sent,
-    rate: Rate,
-    until: Time,
-    budget: &mut TimeBudget<f64>,
-) -> Walk {
-    let first = sent.packets.first().map_or(Time::ZERO, |packet| packet.at);
-    let longest_queue = sent.longest_rtt.saturating_sub(sent.rtt).mul_f64(FULL);
-    let mut link = FluidLink::new(rate, first);
-    let mut state = SenderState::new(first);
-    let mut full = FullLink::new(sent.rtt);
-    let mut carried = Carried::default();
-    let mut data_arrived = 0;
-    let (mut lost_elsewhere, mut overflows) = (0, false);
-    let mut idle_time = Span::ZERO;
-    let mut flight = Flight::default();
-    for (now, event) in &trace.events {
-        match event {
-            Event::Sent(packet) if packet.is_application => {
-                let data = sent.numbers.get(&packet.number).and_then(|at| sent.packets.get(*at));
-                let Some(data) = data else {
-                    state.credit_was_used |= packet.is_blocked;
-                    continue;
-                };
-                let was_lost = data.is_lost();
-                let queue = link.queue(*now);
-                let is_overflow = was_lost && !longest_queue.is_zero() && queue >= longest_queue;
-                overflows |= is_overflow;
-                if was_lost && !is_overflow {
-                    lost_elsewhere += 1;
-                }
-                if !is_overflow {
-                    let (since, idle) = link.add(*now, data.wire);
-                    let idle = idle.min(until.since(since));
-                    if !idle.is_zero() {
-                        let wait = state.wait(*now, data, sent.rtt);
-                        spend(budget, wait, state.slow_start, idle.as_secs_f64());
-                        idle_time += idle;
-                        full.idle(*now, idle);
-                    }
-                    carried.total += data.wire;
-                    if was_lost {
-                        carried.lost += data.wire;
-                    } else {
-                        data_arrived += data.data;
-                    }
-                }
-                state.slow_start &= !full.is_full(first, *now);
-                state.sent(*now, packet);
-                flight.add(packet.number, packet.bytes);
-            }
-            event => state.handle(*now, event, sent, &mut flight),
+/// Follows the sender with a link, and gives each idle time of the link to what held the sender
+/// back.
+struct Walk<'a> {
+    trace: &'a CapturedConnection,
+    sent: &'a Sent,
+    losses: &'a Losses,
+    outages: &'a [(Time, Time)],
+    first: Time,
+    link: FluidLink,
+    state: SenderState,
+    steady: Steady,
+    asks: Asks,
+    /// Bytes that left since the last wait.
+    burst: u64,
+    has_lost: bool,
+    turns: Vec<Time>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(
+        trace: &'a CapturedConnection,
+        sent: &'a Sent,
+        rate: Rate,
+        losses: &'a Losses,
+        outages: &'a [(Time, Time)],
+    ) -> Self {
+        let first = sent.packets.first().map_or(Time::ZERO, |packet| packet.at);
+        Self {
+            trace,
+            sent,
+            losses,
+            outages,
+            first,
+            link: FluidLink::new(rate, first),
+            state: SenderState::new(trace.transport, first),
+            steady: Steady::new(sent.rtt),
+            asks: Asks::find(trace, true),
+            burst: 0,
+            has_lost: false,
+            turns: vec![first],
         }
     }
-    carried.data = sent.bytes.min(data_arrived);
-    carried.repeated = data_arrived.saturating_sub(sent.bytes);
-    Walk {
-        idle: idle_time,
-        tail: until.since(link.busy_until().max(first)),
-        carried,
-        lost_elsewhere,
-        overflows,
-        knows_window: state.window.is_some(),
+
+    fn run(mut self, until: Time, spending: &mut Spending) -> Walked {
+        let mut full = FullLink::new(self.sent.rtt);
+        let mut carried = Carried::default();
+        let mut data_arrived = 0;
+        let mut idle_time = Span::ZERO;
+        let mut flight = Flight::default();
+        for (now, event) in &self.trace.events {
+            let Event::Sent(packet) = event else {
+                self.has_lost |= matches!(event, Event::Lost(_));
+                self.state.handle(*now, event, self.sent, &mut flight);
+                continue;
+            };
+            if !packet.is_application {
+                continue;
+            }
+            let index = self.sent.numbers.get(&packet.number).copied();
+            let Some((index, data)) = index.and_then(|at| Some((at, self.sent.packets.get(at)?)))
+            else {
+                self.state.credit_was_used |= packet.is_blocked;
+                continue;
+            };
+            let at_queue = self.losses.at_queue.get(index).copied().unwrap_or_default();
+            if !at_queue {
+                let (since, idle) = self.link.add(*now, data.wire);
+                let idle = idle.min(until.since(since));
+                if !idle.is_zero() {
+                    self.waited(since, since + idle, *now, data, spending);
+                    idle_time += idle;
+                    full.idle(*now, idle);
+                    self.burst = 0;
+                }
+                carried.total += data.wire;
+                if data.is_lost() {
+                    carried.lost += data.wire;
+                } else {
+                    data_arrived += data.data;
+                }
+            }
+            self.burst += data.wire;
+            self.steady.add(*now, data.wire);
+            self.state.slow_start &= !full.is_full(self.first, *now);
+            self.state.sent(*now, packet);
+            flight.add(packet.number, packet.bytes);
+        }
+        carried.data = self.sent.bytes.min(data_arrived);
+        carried.repeated = data_arrived.saturating_sub(self.sent.bytes);
+        Walked {
+            idle: idle_time,
+            tail: until.since(self.link.busy_until().max(self.first)),
+            carried,
+            knows_window: self.state.window.is_some(),
+            turns: self.turns,
+        }
     }
-}
 
-fn spend(budget: &mut TimeBudget<f64>, wait: Wait, slow_start: bool, seconds: f64) {
-    let part = match (wait, slow_start) {
-        (Wait::Window | Wait::Pacing, true) => TimePart::SlowStart,
-        (Wait::Window, false) => TimePart::CongestionWindow,
-        (Wait::Pacing, false) => TimePart::Pacing,
-        (Wait::FlowControl, _) => TimePart::FlowControl,
-        (Wait::LossDetection, _) => TimePart::LossDetection,
-        (Wait::Timeout, _) => TimePart::Timeout,
-        (Wait::Application, _) => TimePart::Application,
-    };
-    budget.add(part, seconds);
-}
-
-/// The sizes of packets in flight.
-#[derive(Debug, Default)]
-pub struct Flight {
-    sizes: BTreeMap<u64, u64>,
-}
-
-impl Flight {
-    pub fn add(&mut self, number: u64, bytes: u64) {
-        self.sizes.insert(number, bytes);
+    /// Spends the idle time of the link from `from` to `to`, after which `data` leaves now.
+    fn waited(
+        &mut self,
+        from: Time,
+        to: Time,
+        now: Time,
+        data: &DataPacket,
+        spending: &mut Spending,
+    ) {
+        let rtt = self.sent.rtt;
+        let is_prompt = self.state.is_prompt(now, rtt);
+        if !data.repeats
+            && let Some((first, answered)) = self.answered(now, data)
+        {
+            self.steady.restart();
+            self.turns.push(now);
+            let back = self.state.previous + rtt;
+            return spending.turn(from, Turn { back, first, answered }, to);
+        }
+        self.steady.waited(to.since(from), is_prompt);
+        if let Some(&(since, until)) =
+            self.outages.iter().rev().find(|(since, until)| *since < to && from < *until)
+        {
+            let (since, until) = (since.max(from), until.min(to));
+            self.held_back(from, since, now, data, spending);
+            spending.add(TimePart::Outage, since, until);
+            spending.add(TimePart::Outage, until, to);
+            return;
+        }
+        self.held_back(from, to, now, data, spending);
     }
 
-    pub fn leave(&mut self, number: u64) -> u64 {
-        self.sizes.remove(&number).unwrap_or_default()
+    /// Returns when what asks for `data` began and ended to arrive. Without streams, a request comes
+    /// a round trip after the data before at the soonest.
+    fn answered(&mut self, now: Time, data: &DataPacket) -> Option<(Time, Time)> {
+        let rtt = self.sent.rtt;
+        let previous = self.state.previous;
+        if data.begins
+            && let Some(at) = self.asks.on(data.stream)
+        {
+            // Asked before the data before it had left: this end was slow.
+            return Some((at.max(previous), at.max(previous)));
+        }
+        let asked = self.asks.between(previous, now, Span::ZERO)?;
+        (asked.0.since(previous) >= rtt.mul_f64(1.0 - EARLY)).then_some(asked)
     }
 
-    pub fn leave_range(&mut self, (first, last): (u64, u64)) -> u64 {
-        let found: Vec<u64> = self.sizes.range(first..=last).map(|(at, _)| *at).collect();
-        found.into_iter().map(|number| self.leave(number)).sum()
+    /// Spends the time from `from` to `to`, in which the sender itself waited.
+    fn held_back(
+        &mut self,
+        from: Time,
+        to: Time,
+        now: Time,
+        data: &DataPacket,
+        spending: &mut Spending,
+    ) {
+        let rtt = self.sent.rtt;
+        let state = &self.state;
+        let gap = now.since(state.previous);
+        if let Some(limit) = state.flow_limit() {
+            return spending.limited(limit, from, to);
+        }
+        if data.repeats && state.last_arrival <= state.previous && gap >= rtt {
+            return spending.add(TimePart::Timeout, from, to);
+        }
+        let is_prompt = state.is_prompt(now, rtt);
+        let is_window = state.window.map_or(is_prompt, |_| state.window_was_full);
+        let pattern = self.steady.pattern(now);
+        if state.window.is_none() && !self.has_lost && !data.repeats {
+            match pattern {
+                Pattern::Constant(bytes) => {
+                    let size = Bytes::new(bytes);
+                    return spending.limited(FlowLimit { kind: LimitKind::Sender, size }, from, to);
+                }
+                Pattern::Clocked if gap > PACING_TIME => return spending.pause(true, from, to),
+                _ => {}
+            }
+        }
+        let in_slow_start = state.slow_start && !matches!(pattern, Pattern::Slow);
+        // No window lets a sender wait longer than a round trip and what waits in queues.
+        let long = rtt.mul_f64(IDLE) + self.losses.queue;
+        if is_window && (gap <= long || data.repeats || self.has_lost) {
+            let part = if in_slow_start { TimePart::SlowStart } else { TimePart::CongestionWindow };
+            return spending.add(part, from, to);
+        }
+        let is_paced = self.burst <= PACED_BYTES || gap <= PACING_TIME;
+        if gap <= rtt.mul_f64(PACING) && is_paced {
+            let part = if in_slow_start { TimePart::SlowStart } else { TimePart::Pacing };
+            return spending.add(part, from, to);
+        }
+        if data.repeats {
+            return spending.add(TimePart::LossDetection, from, to);
+        }
+        spending.pause(true, from, to);
     }
 }

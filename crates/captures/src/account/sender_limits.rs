@@ -1,6 +1,6 @@
 //! What limited the sender of a trace, over time.
 
-use super::sender_account::{Flight, SenderState};
+use super::sender_state::{Flight, SenderState};
 use super::sent::{Sent, main_streams};
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Event};
@@ -37,7 +37,10 @@ pub struct LimitChange {
 pub fn sender_limits(trace: &CapturedConnection) -> Result<Vec<LimitChange>, CaptureError> {
     let sent = Sent::find(trace)?;
     let sizes = main_streams(trace.sent());
-    let mut state = SenderState::new(sent.packets.first().map_or(Time::ZERO, |packet| packet.at));
+    let mut state = SenderState::new(
+        trace.transport,
+        sent.packets.first().map_or(Time::ZERO, |packet| packet.at),
+    );
     let mut flight = Flight::default();
     let mut changes: Vec<LimitChange> = Vec::new();
     for (now, event) in &trace.events {

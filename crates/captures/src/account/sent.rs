@@ -1,7 +1,7 @@
 //! The transfer as its sender recorded it.
 
 use crate::error::CaptureError;
-use crate::event::{CapturedConnection, Event, Packet, Side};
+use crate::event::{CapturedConnection, Event, Packet, Side, Transport};
 use bentpipe_units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +15,9 @@ pub struct DataPacket {
     /// Bytes on the wire, and of stream data.
     pub wire: u64,
     pub data: u64,
+    /// Stream of its first data, and whether that is the first of the stream.
+    pub stream: u64,
+    pub begins: bool,
     /// True if all of its data had been sent before.
     pub repeats: bool,
     pub acknowledged: Option<Time>,
@@ -25,6 +28,13 @@ impl DataPacket {
     /// True if it was declared lost and no acknowledgement came later.
     pub fn is_lost(&self) -> bool {
         self.declared_lost && self.acknowledged.is_none()
+    }
+
+    /// Returns the time from its sending to its acknowledgement; `None` for repeated data, of which
+    /// TCP does not tell which copy was acknowledged (Karn's rule, RFC 6298 §3).
+    pub fn rtt(&self) -> Option<Span> {
+        let at = self.acknowledged.filter(|at| !self.repeats && *at > self.at)?;
+        Some(at.since(self.at))
     }
 }
 
@@ -42,9 +52,8 @@ pub struct Sent {
     pub request: Time,
     /// Arrival of the last acknowledgement of data.
     pub end: Time,
-    /// Smallest and largest time from sending a packet to its acknowledgement.
+    /// Smallest time from sending a packet to its acknowledgement.
     pub rtt: Span,
-    pub longest_rtt: Span,
 }
 
 /// Returns the streams of the transfer in packets of one direction, with their sizes.
@@ -60,9 +69,33 @@ pub fn main_streams<'a>(packets: impl Iterator<Item = &'a Packet>) -> BTreeMap<u
     sizes
 }
 
+/// Returns the smallest time from sending a packet to the first acknowledgement of it.
+pub fn smallest_rtt(trace: &CapturedConnection) -> Option<Span> {
+    let mut sent: BTreeMap<(bool, u64), Time> = BTreeMap::new();
+    let mut smallest: Option<Span> = None;
+    for (at, event) in &trace.events {
+        match event {
+            Event::Sent(packet) => {
+                sent.insert((packet.is_application, packet.number), *at);
+            }
+            Event::Received(packet) => {
+                let kind = packet.is_application;
+                // The largest number is the one whose acknowledgement did not wait for others.
+                let largest = packet.acknowledged.iter().map(|range| range.1).max();
+                let sent_at = largest.and_then(|number| sent.get(&(kind, number)));
+                let rtt = sent_at.map(|sent_at| at.since(*sent_at)).filter(|rtt| !rtt.is_zero());
+                smallest = [smallest, rtt].into_iter().flatten().min();
+            }
+            _ => {}
+        }
+    }
+    smallest
+}
+
 /// Returns the time before `end` in which this end waited to send packets of the handshake again:
-/// nothing arrived between two of them.
-pub fn handshake_timeouts(trace: &CapturedConnection, start: Time, end: Time) -> Span {
+/// nothing arrived between two of them. Of the time that a round trip takes nothing was lost by
+/// that: a probe before the answer can come costs no time.
+pub fn handshake_timeouts(trace: &CapturedConnection, start: Time, end: Time, rtt: Span) -> Span {
     let mut waited = Span::ZERO;
     let mut silent_since = None;
     for (at, event) in trace.events.iter().take_while(|(at, _)| *at <= end) {
@@ -75,7 +108,7 @@ pub fn handshake_timeouts(trace: &CapturedConnection, start: Time, end: Time) ->
             _ => {}
         }
     }
-    waited.min(end.since(start))
+    waited.min(end.since(start).saturating_sub(rtt))
 }
 
 impl Sent {
@@ -89,25 +122,29 @@ impl Sent {
         let mut outstanding = BTreeMap::new();
         let mut highest: BTreeMap<u64, u64> = BTreeMap::new();
         let mut request = None;
+        let is_tcp = trace.transport == Transport::Tcp;
         for (at, event) in &trace.events {
             match event {
                 Event::Sent(packet) if packet.is_application => {
                     let mut data = 0_u64;
-                    let mut repeats = true;
+                    let (mut repeats, mut stream) = (true, None);
                     for part in packet.data.iter().filter(|part| streams.contains(&part.stream)) {
                         data = data.saturating_add(part.length);
                         let end = part.offset.saturating_add(part.length);
                         let known = highest.entry(part.stream).or_default();
+                        stream = stream.or(Some((part.stream, *known == 0 && !is_tcp)));
                         repeats &= end <= *known;
                         *known = (*known).max(end);
                     }
-                    if data > 0 {
+                    if let Some((stream, begins)) = stream.filter(|_| data > 0) {
                         numbers.insert(packet.number, packets.len());
                         outstanding.insert(packet.number, packets.len());
                         packets.push(DataPacket {
                             at: *at,
                             wire: packet.wire_bytes(),
                             data,
+                            stream,
+                            begins,
                             repeats,
                             acknowledged: None,
                             declared_lost: false,
@@ -138,12 +175,9 @@ impl Sent {
                 _ => {}
             }
         }
-        let rtts = || {
-            packets.iter().filter_map(|packet| packet.acknowledged.map(|at| at.since(packet.at)))
-        };
-        let (Some(first), Some(rtt), Some(longest_rtt)) =
-            (packets.first().map(|packet| packet.at), rtts().min(), rtts().max())
-        else {
+        let rtts = packets.iter().filter_map(DataPacket::rtt).min();
+        let rtt = [rtts, smallest_rtt(trace)].into_iter().flatten().min();
+        let (Some(first), Some(rtt)) = (packets.first().map(|packet| packet.at), rtt) else {
             return Err(CaptureError::Empty("it has no data that was sent and acknowledged"));
         };
         // An offset says how much was sent before it, which the file need not have.
@@ -152,7 +186,7 @@ impl Sent {
         let handshake = trace.first_application().unwrap_or(first).min(first);
         let request = request.unwrap_or(handshake).clamp(handshake, first);
         let start = trace.events.first().map_or(Time::ZERO, |(at, _)| *at);
-        Ok(Self { bytes, packets, numbers, start, handshake, request, end, rtt, longest_rtt })
+        Ok(Self { bytes, packets, numbers, start, handshake, request, end, rtt })
     }
 }
 

@@ -1,6 +1,8 @@
 //! The result of explaining a trace.
 
+use super::exchange::Exchange;
 use super::path::PathEstimate;
+use super::spending::{Evidence, Interval};
 use bentpipe_timeseries::{TimeBudget, TimePart};
 use bentpipe_units::{Bytes, Span};
 
@@ -19,6 +21,13 @@ pub struct CapturedTransfer {
     pub budget: TimeBudget<f64>,
     /// The path.
     pub path: PathEstimate,
+    /// When what held the transfer up, in the order of their times. Without the times in which the
+    /// link was busy.
+    pub intervals: Vec<Interval>,
+    /// What the parts rest on.
+    pub evidence: Evidence,
+    /// Its requests and their answers.
+    pub exchanges: Vec<Exchange>,
     /// What could not be told from the file, each a sentence.
     pub notes: Vec<String>,
 }

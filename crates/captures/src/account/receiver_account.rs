@@ -1,0 +1,226 @@
+//! The account of a transfer from its receiver's trace.
+
+use super::asks::Asks;
+use super::exchange::exchanges;
+use super::fluid_link::FullLink;
+use super::path::{PathEstimate, SeenRate, highest_rate};
+use super::received::{Arrival, Received};
+use super::sent::handshake_timeouts;
+use super::spending::{FlowLimit, LimitKind, Spending, Turn};
+use super::steady::{Pattern, Steady, prompt};
+use super::transfer::{CapturedTransfer, Carried, divide_busy};
+use crate::error::CaptureError;
+use crate::event::{CapturedConnection, Event};
+use bentpipe_timeseries::TimePart;
+use bentpipe_units::{Bytes, Rate, Span, Time};
+
+/// Round trips of silence, without a loss, from which on no window of the sender explains it.
+const IDLE: f64 = 1.5;
+/// Silence of more than a round trip and this before data that was lost is a timeout.
+const TIMEOUT: Span = Span::from_millis(100);
+
+/// Divides the time of a transfer.
+pub fn receiver_account(
+    trace: &CapturedConnection,
+    received: &Received,
+    rate: Option<Rate>,
+) -> Result<CapturedTransfer, CaptureError> {
+    let Received { arrivals, start, handshake, request, rtt, .. } = received;
+    let passed: Vec<_> = arrivals.iter().map(|one| (None, one.at, one.wire)).collect();
+    let seen = highest_rate(&passed, *rtt);
+    let estimated = rate.or(seen.map(|seen| seen.rate)).unwrap_or_else(|| {
+        Rate::over(Bytes::new(passed.iter().map(|packet| packet.2).sum()), *rtt)
+    });
+    let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else {
+        return Err(CaptureError::Empty("it has no data that was received"));
+    };
+    let timeouts = handshake_timeouts(trace, *start, *handshake, *rtt);
+    let mut spending = Spending::default();
+    spending.add(TimePart::Timeout, *start, *start + timeouts);
+    spending.add(TimePart::Handshake, *start + timeouts, *handshake);
+    spending.add(TimePart::Request, *handshake, *request);
+    let turn = Turn { back: *request, first: *request, answered: *request + *rtt };
+    spending.turn(*request, turn, first.at);
+    let walk = Walk::new(trace, received, estimated).run(&mut spending);
+    let mut carried = walk.carried;
+    carried.data = received.bytes.min(walk.data);
+    carried.repeated = walk.data.saturating_sub(received.bytes);
+    divide_busy(&mut spending.budget, walk.busy.as_secs_f64(), &carried);
+    spending.evidence.lost = walk.repairs;
+    spending.evidence.loss_episodes = walk.episodes;
+    let exchanges = exchanges(trace, false, &walk.turns, &spending.intervals);
+    Ok(CapturedTransfer {
+        bytes: Bytes::new(received.bytes),
+        is_sender: false,
+        is_upload: false,
+        completion: last.at.since(*start),
+        budget: spending.budget,
+        path: PathEstimate {
+            rtt: *rtt,
+            rate: estimated,
+            is_filled: seen.is_some_and(|seen: SeenRate| seen.is_sustained) && walk.was_full,
+            queue: Span::ZERO,
+            is_full: false,
+            loss: walk.repairs as f64 / arrivals.len().max(1) as f64,
+        },
+        intervals: spending.intervals,
+        evidence: spending.evidence,
+        exchanges,
+        notes: Vec::new(),
+    })
+}
+
+/// Follows the arrivals with a link that brings them, and gives each idle time of that link to what
+/// held the sender back.
+struct Walk<'a> {
+    received: &'a Received,
+    rate: Rate,
+    asks: Asks,
+    /// Times at which this end sent anything: what waits for it comes a round trip later.
+    own: Vec<Time>,
+    steady: Steady,
+    slow_start: bool,
+    /// True while data is missing before the highest that has come.
+    is_missing: bool,
+    has_lost: bool,
+    last_repair: Option<Time>,
+    /// The results.
+    carried: Carried,
+    busy: Span,
+    data: u64,
+    repairs: usize,
+    episodes: usize,
+    was_full: bool,
+    turns: Vec<Time>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(trace: &CapturedConnection, received: &'a Received, rate: Rate) -> Self {
+        let own = trace.events.iter().filter_map(|(at, event)| match event {
+            Event::Sent(_) => Some(*at),
+            _ => None,
+        });
+        Self {
+            received,
+            rate,
+            asks: Asks::find(trace, false),
+            own: own.collect(),
+            steady: Steady::new(received.rtt),
+            slow_start: true,
+            is_missing: false,
+            has_lost: false,
+            last_repair: None,
+            carried: Carried::default(),
+            busy: Span::ZERO,
+            data: 0,
+            repairs: 0,
+            episodes: 0,
+            was_full: false,
+            turns: received.arrivals.first().map(|first| first.at).into_iter().collect(),
+        }
+    }
+
+    fn run(mut self, spending: &mut Spending) -> Self {
+        let rtt = self.received.rtt;
+        let Some(first) = self.received.arrivals.first().map(|arrival| arrival.at) else {
+            return self;
+        };
+        let mut unaccounted = Span::ZERO;
+        let mut previous = first;
+        let mut full = FullLink::new(rtt);
+        for arrival in &self.received.arrivals {
+            unaccounted += self.rate.time_for(Bytes::new(arrival.wire));
+            let gap = arrival.at.since(previous);
+            let on_link = gap.min(unaccounted);
+            unaccounted -= on_link;
+            self.busy += on_link;
+            let idle = gap.saturating_sub(on_link);
+            if !idle.is_zero() {
+                self.waited(previous, previous + idle, arrival, spending);
+                full.idle(arrival.at, idle);
+            }
+            if arrival.at_gap {
+                self.slow_start = false;
+                self.has_lost = true;
+            }
+            self.is_missing = arrival.at_gap && !arrival.fills_gap || self.is_missing;
+            if arrival.fills_gap {
+                self.repairs += 1;
+                let since = self.last_repair.map(|last| arrival.at.since(last));
+                self.episodes += usize::from(since.is_none_or(|since| since > rtt));
+                self.last_repair = Some(arrival.at);
+                self.is_missing = false;
+            }
+            self.steady.add(arrival.at, arrival.wire);
+            if full.is_full(first, arrival.at) {
+                (self.slow_start, self.was_full) = (false, true);
+            }
+            previous = arrival.at;
+            self.carried.total += arrival.wire;
+            self.data += arrival.data;
+        }
+        self
+    }
+
+    /// Spends the idle time of the link from `from` to `to`, before `arrival`.
+    fn waited(&mut self, from: Time, to: Time, arrival: &Arrival, spending: &mut Spending) {
+        let rtt = self.received.rtt;
+        let silence = to.since(from);
+        if arrival.fills_gap {
+            // Duplicate acknowledgements bring a repair within a round trip of what follows the
+            // loss.
+            let is_timeout = silence > rtt + TIMEOUT;
+            let part = if is_timeout { TimePart::Timeout } else { TimePart::LossDetection };
+            return spending.add(part, from, to);
+        }
+        if !self.is_missing
+            && let Some((first, answered)) = self.answered(from, arrival)
+        {
+            self.steady.restart();
+            self.turns.push(arrival.at);
+            return spending.turn(from, Turn { back: from, first, answered }, to);
+        }
+        let is_prompt = self.is_prompt(arrival.at, to.since(from));
+        self.steady.waited(silence, is_prompt);
+        if let Some(limit) = arrival.limit {
+            return spending.limited(limit, from, to);
+        }
+        let long = rtt.mul_f64(IDLE);
+        if silence > long && !self.is_missing {
+            return spending.pause(true, from, to);
+        }
+        match self.steady.pattern(arrival.at) {
+            Pattern::Constant(bytes) if !self.has_lost => {
+                let limit = FlowLimit { kind: LimitKind::Sender, size: Bytes::new(bytes) };
+                spending.limited(limit, from, to);
+            }
+            Pattern::Clocked if !self.has_lost => spending.pause(true, from, to),
+            Pattern::Growing if self.slow_start => spending.add(TimePart::SlowStart, from, to),
+            _ => spending.add(TimePart::CongestionWindow, from, to),
+        }
+    }
+
+    /// Returns when what asks for the data of `arrival` was first sent, and when the answer could
+    /// be there.
+    fn answered(&mut self, from: Time, arrival: &Arrival) -> Option<(Time, Time)> {
+        let rtt = self.received.rtt;
+        if arrival.begins
+            && let Some(at) = self.asks.on(arrival.stream)
+        {
+            return (at + rtt > from || at > from).then_some((at, at + rtt));
+        }
+        let (first, last) = self.asks.between(from, arrival.at, rtt)?;
+        Some((first, last + rtt))
+    }
+
+    /// Returns true if this end had sent something a round trip before the first data after a
+    /// silence.
+    fn is_prompt(&self, at: Time, silence: Span) -> bool {
+        let rtt = self.received.rtt;
+        // A silence as short as the tolerance says nothing.
+        let tolerance = prompt(rtt).min(silence);
+        let (least, most) = (at.saturating_sub(rtt + tolerance), at.saturating_sub(rtt));
+        let index = self.own.partition_point(|own| *own < least);
+        self.own.get(index).is_some_and(|own| *own <= most + tolerance)
+    }
+}

@@ -1,0 +1,176 @@
+//! What the time of a transfer was spent on, interval by interval, and what shows it.
+
+use bentpipe_timeseries::{TimeBudget, TimePart};
+use bentpipe_units::{Bytes, Span, Time};
+
+/// A stretch of a transfer in which one thing held it up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interval {
+    /// What held it up.
+    pub part: TimePart,
+    /// Its begin, since the first event of the file.
+    pub from: Time,
+    /// Its end.
+    pub to: Time,
+}
+
+/// Which of the limits that are called flow control held a transfer up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitKind {
+    /// The receive window of TCP.
+    ReceiveWindow,
+    /// The limit of a QUIC connection (MAX_DATA).
+    Connection,
+    /// The limit of a QUIC stream (MAX_STREAM_DATA).
+    Stream,
+    /// A limit of the sender that stands still: its send buffer, or a largest congestion window.
+    Sender,
+}
+
+/// A limit of the bytes in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowLimit {
+    /// Which limit.
+    pub kind: LimitKind,
+    /// Its size.
+    pub size: Bytes,
+}
+
+/// What the parts of a budget rest on.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Evidence {
+    /// Pauses of the application at the end that receives the data, which asks.
+    pub asker_pauses: Span,
+    /// Pauses of the application at the end that sends the data.
+    pub sender_pauses: Span,
+    /// The limit behind the most time of flow control, and that time.
+    pub limit: Option<(FlowLimit, Span)>,
+    /// Packets of data that were lost, and the episodes of such losses: those within a round trip
+    /// are one.
+    pub lost: usize,
+    /// See `lost`.
+    pub loss_episodes: usize,
+    /// Lost packets that came upon a full queue.
+    pub lost_at_queue: usize,
+}
+
+/// What has been found of a transfer's time.
+#[derive(Debug, Default)]
+pub(super) struct Spending {
+    pub budget: TimeBudget<f64>,
+    pub intervals: Vec<Interval>,
+    pub evidence: Evidence,
+    /// Time of each limit of flow control.
+    limits: Vec<(FlowLimit, Span)>,
+}
+
+/// Most intervals that are kept: those after them are in the budget alone.
+const MAX_INTERVALS: usize = 100_000;
+
+impl Spending {
+    /// Adds the time from `from` to `to`. Without any it does nothing.
+    pub fn add(&mut self, part: TimePart, from: Time, to: Time) {
+        if to <= from {
+            return;
+        }
+        self.budget.add(part, to.since(from).as_secs_f64());
+        if let Some(last) = self.intervals.last_mut()
+            && last.part == part
+            && last.to >= from
+        {
+            last.to = last.to.max(to);
+        } else if self.intervals.len() < MAX_INTERVALS {
+            self.intervals.push(Interval { part, from, to });
+        }
+    }
+
+    /// Adds a pause of the application, at the end that sends the data or at the other one.
+    pub fn pause(&mut self, of_sender: bool, from: Time, to: Time) {
+        self.add(TimePart::Application, from, to);
+        let evidence = &mut self.evidence;
+        let sum = if of_sender { &mut evidence.sender_pauses } else { &mut evidence.asker_pauses };
+        *sum += to.since(from);
+    }
+
+    /// Adds time in which flow control left no room.
+    pub fn limited(&mut self, limit: FlowLimit, from: Time, to: Time) {
+        self.add(TimePart::FlowControl, from, to);
+        // Windows that grow are one limit.
+        match self.limits.iter_mut().find(|(known, _)| known.kind == limit.kind) {
+            Some((known, time)) => {
+                known.size = known.size.max(limit.size);
+                *time += to.since(from);
+            }
+            None => self.limits.push((limit, to.since(from))),
+        }
+        self.evidence.limit = self.limits.iter().copied().max_by_key(|(_, time)| *time);
+    }
+
+    /// Adds the time from `from` to `to` before data that answers a request.
+    pub fn turn(&mut self, from: Time, turn: Turn, to: Time) {
+        let within = |at: Time| at.max(from).min(to);
+        let [back, first, answered] = [turn.back, turn.first, turn.answered].map(within);
+        let back = back.min(first);
+        self.add(TimePart::Request, from, back);
+        self.pause(false, back, first);
+        self.add(TimePart::Request, first, answered);
+        self.pause(true, answered, to);
+    }
+}
+
+/// The times of a request between two pieces of main data, at the end that recorded them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn {
+    /// When a request could be there that follows on the data before: at the end that sends the
+    /// data a round trip after that, at the other end at once.
+    pub back: Time,
+    /// The first of the request.
+    pub first: Time,
+    /// When the answer could be there: with the last of the request or, at the end that receives
+    /// the data, a round trip later.
+    pub answered: Time,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Time {
+        Time::from_millis(millis)
+    }
+
+    #[test]
+    fn a_turn_is_a_pause_a_round_trip_and_a_pause() {
+        // At the end that receives the data.
+        let mut spending = Spending::default();
+        let turn = Turn { back: ms(100), first: ms(400), answered: ms(1000) };
+        spending.turn(ms(100), turn, ms(1200));
+        assert_eq!(spending.evidence.asker_pauses, Span::from_millis(300));
+        assert_eq!(spending.evidence.sender_pauses, Span::from_millis(200));
+        assert!((spending.budget.get(TimePart::Request) - 0.6).abs() < 1e-9);
+        // The same at the end that sends it.
+        let mut spending = Spending::default();
+        let turn = Turn { back: ms(700), first: ms(1000), answered: ms(1000) };
+        spending.turn(ms(100), turn, ms(1200));
+        assert_eq!(spending.evidence.asker_pauses, Span::from_millis(300));
+        assert_eq!(spending.evidence.sender_pauses, Span::from_millis(200));
+        // A request that was sent before the data before it had come.
+        let mut spending = Spending::default();
+        let turn = Turn { back: ms(1000), first: ms(700), answered: ms(1300) };
+        spending.turn(ms(1000), turn, ms(1300));
+        assert_eq!(spending.evidence.asker_pauses, Span::ZERO);
+        assert!((spending.budget.get(TimePart::Request) - 0.3).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_window_that_grows_is_one_limit() {
+        let mut spending = Spending::default();
+        let limit = |kind, kb: u64| FlowLimit { kind, size: Bytes::new(kb * 1000) };
+        spending.limited(limit(LimitKind::ReceiveWindow, 64), ms(0), ms(10));
+        spending.limited(limit(LimitKind::Sender, 400), ms(10), ms(22));
+        spending.limited(limit(LimitKind::ReceiveWindow, 128), ms(22), ms(32));
+        let (found, time) = spending.evidence.limit.expect("a limit");
+        assert_eq!(found, limit(LimitKind::ReceiveWindow, 128));
+        assert_eq!(time, Span::from_millis(20));
+    }
+}

@@ -1,0 +1,168 @@
+//! Whether a sender goes on growing, stands still, or sends by a clock of its own.
+
+use bentpipe_units::{Span, Time};
+use std::collections::VecDeque;
+
+/// Round trips that are compared, the later half with the earlier.
+const COMPARED: u64 = 4;
+/// Growth from the earlier half to the later one below which a sender does not grow. Slow start has
+/// 2.25 to 4.
+const GROWTH: f64 = 1.3;
+/// A packet that leaves within this time of an arrival, or this share of the round trip, was
+/// waiting for it.
+const PROMPT: Span = Span::from_millis(3);
+const PROMPT_SHARE: f64 = 0.02;
+/// Share of waits that end with an arrival if acknowledgements are what a sender waits for.
+const BY_ARRIVALS: f64 = 0.6;
+/// Share of a round trip from which a wait ends a burst.
+const LONG_WAIT: f64 = 0.3;
+/// Waits over which that share is taken.
+const WAITS: usize = 16;
+
+/// What a sender does that does not grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pattern {
+    /// It grows, or has not sent for long enough to tell.
+    Growing,
+    /// It sends as acknowledgements come, always as many bytes in a round trip: these.
+    Constant(u64),
+    /// It sends as acknowledgements come, and hardly grows.
+    Slow,
+    /// It sends by a clock of its own.
+    Clocked,
+}
+
+/// Returns within which time of an arrival a packet counts as waiting for it.
+pub fn prompt(rtt: Span) -> Span {
+    PROMPT.max(rtt.mul_f64(PROMPT_SHARE))
+}
+
+/// Follows the bytes of a sender, and whether its waits end with arrivals.
+#[derive(Debug)]
+pub struct Steady {
+    rtt: Span,
+    first: Option<Time>,
+    /// Time and bytes of what was sent in the compared round trips.
+    recent: VecDeque<(Time, u64)>,
+    /// Whether the last waits ended with an arrival.
+    prompt: VecDeque<bool>,
+    /// Bytes of the last bursts between longer waits, and of the current one.
+    bursts: VecDeque<u64>,
+    burst: u64,
+    /// Largest packet.
+    packet: u64,
+}
+
+impl Steady {
+    pub fn new(rtt: Span) -> Self {
+        Self {
+            rtt: rtt.max(Span::from_micros(1)),
+            first: None,
+            recent: VecDeque::new(),
+            prompt: VecDeque::new(),
+            bursts: VecDeque::new(),
+            burst: 0,
+            packet: 0,
+        }
+    }
+
+    /// Adds data that left or arrived.
+    pub fn add(&mut self, now: Time, bytes: u64) {
+        self.first = self.first.or(Some(now));
+        self.packet = self.packet.max(bytes);
+        self.burst += bytes;
+        self.recent.push_back((now, bytes));
+        let kept = self.rtt.mul_f64(COMPARED as f64);
+        while self.recent.front().is_some_and(|(at, _)| now.since(*at) > kept) {
+            self.recent.pop_front();
+        }
+    }
+
+    /// Adds a wait that ended, with an arrival or not.
+    pub fn waited(&mut self, wait: Span, with_arrival: bool) {
+        if wait >= self.rtt.mul_f64(LONG_WAIT) {
+            if self.bursts.len() == COMPARED as usize {
+                self.bursts.pop_front();
+            }
+            self.bursts.push_back(std::mem::take(&mut self.burst));
+        }
+        if self.prompt.len() == WAITS {
+            self.prompt.pop_front();
+        }
+        self.prompt.push_back(with_arrival);
+    }
+
+    /// Begins anew, as after a loss or a pause.
+    pub fn restart(&mut self) {
+        (self.first, self.burst) = (None, 0);
+        self.recent.clear();
+        self.bursts.clear();
+    }
+
+    /// Returns what the sender has done in the last round trips before `now`.
+    pub fn pattern(&self, now: Time) -> Pattern {
+        let long = self.rtt.mul_f64(COMPARED as f64 + 1.0);
+        if self.first.is_none_or(|first| now.since(first) < long) {
+            return Pattern::Growing;
+        }
+        let mut rounds = [0_u64; COMPARED as usize];
+        for (at, bytes) in &self.recent {
+            let back = now.since(*at).as_nanos() / self.rtt.as_nanos().max(1);
+            if let Some(sum) = rounds.get_mut(back as usize) {
+                *sum += bytes;
+            }
+        }
+        let [fourth, third, second, first] = rounds;
+        let (late, early) = (fourth + third, second + first);
+        if late as f64 > GROWTH * early as f64 {
+            return Pattern::Growing;
+        }
+        let prompt = self.prompt.iter().filter(|prompt| **prompt).count();
+        if (prompt as f64) < BY_ARRIVALS * self.prompt.len() as f64 {
+            return Pattern::Clocked;
+        }
+        let bursts: Vec<u64> = self.bursts.iter().copied().collect();
+        let whole = (bursts.len() == COMPARED as usize).then_some(bursts.as_slice());
+        let constant = whole.and_then(|bursts| self.constant(bursts));
+        match constant.or_else(|| self.constant(&rounds)) {
+            Some(bytes) => Pattern::Constant(bytes),
+            None => Pattern::Slow,
+        }
+    }
+
+    /// Returns the mean of `rounds` if they are all alike.
+    fn constant(&self, rounds: &[u64]) -> Option<u64> {
+        let mean = rounds.iter().sum::<u64>() / (rounds.len() as u64).max(1);
+        let spread = rounds.iter().max()? - rounds.iter().min()?;
+        (spread <= (2 * self.packet).max(mean / 20)).then_some(mean)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends `bytes(round)` in packets of 1000 at the begin of each round trip of 100 ms.
+    fn rounds(count: u64, prompt: bool, bytes: impl Fn(u64) -> u64) -> Pattern {
+        let mut steady = Steady::new(Span::from_millis(100));
+        for round in 0..count {
+            steady.waited(Span::from_millis(90), prompt);
+            for packet in 0..bytes(round) / 1000 {
+                steady.add(Time::from_nanos(round * 100_000_000 + packet * 50_000), 1000);
+            }
+        }
+        steady.pattern(Time::from_millis(count * 100))
+    }
+
+    #[test]
+    fn growth_a_constant_window_and_a_clock_are_told_apart() {
+        assert_eq!(rounds(8, true, |round| 10_000 << round), Pattern::Growing);
+        let Pattern::Constant(bytes) = rounds(8, true, |_| 64_000) else {
+            panic!("a constant window")
+        };
+        assert!((63_000..=65_000).contains(&bytes), "{bytes}");
+        assert_eq!(rounds(8, false, |_| 64_000), Pattern::Clocked);
+        assert_eq!(rounds(8, true, |round| 64_000 + round * 8_000), Pattern::Slow);
+        assert_eq!(rounds(3, true, |_| 64_000), Pattern::Growing, "too short to tell");
+    }
+}
