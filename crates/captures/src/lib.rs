@@ -13,6 +13,8 @@
 mod account;
 mod error;
 mod event;
+mod json;
+mod other_json;
 mod pcap;
 mod qlog;
 mod recording;
