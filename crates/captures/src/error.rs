@@ -56,9 +56,9 @@ impl fmt::Display for CaptureError {
             ),
             Self::Encrypted(reason) => write!(
                 f,
-                "{reason}; allowed: QUIC version 1 from its first packet on, in whole packets, \
-                 with its keys in the file (Decryption Secrets Block) or in `--keys FILE`, as \
-                 programs write them with SSLKEYLOGFILE"
+                "{reason}; allowed: QUIC from its first packet on, in whole packets, with its keys \
+                 in the file (Decryption Secrets Block) or in `--keys FILE`, as programs write \
+                 them with SSLKEYLOGFILE"
             ),
             Self::TooManyPackets { count, limit } => write!(
                 f,

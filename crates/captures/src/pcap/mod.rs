@@ -14,7 +14,7 @@ mod tests;
 
 use crate::error::CaptureError;
 use crate::event::CapturedConnection;
-use file::{Record, records};
+use file::{Record, packets, records};
 use quic::KeyLog;
 use segment::{Carried, read};
 
@@ -44,7 +44,7 @@ pub(crate) fn trace(bytes: &[u8], keys: &[u8]) -> Result<CapturedConnection, Cap
     let (tcp, udp) = (tcp.find(), udp.find());
     let of_tcp = tcp.map_or(0, |(_, bytes)| bytes);
     let reason = match udp.filter(|(_, bytes)| *bytes > of_tcp) {
-        Some((ends, _)) => match (quic::trace(bytes, ends, &key_log), tcp) {
+        Some((connection, _)) => match (quic_trace(bytes, connection, &key_log), tcp) {
             (Err(CaptureError::Encrypted(reason)), Some(_)) => Some(reason),
             (result, _) => return result,
         },
@@ -58,4 +58,18 @@ pub(crate) fn trace(bytes: &[u8], keys: &[u8]) -> Result<CapturedConnection, Cap
         ));
     }
     Ok(trace)
+}
+
+/// Returns a QUIC connection as a trace.
+fn quic_trace(
+    bytes: &[u8],
+    chosen: quic::Connection,
+    keys: &KeyLog,
+) -> Result<CapturedConnection, CaptureError> {
+    let mut table = quic::Table::default();
+    let (datagrams, is_complete) = packets(bytes, |packet| match read(packet) {
+        Carried::Udp(datagram) => (table.of(&datagram) == Some(chosen)).then_some(datagram),
+        _ => None,
+    })?;
+    quic::trace(&datagrams, is_complete, chosen, keys)
 }

@@ -1,107 +1,58 @@
 //! A QUIC connection of a capture, as the end near the capture recorded it.
 
 use super::frames::add_frames;
-use super::header::{QuicPacket, VERSION_1, VERSION_2, first_packet, version};
+use super::header::{LongPacket, MAX_ID, Rest, divide};
+use super::hello::Parts;
+use super::initial::InitialKeys;
+use super::joined::{LEAST_ID, MTU, size_from_id, size_from_keys, sizes};
 use super::key_log::{KeyLog, Secrets};
-use super::protection::{Keys, SUITES, Suite};
+use super::protection::{Keys, SUITES};
+use super::table::Connection;
+use super::vantage::HalfTrips;
+use super::version::{Kind, Version};
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Event, Packet, Side, Transport};
-use crate::pcap::connection::{BETWEEN, Ends, MAX_CONNECTIONS, MAX_SPAN, in_order, near_end};
-use crate::pcap::file::packets;
-use crate::pcap::segment::{Carried, Datagram, read};
+use crate::pcap::connection::{BETWEEN, MAX_SPAN};
+use crate::pcap::segment::Datagram;
 use bentpipe_units::{Span, Time};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
-/// Packets with which the secrets of a connection are looked for.
+/// Packets of a direction with which its secrets are looked for.
 const TRIES: usize = 8;
+/// Most connections whose secrets are tried if the client's random number is known.
+const MAX_STRANGERS: usize = 256;
+/// Numbers of Handshake packets begin here, and those of packets that cannot be opened: the spaces
+/// of packet numbers (RFC 9000 §12.3), which end below, become one.
+const HANDSHAKE_NUMBERS: u64 = 1 << 62;
+const HIDDEN_NUMBERS: u64 = 1 << 63;
 
-/// A QUIC connection: its ends, and its number among those that they had one after the other.
-pub type Connection = (Ends, usize);
-
-/// Tells the connections of datagrams: an Initial packet of the client with another connection ID
-/// begins another connection.
-#[derive(Debug, Default)]
-struct Connections {
-    /// Client, its connection ID, and number of the connection.
-    current: BTreeMap<Ends, (SocketAddr, Vec<u8>, usize)>,
-}
-
-impl Connections {
-    /// Returns the connection of a datagram; `None` before its handshake.
-    fn of(&mut self, datagram: &Datagram<'_>) -> Option<Connection> {
-        let ends = in_order(datagram.from, datagram.to);
-        if matches!(version(datagram.data), Some(VERSION_1 | VERSION_2)) {
-            let initial = match first_packet(datagram.data) {
-                Some((QuicPacket::Handshake { is_initial: true, source_id, .. }, _)) => source_id,
-                _ => &[],
-            };
-            let has_room = self.current.len() < MAX_CONNECTIONS;
-            match self.current.get_mut(&ends) {
-                None if has_room => {
-                    self.current.insert(ends, (datagram.from, initial.to_vec(), 0));
-                }
-                Some((client, id, number))
-                    if *client == datagram.from && !initial.is_empty() && *id != initial =>
-                {
-                    (*id, *number) = (initial.to_vec(), *number + 1);
-                }
-                _ => {}
-            }
-        }
-        self.current.get(&ends).map(|(_, _, number)| (ends, *number))
-    }
-}
-
-/// Finds the QUIC connection with the most data: of those whose handshake begins in the capture.
-#[derive(Debug, Default)]
-pub struct Largest {
-    connections: Connections,
-    sizes: BTreeMap<Connection, u64>,
-}
-
-impl Largest {
-    /// Adds a datagram.
-    pub fn add(&mut self, datagram: &Datagram<'_>) {
-        let Some(connection) = self.connections.of(datagram) else { return };
-        if self.sizes.len() < MAX_CONNECTIONS || self.sizes.contains_key(&connection) {
-            *self.sizes.entry(connection).or_default() += datagram.data.len() as u64;
-        }
-    }
-
-    /// Returns that connection and its bytes.
-    pub fn find(self) -> Option<(Connection, u64)> {
-        self.sizes.into_iter().max_by_key(|(_, size)| *size)
-    }
-}
-
-/// Returns a connection as a trace.
+/// Returns a connection, of which `datagrams` are all that the capture has, in the order of their
+/// times in nanoseconds.
 ///
 /// # Errors
-/// It has too many packets, or `keys` do not open it.
+/// `log` does not open it.
 pub fn trace(
-    bytes: &[u8],
-    chosen: Connection,
-    keys: &KeyLog,
+    datagrams: &[(u64, Datagram<'_>)],
+    is_complete: bool,
+    connection: Connection,
+    log: &KeyLog,
 ) -> Result<CapturedConnection, CaptureError> {
-    let mut connections = Connections::default();
-    let (datagrams, complete) = packets(bytes, |packet| match read(packet) {
-        Carried::Udp(datagram) => (connections.of(&datagram) == Some(chosen)).then_some(datagram),
-        _ => None,
-    })?;
-    let opening = Opening::find(&datagrams)?;
+    let opening = Opening::find(datagrams, connection);
+    let sides = find_keys(datagrams, &opening, log)?;
     let mut reader = Reader {
-        sides: find_keys(&datagrams, &opening, keys)?,
+        early: early_keys(datagrams, &opening, log),
+        handshake: [0, 1].map(|sender| handshake_keys(datagrams, &opening, log, sender)),
         opening,
-        early: early_keys(&datagrams, keys),
-        events: Vec::new(),
-        unreadable: usize::from(!complete),
-        outstanding: BTreeMap::new(),
+        initial: InitialKeys::default(),
+        sides,
+        sizes: [None; 2],
+        seen: Vec::new(),
+        trips: HalfTrips::default(),
+        hidden: 0,
+        unreadable: usize::from(!is_complete),
     };
-    let start = datagrams.first().map_or(0, |(at, _)| *at);
-    for (at, datagram) in &datagrams {
-        let now = Time::ZERO + Span::from_nanos(at.saturating_sub(start)).min(MAX_SPAN);
-        reader.datagram(now, datagram);
+    for (at, datagram) in datagrams {
+        reader.datagram(*at, datagram);
     }
     Ok(reader.trace())
 }
@@ -109,219 +60,358 @@ pub fn trace(
 /// What the packets of the handshake say.
 #[derive(Debug)]
 struct Opening {
-    client: SocketAddr,
-    server: SocketAddr,
+    connection: Connection,
+    /// That on which the ends agreed.
+    version: &'static Version,
     /// Lengths of the connection IDs that client and server chose for themselves.
     ids: [usize; 2],
-    /// The end that is nearer to the capture, and whether it is near.
-    vantage: (Side, bool),
+    /// The client's random number.
+    random: Option<[u8; 32]>,
+    /// Name of the server.
+    name: Option<String>,
 }
 
 impl Opening {
-    fn find(datagrams: &[(u64, Datagram<'_>)]) -> Result<Self, CaptureError> {
-        let is_version_2 = |(_, one): &(u64, Datagram<'_>)| version(one.data) == Some(VERSION_2);
-        let mut long = datagrams.iter().filter_map(|(at, one)| match first_packet(one.data)?.0 {
-            QuicPacket::Handshake { is_initial, source_id, .. } => {
-                Some((*at, one, is_initial, source_id.len()))
-            }
-            _ => None,
-        });
-        let Some((first_at, first, true, id)) = long.next() else {
-            let reason = if datagrams.iter().any(is_version_2) {
-                "the connection is of QUIC version 2"
-            } else {
-                "the capture does not begin with the connection"
-            };
-            return Err(CaptureError::Encrypted(reason));
-        };
-        let mut opening = Self {
-            client: first.from,
-            server: first.to,
-            ids: [id, 0],
-            vantage: (Side::Client, false),
-        };
-        let (mut answer, mut third) = (None, None);
-        for (at, one, _, id) in long {
-            if one.from == opening.client {
-                opening.ids[0] = id;
-                third = third.or(answer.map(|_| at));
-            } else {
-                opening.ids[1] = id;
-                answer = answer.or(Some(at));
+    fn find(datagrams: &[(u64, Datagram<'_>)], connection: Connection) -> Self {
+        let mut version = [None; 2];
+        let mut ids = [0; 2];
+        let mut initial = InitialKeys::default();
+        let mut hello = Parts::default();
+        for (_, datagram) in datagrams {
+            let sender = sender(&connection, datagram);
+            for packet in divide(datagram.data).0 {
+                version[sender] = Some(packet.version);
+                if packet.kind != Kind::Retry {
+                    ids[sender] = packet.source_id.len();
+                }
+                if sender == 0
+                    && let Some((_, frames)) = initial.open(&packet, sender)
+                {
+                    let mut crypto = Vec::new();
+                    add_frames(&frames, &mut Packet::default(), &mut crypto);
+                    crypto.iter().for_each(|(offset, bytes)| hello.add(*offset, bytes));
+                }
             }
         }
-        opening.vantage = near_end(Some(first_at), answer, third);
-        Ok(opening)
-    }
-
-    /// Returns the index of the end that sent a datagram, 0 for the client.
-    fn sender(&self, datagram: &Datagram<'_>) -> usize {
-        usize::from(datagram.from != self.client)
+        let hello = hello.message();
+        let [client, server] = version;
+        Self {
+            connection,
+            // The server has the last word (RFC 9368 §2.3).
+            version: server.or(client).unwrap_or(&super::version::VERSIONS[0]),
+            ids,
+            random: hello.as_ref().map(|hello| hello.random),
+            name: hello.and_then(|hello| hello.name),
+        }
     }
 
     /// Returns the offset of the packet number in short headers of an end.
     fn number_at(&self, sender: usize) -> usize {
-        1 + self.ids[1 - sender]
+        1 + self.ids[1 - sender].min(MAX_ID)
+    }
+
+    /// Returns the secrets of a kind that may be the connection's, its own first.
+    fn secrets<'a>(
+        &self,
+        log: &'a KeyLog,
+        of: impl Fn(&'a Secrets) -> &'a Vec<Vec<u8>>,
+    ) -> impl Iterator<Item = &'a Vec<u8>> {
+        let random = self.random.as_ref().map(|random| &random[..]);
+        // Those of others: the log has another random number if names are encrypted (RFC 9850).
+        let most = if random.is_some() { MAX_STRANGERS } else { usize::MAX };
+        log.connections(random).take(most).flat_map(of)
+    }
+
+    /// Returns the first keys of `secrets` that open one of the packets, given with the offsets of
+    /// their numbers.
+    fn keys_that_open<'a>(
+        &self,
+        mut secrets: impl Iterator<Item = &'a Vec<u8>>,
+        packets: &[(&[u8], usize)],
+    ) -> Option<Keys> {
+        secrets.find_map(|secret| {
+            SUITES.iter().find_map(|suite| {
+                let mut keys = Keys::new(self.version, suite, secret)?;
+                let opens = packets.iter().any(|(one, at)| keys.open(one, *at).is_some());
+                if opens { Keys::new(self.version, suite, secret) } else { None }
+            })
+        })
     }
 }
 
-/// Finds the secrets that open the first packets with short headers: those of one connection, with
-/// one suite, of both ends.
+/// Returns the index of the end that sent a datagram, 0 for the client.
+fn sender(connection: &Connection, datagram: &Datagram<'_>) -> usize {
+    let is_server = datagram.from == connection.server
+        || datagram.to == connection.client && datagram.to != connection.server;
+    usize::from(is_server)
+}
+
+/// Finds the secrets that open the first packets with short headers of both ends; those of an end
+/// may be missing.
 fn find_keys(
     datagrams: &[(u64, Datagram<'_>)],
     opening: &Opening,
     log: &KeyLog,
-) -> Result<[Keys; 2], CaptureError> {
-    if log.connections().next().is_none() {
+) -> Result<[Option<Keys>; 2], CaptureError> {
+    if log.connections(None).next().is_none() {
         return Err(CaptureError::Encrypted("the capture has no keys of its QUIC connection"));
     }
     let mut is_cut = false;
-    let short = datagrams.iter().filter(|(_, one)| {
-        let is_short = one.data.first().is_some_and(|first| first & 0xc0 == 0x40);
-        is_cut |= is_short && !one.is_whole;
-        is_short && one.is_whole
+    let mut joined: [Option<&[u8]>; 2] = [None; 2];
+    let mut tries: [Vec<(&[u8], usize)>; 2] = [Vec::new(), Vec::new()];
+    for (_, datagram) in datagrams {
+        let sender = sender(&opening.connection, datagram);
+        let (_, Rest::Short(bytes)) = divide(datagram.data) else { continue };
+        is_cut |= !datagram.is_whole;
+        // Alone, or the first of several that are joined, which a connection ID tells apart.
+        let id = opening.ids[1 - sender];
+        let size = size_from_id(bytes, id).unwrap_or(bytes.len());
+        let is_single = id >= LEAST_ID || size <= MTU;
+        if datagram.is_whole && is_single && tries[sender].len() < TRIES {
+            tries[sender].push((&bytes[..size], opening.number_at(sender)));
+        } else if datagram.is_whole && !is_single {
+            joined[sender].get_or_insert(bytes);
+        }
+    }
+    for sender in [0, 1] {
+        if let (true, Some(bytes)) = (tries[sender].is_empty(), joined[sender]) {
+            let at = opening.number_at(sender);
+            tries[sender] = sizes(bytes).map(|size| (&bytes[..size], at)).collect();
+        }
+    }
+    let keys = [0, 1].map(|sender| {
+        let secrets = opening.secrets(log, |secrets| &secrets.application[sender]);
+        opening.keys_that_open(secrets, &tries[sender])
     });
-    let tries: Vec<_> = short.take(TRIES).collect();
-    let opens = |secrets: &Secrets, suite: &'static Suite| -> Option<[Keys; 2]> {
-        let fresh = || {
-            Some([
-                Keys::new(suite, secrets.client.as_ref()?)?,
-                Keys::new(suite, secrets.server.as_ref()?)?,
-            ])
-        };
-        let mut keys = fresh()?;
-        let opened = tries.iter().any(|(_, one)| {
-            let sender = opening.sender(one);
-            keys[sender].open(one.data, opening.number_at(sender)).is_some()
-        });
-        if opened { fresh() } else { None }
-    };
-    log.connections()
-        .find_map(|secrets| SUITES.iter().find_map(|suite| opens(secrets, suite)))
-        .ok_or(CaptureError::Encrypted(if is_cut && tries.is_empty() {
+    if keys.iter().all(Option::is_none) {
+        let has_any = tries.iter().any(|one| !one.is_empty());
+        return Err(CaptureError::Encrypted(if is_cut && !has_any {
             "the packets of the QUIC connection were cut off"
         } else {
             "no key opens the QUIC connection"
-        }))
+        }));
+    }
+    Ok(keys)
+}
+
+/// Returns the first packets of a kind of an end, with the offsets of their numbers.
+fn packets_of<'a>(
+    datagrams: &[(u64, Datagram<'a>)],
+    opening: &Opening,
+    kind: Kind,
+    sender: usize,
+) -> Vec<(&'a [u8], usize)> {
+    let connection = opening.connection;
+    datagrams
+        .iter()
+        .filter(|(_, datagram)| self::sender(&connection, datagram) == sender)
+        .flat_map(|(_, datagram)| divide(datagram.data).0)
+        .filter(|packet| packet.kind == kind)
+        .map(|packet| (packet.bytes, packet.number_at))
+        .take(TRIES)
+        .collect()
 }
 
 /// Finds the keys that open the first packet of early data.
-fn early_keys(datagrams: &[(u64, Datagram<'_>)], log: &KeyLog) -> Option<Keys> {
-    let (bytes, number_at) = datagrams.iter().find_map(|(_, one)| {
-        let mut rest = one.data;
-        while let Some((packet, after)) = first_packet(rest) {
-            if let QuicPacket::ZeroRtt { bytes, number_at } = packet {
-                return Some((bytes, number_at));
-            }
-            rest = after;
-        }
-        None
-    })?;
-    let secrets = log.connections().filter_map(|secrets| secrets.early.as_ref());
-    secrets.into_iter().find_map(|secret| {
-        SUITES.iter().find_map(|suite| {
-            let opened = Keys::new(suite, secret)?.open(bytes, number_at);
-            opened.and_then(|_| Keys::new(suite, secret))
-        })
-    })
+fn early_keys(datagrams: &[(u64, Datagram<'_>)], opening: &Opening, log: &KeyLog) -> Option<Keys> {
+    let packets = packets_of(datagrams, opening, Kind::ZeroRtt, 0);
+    opening.keys_that_open(opening.secrets(log, |secrets| &secrets.early), &packets)
 }
+
+/// Finds the keys that open the Handshake packets of an end.
+fn handshake_keys(
+    datagrams: &[(u64, Datagram<'_>)],
+    opening: &Opening,
+    log: &KeyLog,
+    sender: usize,
+) -> Option<Keys> {
+    let packets = packets_of(datagrams, opening, Kind::Handshake, sender);
+    let secrets = opening.secrets(log, |secrets| &secrets.handshake[sender]);
+    opening.keys_that_open(secrets, &packets)
+}
+
+/// A packet that passed the capture: when, in nanoseconds, the index of its sender, and the packet.
+type Seen = (u64, usize, Packet);
 
 /// Reads the datagrams of a connection.
 struct Reader {
     opening: Opening,
-    /// Keys of client and server.
-    sides: [Keys; 2],
+    initial: InitialKeys,
     early: Option<Keys>,
-    events: Vec<(Time, Event)>,
+    /// Keys of the client's and the server's Handshake packets, and of those with short headers.
+    handshake: [Option<Keys>; 2],
+    sides: [Option<Keys>; 2],
+    /// Size of the packets that were joined last.
+    sizes: [Option<usize>; 2],
+    seen: Vec<Seen>,
+    trips: HalfTrips,
+    /// Number of packets that cannot be opened and count.
+    hidden: u64,
     unreadable: usize,
-    /// The stream data that the near end sent: end and packet, by stream and offset.
-    outstanding: BTreeMap<(u64, u64), (u64, u64)>,
 }
 
 impl Reader {
-    fn datagram(&mut self, now: Time, datagram: &Datagram<'_>) {
-        let sender = self.opening.sender(datagram);
-        let mut rest = datagram.data;
-        while !rest.is_empty() {
-            let Some((found, after)) = first_packet(rest) else {
-                self.unreadable += 1;
-                return;
-            };
-            rest = after;
-            let (bytes, opened) = match found {
-                QuicPacket::Handshake { bytes, .. } => {
-                    let bytes = bytes.len() as u64;
-                    self.event(now, sender, Packet { bytes, ..Packet::default() });
-                    continue;
-                }
-                QuicPacket::ZeroRtt { bytes, number_at } => {
-                    let opened = self.early.as_mut().and_then(|keys| keys.open(bytes, number_at));
-                    if let Some(early) = &self.early {
-                        self.sides[sender].continue_after(early);
-                    }
-                    (bytes, opened)
-                }
-                QuicPacket::OneRtt(bytes) => {
-                    (bytes, self.sides[sender].open(bytes, self.opening.number_at(sender)))
-                }
-            };
-            let Some((number, frames)) = opened else {
-                self.unreadable += 1;
-                continue;
-            };
-            let bytes = bytes.len() as u64;
-            let mut packet = Packet { is_application: true, number, bytes, ..Packet::default() };
-            if add_frames(&frames, &mut packet).is_none() {
-                self.unreadable += 1;
-            }
-            self.event(now, sender, packet);
+    fn datagram(&mut self, at: u64, datagram: &Datagram<'_>) {
+        let sender = sender(&self.opening.connection, datagram);
+        let (long, rest) = divide(datagram.data);
+        for packet in &long {
+            self.long(at, sender, packet);
+        }
+        match rest {
+            Rest::Short(bytes) => self.short(at, sender, bytes),
+            Rest::Versions => self.hidden(at, sender, Kind::Retry, datagram.data.len()),
+            Rest::Unknown => self.unreadable += 1,
+            Rest::Nothing => {}
         }
     }
 
-    fn event(&mut self, now: Time, sender: usize, packet: Packet) {
-        if (sender == 0) != (self.opening.vantage.0 == Side::Client) {
-            self.events.push((now, Event::Received(packet)));
+    fn long(&mut self, at: u64, sender: usize, packet: &LongPacket<'_>) {
+        let LongPacket { bytes, number_at, kind, .. } = *packet;
+        let (opened, first_number) = match kind {
+            Kind::Initial => (self.initial.open(packet, sender), 0),
+            Kind::Handshake => {
+                let keys = self.handshake[sender].as_mut();
+                (keys.and_then(|keys| keys.open(bytes, number_at)), HANDSHAKE_NUMBERS)
+            }
+            Kind::ZeroRtt => {
+                let opened = self.early.as_mut().and_then(|keys| keys.open(bytes, number_at));
+                if let (Some(early), Some(keys)) = (&self.early, &mut self.sides[sender]) {
+                    keys.continue_after(early);
+                }
+                match opened {
+                    Some((number, frames)) => self.application(at, sender, bytes, number, &frames),
+                    None => self.unreadable += 1,
+                }
+                return;
+            }
+            Kind::Retry => (None, 0),
+        };
+        let Some((number, frames)) = opened else {
+            self.hidden(at, sender, kind, bytes.len());
+            return;
+        };
+        let mut packet = Packet {
+            number: number | first_number,
+            bytes: bytes.len() as u64,
+            ..Packet::default()
+        };
+        add_frames(&frames, &mut packet, &mut Vec::new());
+        for (first, last) in &mut packet.acknowledged {
+            (*first, *last) = (*first | first_number, *last | first_number);
+        }
+        self.trips.handshake(at, sender, kind);
+        self.see(at, sender, packet);
+    }
+
+    /// Adds a packet of the handshake of which nothing but its kind and size is known.
+    fn hidden(&mut self, at: u64, sender: usize, kind: Kind, bytes: usize) {
+        self.hidden += 1;
+        self.trips.handshake(at, sender, kind);
+        let number = HIDDEN_NUMBERS + self.hidden;
+        self.see(at, sender, Packet { bytes: bytes as u64, number, ..Packet::default() });
+    }
+
+    /// Adds what has short headers.
+    fn short(&mut self, at: u64, sender: usize, bytes: &[u8]) {
+        let number_at = self.opening.number_at(sender);
+        let Some(keys) = &mut self.sides[sender] else {
+            self.unreadable += 1;
+            return;
+        };
+        if let Some((number, frames)) = keys.open(bytes, number_at) {
+            self.application(at, sender, bytes, number, &frames);
             return;
         }
-        for number in self.repeated(&packet) {
-            self.events.push((now, Event::Lost(number)));
+        let mut size = size_from_id(bytes, number_at - 1);
+        if size.is_none() && number_at == 1 {
+            let known = self.sizes[sender]
+                .and_then(|size| keys.open(bytes.get(..size)?, number_at).map(|_| size));
+            size = known.or_else(|| size_from_keys(bytes, number_at, keys));
+            self.sizes[sender] = size.or(self.sizes[sender]);
         }
-        self.events.push((now, Event::Sent(packet)));
+        let Some(size) = size else {
+            self.unreadable += 1;
+            return;
+        };
+        for packet in bytes.chunks(size) {
+            let keys = self.sides[sender].as_mut();
+            match keys.and_then(|keys| keys.open(packet, number_at)) {
+                Some((number, frames)) => self.application(at, sender, packet, number, &frames),
+                None => self.unreadable += 1,
+            }
+        }
     }
 
+    fn application(&mut self, at: u64, sender: usize, bytes: &[u8], number: u64, frames: &[u8]) {
+        let bytes = bytes.len() as u64;
+        let mut packet = Packet { is_application: true, number, bytes, ..Packet::default() };
+        if add_frames(frames, &mut packet, &mut Vec::new()).is_none() {
+            self.unreadable += 1;
+        }
+        self.see(at, sender, packet);
+    }
+
+    fn see(&mut self, at: u64, sender: usize, packet: Packet) {
+        self.trips.add(at, sender, &packet);
+        self.seen.push((at, sender, packet));
+    }
+
+    fn trace(self) -> CapturedConnection {
+        let (side, is_near) = self.trips.vantage();
+        let mut notes = Vec::new();
+        if !is_near {
+            notes.push(BETWEEN.to_owned());
+        }
+        let Connection { client, server, .. } = self.opening.connection;
+        let name = self.opening.name.map_or(String::new(), |name| format!(", {name}"));
+        CapturedConnection {
+            transport: Transport::Quic,
+            title: format!("QUIC from {client} to {server}{name}"),
+            side,
+            events: events(self.seen, side),
+            unreadable: self.unreadable,
+            notes,
+        }
+    }
+}
+
+/// Returns what passed as the events of one end.
+fn events(seen: Vec<Seen>, side: Side) -> Vec<(Time, Event)> {
+    let start = seen.first().map_or(0, |(at, ..)| *at);
+    let mut events = Vec::new();
+    let mut outstanding = Outstanding::default();
+    for (at, sender, packet) in seen {
+        let now = Time::ZERO + Span::from_nanos(at.saturating_sub(start)).min(MAX_SPAN);
+        if (sender == 0) != (side == Side::Client) {
+            events.push((now, Event::Received(packet)));
+            continue;
+        }
+        let repeated = outstanding.repeated(&packet);
+        events.extend(repeated.into_iter().map(|number| (now, Event::Lost(number))));
+        events.push((now, Event::Sent(packet)));
+    }
+    events
+}
+
+/// The stream data that an end sent: end and packet, by stream and offset.
+#[derive(Debug, Default)]
+struct Outstanding(BTreeMap<(u64, u64), (u64, u64)>);
+
+impl Outstanding {
     /// Returns the packets whose data `packet` sends again: their sender takes them for lost.
     fn repeated(&mut self, packet: &Packet) -> Vec<u64> {
         let mut repeated = Vec::new();
         for part in &packet.data {
             let (stream, end) = (part.stream, part.offset.saturating_add(part.length));
-            let mut starts: Vec<(u64, u64)> = self
-                .outstanding
-                .range((stream, part.offset)..(stream, end))
-                .map(|(start, _)| *start)
-                .collect();
-            let before = self.outstanding.range((stream, 0)..(stream, part.offset)).next_back();
+            let within = self.0.range((stream, part.offset)..(stream, end));
+            let mut starts: Vec<(u64, u64)> = within.map(|(start, _)| *start).collect();
+            let before = self.0.range((stream, 0)..(stream, part.offset)).next_back();
             starts.extend(before.filter(|(_, (until, _))| *until > part.offset).map(|one| *one.0));
-            let numbers = starts.iter().filter_map(|start| self.outstanding.remove(start));
+            let numbers = starts.iter().filter_map(|start| self.0.remove(start));
             repeated.extend(numbers.map(|(_, number)| number));
-            self.outstanding.insert((stream, part.offset), (end, packet.number));
+            self.0.insert((stream, part.offset), (end, packet.number));
         }
         repeated.dedup();
         repeated
-    }
-
-    fn trace(self) -> CapturedConnection {
-        let Opening { client, server, vantage: (side, is_near), .. } = self.opening;
-        let mut notes = Vec::new();
-        if !is_near {
-            notes.push(BETWEEN.to_owned());
-        }
-        CapturedConnection {
-            transport: Transport::Quic,
-            title: format!("QUIC from {client} to {server}"),
-            side,
-            events: self.events,
-            unreadable: self.unreadable,
-            notes,
-        }
     }
 }

@@ -3,19 +3,32 @@
 use super::header::integer;
 use crate::event::{Packet, StreamPart};
 
-/// Adds the frames to `packet`. Returns `None` at a frame that is not known or cut off: nothing is
-/// known of what follows it.
-pub fn add_frames(mut frames: &[u8], packet: &mut Packet) -> Option<()> {
+/// Messages of TLS in a packet: their offset, and the bytes.
+pub type Crypto<'a> = Vec<(u64, &'a [u8])>;
+
+/// Adds the frames to `packet`, and their messages of TLS to `crypto`. Returns `None` at a frame
+/// that is not known or cut off: nothing is known of what follows it.
+pub fn add_frames<'a>(
+    mut frames: &'a [u8],
+    packet: &mut Packet,
+    crypto: &mut Crypto<'a>,
+) -> Option<()> {
     while !frames.is_empty() {
         let (kind, rest) = integer(frames)?;
         frames = match kind {
             // PADDING, PING, IMMEDIATE_ACK.
             0 | 1 | 0x1f => rest,
             2 | 3 => acknowledgement(rest, kind == 3, packet)?,
-            // RESET_STREAM, STOP_SENDING, CRYPTO, NEW_TOKEN.
+            6 => {
+                let (offset, rest) = integer(rest)?;
+                let (length, rest) = integer(rest)?;
+                let (bytes, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+                crypto.push((offset, bytes));
+                rest
+            }
+            // RESET_STREAM, STOP_SENDING, NEW_TOKEN.
             4 => skip_integers(rest, 3)?,
             5 => skip_integers(rest, 2)?,
-            6 => skip_bytes(integer(rest)?.1)?,
             7 => skip_bytes(rest)?,
             8..=0xf => stream(rest, kind, packet)?,
             0x10 => {
@@ -51,8 +64,9 @@ pub fn add_frames(mut frames: &[u8], packet: &mut Packet) -> Option<()> {
             // DATAGRAM (RFC 9221), the first without a length.
             0x30 => &[],
             0x31 => skip_bytes(rest)?,
-            // ACK_FREQUENCY (draft-ietf-quic-ack-frequency).
-            0xaf => skip_integers(rest, 4)?,
+            // RESET_STREAM_AT (draft-ietf-quic-reliable-stream-reset), ACK_FREQUENCY
+            // (draft-ietf-quic-ack-frequency).
+            0x24 | 0xaf => skip_integers(rest, 4)?,
             _ => return None,
         };
     }
@@ -121,7 +135,9 @@ mod tests {
         ]
         .concat();
         let mut packet = Packet::default();
-        assert_eq!(add_frames(&bytes, &mut packet), Some(()));
+        let mut crypto = Vec::new();
+        assert_eq!(add_frames(&bytes, &mut packet, &mut crypto), Some(()));
+        assert_eq!(crypto, [(0, &[1, 1][..])]);
         let expected = Packet {
             acknowledged: vec![(90, 100), (80, 85)],
             data: vec![
@@ -137,7 +153,7 @@ mod tests {
         assert_eq!(packet, expected);
         for wrong in [&[0x2f][..], &[6, 0, 9, 1], &[2, 5, 0, 0, 9], &[0x0e, 4, 9, 50, 1]] {
             let mut packet = Packet::default();
-            assert_eq!(add_frames(wrong, &mut packet), None, "{wrong:?}");
+            assert_eq!(add_frames(wrong, &mut packet, &mut Vec::new()), None, "{wrong:?}");
             assert_eq!(packet.data, [], "a frame has the data that it declares: {wrong:?}");
         }
     }

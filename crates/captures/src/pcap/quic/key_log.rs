@@ -5,16 +5,19 @@ use std::collections::BTreeMap;
 
 /// Most connections whose secrets are kept.
 const MAX_CONNECTIONS: usize = 4096;
+/// Most secrets of a kind that are kept of a connection: logs of both ends, or of several runs with
+/// the same random numbers, have them more than once.
+const MAX_SECRETS: usize = 4;
 
-/// Secrets of a connection that protect packets of the application.
+/// Secrets of a connection.
 #[derive(Debug, Clone, Default)]
 pub struct Secrets {
     /// Of the client's 0-RTT packets.
-    pub early: Option<Vec<u8>>,
+    pub early: Vec<Vec<u8>>,
+    /// Of the client's and the server's Handshake packets.
+    pub handshake: [Vec<Vec<u8>>; 2],
     /// Of the client's and the server's 1-RTT packets.
-    pub client: Option<Vec<u8>>,
-    /// See `client`.
-    pub server: Option<Vec<u8>>,
+    pub application: [Vec<Vec<u8>>; 2],
 }
 
 /// The secrets of a key log. Lines of other forms are left out.
@@ -38,18 +41,24 @@ impl KeyLog {
                 continue;
             }
             let secrets = self.connections.entry(client).or_default();
-            match label {
-                b"CLIENT_EARLY_TRAFFIC_SECRET" => secrets.early = Some(secret),
-                b"CLIENT_TRAFFIC_SECRET_0" => secrets.client = Some(secret),
-                b"SERVER_TRAFFIC_SECRET_0" => secrets.server = Some(secret),
-                _ => {}
+            let kind = match label {
+                b"CLIENT_EARLY_TRAFFIC_SECRET" => &mut secrets.early,
+                b"CLIENT_HANDSHAKE_TRAFFIC_SECRET" => &mut secrets.handshake[0],
+                b"SERVER_HANDSHAKE_TRAFFIC_SECRET" => &mut secrets.handshake[1],
+                b"CLIENT_TRAFFIC_SECRET_0" => &mut secrets.application[0],
+                b"SERVER_TRAFFIC_SECRET_0" => &mut secrets.application[1],
+                _ => continue,
+            };
+            if kind.len() < MAX_SECRETS && !kind.contains(&secret) {
+                kind.push(secret);
             }
         }
     }
 
-    /// Returns the secrets of all connections.
-    pub fn connections(&self) -> impl Iterator<Item = &Secrets> {
-        self.connections.values()
+    /// Returns the secrets of all connections, those of the client with this random number first.
+    pub fn connections(&self, random: Option<&[u8]>) -> impl Iterator<Item = &Secrets> {
+        let own = random.and_then(|random| self.connections.get(random));
+        own.into_iter().chain(self.connections.values())
     }
 }
 
@@ -74,12 +83,15 @@ mod tests {
         let mut log = KeyLog::default();
         log.add(
             b"# a comment\nCLIENT_TRAFFIC_SECRET_0 0a0B 01ff\r\nSERVER_TRAFFIC_SECRET_0 0a0b 02\n\
-              CLIENT_RANDOM 0a0b 03\nEXPORTER_SECRET 0a0b\nSERVER_TRAFFIC_SECRET_0 0c zz\n",
+              CLIENT_RANDOM 0a0b 03\nEXPORTER_SECRET 0a0b\nSERVER_TRAFFIC_SECRET_0 0c zz\n\
+              SERVER_TRAFFIC_SECRET_0 0a0b 02\nSERVER_TRAFFIC_SECRET_0 0a0b 04\n\
+              CLIENT_TRAFFIC_SECRET_0 0d 05\n",
         );
-        let found: Vec<&Secrets> = log.connections().collect();
-        assert_eq!(found.len(), 1);
-        assert_eq!(found[0].client.as_deref(), Some(&[1, 255][..]));
-        assert_eq!(found[0].server.as_deref(), Some(&[2][..]));
-        assert_eq!(found[0].early, None);
+        let found: Vec<&Secrets> = log.connections(None).collect();
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0].application, [vec![vec![1, 255]], vec![vec![2], vec![4]]]);
+        assert!(found[0].early.is_empty());
+        let first = log.connections(Some(&[0x0d])).next();
+        assert_eq!(first.map(|one| &one.application[0]), Some(&vec![vec![5]]));
     }
 }

@@ -1,16 +1,33 @@
-//! QUIC connections of a capture, decrypted with their keys (RFC 9000, RFC 9001).
+//! QUIC connections of a capture, decrypted with their keys (RFC 9000, RFC 9001, RFC 9369).
 //!
-//! - `key_log`: the secrets of TLS, in the form of `SSLKEYLOGFILE`;
-//! - `protection`: the keys of one direction, and the packets that they open;
+//! - `table`: which connection a datagram belongs to;
+//! - `version`: the versions that are read;
 //! - `header`: the packets in a datagram;
+//! - `joined`: packets that a network card divides or has joined;
+//! - `protection`: the keys of one direction, and the packets that they open;
+//! - `initial`: the keys of Initial packets, which anyone can derive;
+//! - `key_log`: the secrets of TLS, in the form of `SSLKEYLOGFILE`;
+//! - `hello`: the client's first message of TLS;
 //! - `frames`: what a packet carries;
+//! - `vantage`: where the capture was made;
 //! - `connection`: a connection as a [`CapturedConnection`](crate::CapturedConnection).
 
 mod connection;
 mod frames;
 mod header;
+mod hello;
+mod initial;
+mod joined;
 mod key_log;
+#[cfg(test)]
+mod kit;
 mod protection;
+mod table;
+#[cfg(test)]
+mod tests;
+mod vantage;
+mod version;
 
-pub(super) use connection::{Largest, trace};
+pub(super) use connection::trace;
 pub(super) use key_log::KeyLog;
+pub(super) use table::{Connection, Largest, Table};

@@ -1,5 +1,6 @@
 //! Packet protection of one direction (RFC 9001 §5 and §6).
 
+use super::version::{Labels, Version};
 use ring::aead::quic::HeaderProtectionKey;
 use ring::aead::{Aad, LessSafeKey, Nonce, UnboundKey};
 use ring::{aead, hkdf};
@@ -14,7 +15,7 @@ pub struct Suite {
     secret_length: usize,
 }
 
-/// The suites of QUIC version 1, the most frequent first (RFC 9001 §5.3). That with AES-CCM is
+/// The suites of QUIC, the most frequent first (RFC 9001 §5.3). That with AES-CCM is
 /// hardly used.
 pub static SUITES: [Suite; 3] = [
     Suite {
@@ -53,6 +54,10 @@ impl hkdf::KeyType for Length {
 
 /// HKDF-Expand-Label without context (RFC 8446 §7.1).
 fn expand(suite: &Suite, secret: &[u8], label: &str, length: usize) -> Option<Vec<u8>> {
+    expand_from(&hkdf::Prk::new_less_safe(suite.hash, secret), label, length)
+}
+
+fn expand_from(secret: &hkdf::Prk, label: &str, length: usize) -> Option<Vec<u8>> {
     let name = format!("tls13 {label}");
     let info = [
         &u16::try_from(length).ok()?.to_be_bytes(),
@@ -61,10 +66,7 @@ fn expand(suite: &Suite, secret: &[u8], label: &str, length: usize) -> Option<Ve
         &[0],
     ];
     let mut bytes = vec![0; length];
-    hkdf::Prk::new_less_safe(suite.hash, secret)
-        .expand(&info, Length(length))
-        .and_then(|expanded| expanded.fill(&mut bytes))
-        .ok()?;
+    secret.expand(&info, Length(length)).and_then(|expanded| expanded.fill(&mut bytes)).ok()?;
     Some(bytes)
 }
 
@@ -75,23 +77,27 @@ struct PhaseKey {
 }
 
 impl PhaseKey {
-    fn new(suite: &Suite, secret: &[u8]) -> Option<Self> {
-        let key = expand(suite, secret, "quic key", suite.aead.key_len())?;
-        let iv = expand(suite, secret, "quic iv", 12)?;
+    fn new(suite: &Suite, labels: &Labels, secret: &[u8]) -> Option<Self> {
+        let key = expand(suite, secret, labels.key, suite.aead.key_len())?;
+        let iv = expand(suite, secret, labels.iv, 12)?;
         Some(Self {
             key: LessSafeKey::new(UnboundKey::new(suite.aead, &key).ok()?),
             iv: iv.try_into().ok()?,
         })
     }
 
-    fn open(&self, number: u64, header: &[u8], payload: &[u8]) -> Option<Vec<u8>> {
+    fn nonce(&self, number: u64) -> Nonce {
         let mut nonce = self.iv;
         for (byte, of_number) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
             *byte ^= of_number;
         }
-        let nonce = Nonce::assume_unique_for_key(nonce);
+        Nonce::assume_unique_for_key(nonce)
+    }
+
+    fn open(&self, number: u64, header: &[u8], payload: &[u8]) -> Option<Vec<u8>> {
         let mut bytes = payload.to_vec();
-        let length = self.key.open_in_place(nonce, Aad::from(header), &mut bytes).ok()?.len();
+        let opened = self.key.open_in_place(self.nonce(number), Aad::from(header), &mut bytes);
+        let length = opened.ok()?.len();
         bytes.truncate(length);
         Some(bytes)
     }
@@ -100,6 +106,7 @@ impl PhaseKey {
 /// The keys of one direction.
 pub struct Keys {
     suite: &'static Suite,
+    labels: &'static Labels,
     secret: Vec<u8>,
     header: HeaderProtectionKey,
     phase: bool,
@@ -112,20 +119,34 @@ pub struct Keys {
 
 impl Keys {
     /// Creates the keys from a secret of TLS; `None` if it is none of the suite.
-    pub fn new(suite: &'static Suite, secret: &[u8]) -> Option<Self> {
+    pub fn new(version: &'static Version, suite: &'static Suite, secret: &[u8]) -> Option<Self> {
         if secret.len() != suite.secret_length {
             return None;
         }
-        let header = expand(suite, secret, "quic hp", suite.header.key_len())?;
+        let labels = &version.labels;
+        let header = expand(suite, secret, labels.header, suite.header.key_len())?;
         Some(Self {
             suite,
+            labels,
             secret: secret.to_vec(),
             header: HeaderProtectionKey::new(suite.header, &header).ok()?,
             phase: false,
-            current: PhaseKey::new(suite, secret)?,
+            current: PhaseKey::new(suite, labels, secret)?,
             previous: None,
             expected: 0,
         })
+    }
+
+    /// Returns the keys of the client's and the server's Initial packets, which follow from the
+    /// connection ID that the client chose for the server (RFC 9001 §5.2): anyone can derive them.
+    pub fn initial(version: &'static Version, server_id: &[u8]) -> Option<[Self; 2]> {
+        let suite = &SUITES[0];
+        let secret = hkdf::Salt::new(suite.hash, &version.salt).extract(server_id);
+        let of = |label| {
+            let secret = expand_from(&secret, label, suite.secret_length)?;
+            Self::new(version, suite, &secret)
+        };
+        Some([of("client in")?, of("server in")?])
     }
 
     /// Continues the packet numbers of `other` keys: those of 0-RTT and 1-RTT are the same.
@@ -158,6 +179,27 @@ impl Keys {
         Some((number, frames))
     }
 
+    /// Protects a packet for tests: `header` is its header up to the packet number, which has two
+    /// bytes.
+    #[cfg(test)]
+    pub fn seal(&self, header: &[u8], number: u64, frames: &[u8]) -> Vec<u8> {
+        let number_at = header.len();
+        let mut packet = [header, &(number as u16).to_be_bytes()].concat();
+        let mut payload = frames.to_vec();
+        let aad = Aad::from(&packet);
+        let nonce = self.current.nonce(number);
+        if self.current.key.seal_in_place_append_tag(nonce, aad, &mut payload).is_err() {
+            return Vec::new();
+        }
+        packet.extend(payload);
+        let sample = &packet[number_at + SAMPLE..][..self.suite.header.sample_len()];
+        let mask = self.header.new_mask(sample).unwrap_or_default();
+        packet[0] ^= mask[0] & if packet[0] & LONG != 0 { 0x0f } else { 0x1f };
+        packet[number_at] ^= mask[1];
+        packet[number_at + 1] ^= mask[2];
+        packet
+    }
+
     /// Opens a packet of another key phase: of the next one, which then is the current one, or of
     /// the one before.
     fn open_other_phase(&mut self, number: u64, header: &[u8], payload: &[u8]) -> Option<Vec<u8>> {
@@ -166,8 +208,9 @@ impl Keys {
         {
             return Some(frames);
         }
-        let secret = expand(self.suite, &self.secret, "quic ku", self.suite.secret_length)?;
-        let next = PhaseKey::new(self.suite, &secret)?;
+        let length = self.suite.secret_length;
+        let secret = expand(self.suite, &self.secret, self.labels.update, length)?;
+        let next = PhaseKey::new(self.suite, self.labels, &secret)?;
         let frames = next.open(number, header, payload)?;
         self.previous = Some(std::mem::replace(&mut self.current, next));
         (self.secret, self.phase) = (secret, !self.phase);
@@ -193,6 +236,7 @@ fn full_number(expected: u64, truncated: u64, bits: u32) -> u64 {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::pcap::quic::version::VERSIONS;
 
     fn bytes(hex: &str) -> Vec<u8> {
         let digits: Vec<char> = hex.chars().filter(char::is_ascii_hexdigit).collect();
@@ -204,11 +248,12 @@ mod tests {
     #[test]
     fn the_example_of_the_standard_is_opened() {
         let secret = bytes("9ac312a7f877468ebe69422748ad00a1 5443f18203a07d6060f688f30f21632b");
-        let mut keys = Keys::new(&SUITES[1], &secret).unwrap();
+        let mut keys = Keys::new(&VERSIONS[0], &SUITES[1], &secret).unwrap();
         keys.expected = 654_360_560;
         let packet = bytes("4cfe4189655e5cd55c41f69080575d7999c25a5bfb");
         assert_eq!(keys.open(&packet, 1), Some((654_360_564, vec![1])));
-        assert!(Keys::new(&SUITES[2], &secret).is_none(), "its secrets are longer");
+        let of_another = Keys::new(&VERSIONS[0], &SUITES[2], &secret);
+        assert!(of_another.is_none(), "its secrets are longer");
         let mut wrong = packet;
         wrong[20] ^= 1;
         assert_eq!(keys.open(&wrong, 1), None);
