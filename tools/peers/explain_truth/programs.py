@@ -1,0 +1,262 @@
+"""The programs that transfer: which are installed, what they can do, and how they are called."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+OWN = HERE / "programs"
+ADDRESS = "198.19.0.1"
+PLAIN, SECURE, QUIC = 8080, 8443, 4433
+NGINX = """
+daemon off; error_log stderr; pid {folder}/nginx.pid; worker_processes 1; user root;
+events {{ }}
+http {{
+    access_log off; sendfile on; tcp_nopush on; keepalive_requests 10000;
+    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/f; uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
+    server {{
+        listen {plain}{buffer};
+        listen {secure} ssl;
+        ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;
+        location / {{ {answer} }}
+    }}
+}}
+"""
+# The server behind nginx that thinks.
+BEHIND = 8081
+
+
+@dataclass
+class Program:
+    """`features` are what a case may need of it. `most` is the rate that it keeps up with, in
+    Mbps."""
+
+    name: str
+    features: set
+    quic: bool
+    most: float = 100.0
+
+
+CLIENTS = [
+    Program("curl", {"several", "pause", "receive-buffer", "read-rate", "tls", "acks", "upload"},
+            False),
+    Program("python", {"several", "pause", "receive-buffer", "read-rate", "acks", "upload"}, False),
+    Program("iperf3", {"acks", "upload"}, False),
+    Program("chromium", {"acks"}, False),
+    Program("quic-go", {"several", "pause", "window", "acks"}, True),
+    Program("aioquic", {"several", "pause", "ack-delay"}, True, 9.0),
+    Program("bentpipe", {"several", "pause"}, True),
+    Program("ngtcp2", set(), True),
+    Program("picoquic", set(), True),
+]
+SERVERS = [
+    Program("nginx", {"several", "send-buffer", "think", "pace", "tls"}, False),
+    Program("python", {"several", "send-buffer", "think", "pace", "upload"}, False),
+    Program("http.server", set(), False),
+    Program("iperf3", {"upload"}, False),
+    Program("bentpipe-tcp", {"several"}, False),
+    Program("quic-go", {"several", "think", "pace"}, True),
+    Program("aioquic", {"several", "think", "pace"}, True, 9.0),
+    Program("bentpipe", {"several"}, True),
+    Program("picoquic", set(), True),
+]
+# Programs that only talk to each other.
+ALONE = {"iperf3": "iperf3", "chromium": "bentpipe-tcp"}
+
+
+def fit(client, server):
+    """Whether the two can be the ends of a transfer."""
+    if client.quic != server.quic:
+        return False
+    if client.name in ALONE:
+        return server.name == ALONE[client.name]
+    if server.name == "iperf3":
+        return False
+    return server.name != "bentpipe-tcp" or client.name == "curl"
+
+
+class Installed:
+    """Which programs are here, and where."""
+
+    def __init__(self, bentpipe, peers):
+        self.bentpipe, self.peers = bentpipe.resolve(), peers.resolve()
+        self.missing = {}
+        for name in ("tcpdump", "dumpcap", "curl", "nginx", "iperf3", "chromium"):
+            if not shutil.which(name):
+                self.missing[name] = f"{name} is not installed"
+        for name, needed in (("aioquic", "aioquic/venv/bin/python"),
+                             ("ngtcp2", "curl_cffi/venv/bin/python"),
+                             ("picoquic", "picoquic/bin/picoquicdemo")):
+            if not (self.peers / needed).exists():
+                self.missing[name] = f"{self.peers / needed} is missing; see peers/install"
+        self.quic_go = self.build_quic_go()
+
+    def build_quic_go(self):
+        """Builds the client and server on quic-go, unless that has been done."""
+        built = self.peers / "explain-truth/quic-go"
+        source = OWN / "quic_go.go"
+        if built.exists() and built.stat().st_mtime > source.stat().st_mtime:
+            return built
+        if not shutil.which("go"):
+            self.missing["quic-go"] = "go is not installed"
+            return None
+        built.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(source, Path(folder) / "main.go")
+            for name in ("go.mod", "go.sum"):
+                shutil.copy(HERE.parents[2] / "peers/quic-go" / name, folder)
+            done = subprocess.run(["go", "build", "-o", str(built), "."], cwd=folder, check=False,
+                                  capture_output=True, text=True)
+        if done.returncode:
+            self.missing["quic-go"] = f"it does not build: {done.stderr.strip()[-200:]}"
+        return built
+
+    def has(self, name):
+        return name not in self.missing
+
+
+def certificate(folder):
+    """Writes a certificate and its key."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+         "-nodes", "-days", "30", "-keyout", str(folder / "key.pem"), "-out",
+         str(folder / "cert.pem"), "-subj", "/CN=server", "-addext",
+         f"subjectAltName=DNS:server,IP:{ADDRESS}"], check=True, capture_output=True)
+
+
+def serve(case, installed, folder):
+    """The commands of the server's end, and writes the files that they need."""
+    work, root = case.work, folder / "root"
+    root.mkdir(exist_ok=True)
+    with open(root / str(work.size), "wb") as file:
+        file.truncate(work.size)
+    (root / "index.html").write_text(
+        f'<link rel="icon" href="data:,"><script async src="/{work.size}"></script>')
+    secure = ["--cert", str(folder / "cert.pem"), "--key", str(folder / "key.pem")]
+    slow = ["--think", str(work.think), "--pace", str(work.pace)]
+    python = [sys.executable, str(OWN / "http_tcp.py"), "server"]
+    listen = f"{ADDRESS}:{QUIC}"
+    match case.server:
+        case "nginx":
+            behind = [[*python, "--port", str(BEHIND), "--think", str(work.think)]]
+            answer = (f"proxy_pass http://127.0.0.1:{BEHIND};" if work.think else
+                      f"root {root}; " + (f"limit_rate {work.pace};" if work.pace else ""))
+            (folder / "nginx.conf").write_text(NGINX.format(
+                folder=folder, plain=PLAIN, secure=SECURE, answer=answer,
+                buffer=f" sndbuf={work.send_buffer}" if work.send_buffer else ""))
+            return [*(behind if work.think else []), ["nginx", "-c", str(folder / "nginx.conf")]]
+        case "python":
+            more = ["--send-buffer", str(work.send_buffer)]
+            return [[*python, "--port", str(PLAIN), *slow, *more]]
+        case "http.server":
+            return [[sys.executable, "-m", "http.server", "-d", str(root), str(PLAIN)]]
+        case "iperf3":
+            return [["iperf3", "-s", "-p", str(PLAIN)]]
+        case "quic-go":
+            return [[str(installed.quic_go), "server", "--listen", listen, *secure, *slow]]
+        case "aioquic":
+            return [[aioquic(installed), str(OWN / "http3_aioquic.py"), "server", "--listen",
+                     listen, *secure, *slow]]
+        case "bentpipe" | "bentpipe-tcp":
+            start = ["--slow-start", "standard", "--resume", "none"]
+            return [[str(installed.bentpipe), "serve", str(root), "--listen", listen, *secure,
+                     "--no-store", "--no-sessions", "--log", "none", "--qlog",
+                     str(folder / "server-qlog"), *start]]
+        case "picoquic":
+            return [[str(installed.peers / "picoquic/bin/picoquicdemo"), "-p", str(QUIC), "-c",
+                     str(folder / "cert.pem"), "-k", str(folder / "key.pem"), "-w", str(root),
+                     "-8", "-q", str(folder / "server-qlog")]]
+    raise ValueError(case.server)
+
+
+def aioquic(installed):
+    return str(installed.peers / "aioquic/venv/bin/python")
+
+
+def url(case):
+    port = QUIC if case.quic or case.server == "bentpipe-tcp" else SECURE if case.work.tls else PLAIN
+    scheme = "http" if port == PLAIN else "https"
+    return f"{scheme}://{ADDRESS}:{port}/{case.work.size}"
+
+
+def fetch(case, installed, folder):
+    """The command of the client."""
+    work = case.work
+    several = ["--count", str(work.count), "--pause", f"{work.pause:.3f}"]
+    windows = []
+    if work.connection_window or work.stream_window:
+        windows += ["--stream-window", str(work.stream_window)]
+        windows += ["--connection-window", str(work.connection_window or 256 << 20)]
+    match case.client:
+        case "curl":
+            return curl(case, folder)
+        case "python":
+            upload = ["--upload", str(work.size)] if work.upload else []
+            return [sys.executable, str(OWN / "http_tcp.py"), "client", url(case), *several,
+                    "--read-rate", str(work.read_rate), "--receive-buffer",
+                    str(work.receive_buffer), *upload]
+        case "iperf3":
+            back = [] if work.upload else ["-R"]
+            return ["iperf3", "-c", ADDRESS, "-p", str(PLAIN), "-n", str(work.size), *back]
+        case "chromium":
+            return ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu",
+                    "--disable-quic", "--no-proxy-server", "--disable-background-networking",
+                    "--disable-component-update", "--no-first-run", f"--user-data-dir={folder}/web",
+                    "--ignore-certificate-errors", "--dump-dom", f"https://{ADDRESS}:{QUIC}/"]
+        case "quic-go":
+            return [str(installed.quic_go), "client", "--url", url(case), *several, "--parallel",
+                    str(work.parallel), *windows]
+        case "aioquic":
+            return [aioquic(installed), str(OWN / "http3_aioquic.py"), "client", "--url", url(case),
+                    *several, "--parallel", str(work.parallel), "--ack-delay",
+                    str(work.ack_delay), *windows]
+        case "bentpipe":
+            return [str(installed.bentpipe), "get", *[url(case)] * work.count, "--insecure",
+                    "--discard", "--http3-only", "--no-tokens", "--quiet", "--json", "--pause",
+                    f"{work.pause:.3f} s", "--qlog", str(folder / "client-qlog")]
+        case "ngtcp2":
+            return [str(installed.peers / "curl_cffi/venv/bin/python"),
+                    str(HERE.parents[2] / "peers/curl_cffi/peer.py"), "--url", url(case), "--name",
+                    "server", "--ca", str(folder / "cert.pem"), "--output", "/dev/null"]
+        case "picoquic":
+            received = folder / "received"
+            received.mkdir(exist_ok=True)
+            return [str(installed.peers / "picoquic/bin/picoquicdemo"), "-n", "server", "-o",
+                    str(received), "-a", "h3", "-8", "-q", str(folder / "client-qlog"), ADDRESS,
+                    str(QUIC), f"/{work.size}"]
+    raise ValueError(case.client)
+
+
+def curl(case, folder):
+    work = case.work
+    words = ["curl", "-s", "-S", "-k", "--noproxy", "*", "--http1.1"]
+    if case.server == "bentpipe-tcp":
+        words.remove("--http1.1")
+    if work.tls:
+        words += ["--tls-max", work.tls]
+    if work.pause:
+        words += ["--rate", f"{round(60 / work.pause)}/m"]
+    if work.read_rate:
+        words += ["--limit-rate", str(work.read_rate)]
+    if work.upload:
+        return [*words, "-T", str(folder / "root" / str(work.size)), "-o", "/dev/null", url(case)]
+    for _ in range(work.count):
+        words += ["-o", "/dev/null", url(case)]
+    return words
+
+
+def environment(case, end, folder):
+    """The environment of the program at this end."""
+    made = {name: value for name, value in os.environ.items()
+            if name not in ("QLOGDIR", "SSLKEYLOGFILE")}
+    if case.quic:
+        made["QLOGDIR"] = str(folder / f"{end}-qlog")
+        # Bentpipe's client writes no keys; then the server does, if it can.
+        if case.keys and end == ("server" if case.client == "bentpipe" else "client"):
+            made["SSLKEYLOGFILE"] = str(folder / "keys.txt")
+    return made

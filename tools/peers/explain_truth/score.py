@@ -1,0 +1,161 @@
+"""Runs `bentpipe explain` on each file of known truth, and compares what it names first."""
+
+import collections
+import json
+import resource
+import subprocess
+import time
+
+from tools.peers.explain_truth.make import truth
+
+# Parts that every transfer needs: an explanation names causes before them.
+NEEDED = ["handshake_s", "request_s", "serialisation_s", "headers_s"]
+UNKNOWN = "unattributed_s"
+VERDICTS = ["right", "wrong", "unknown", "refused"]
+# How far bytes and duration may be from those of the programs: TLS and HTTP add bytes, and a
+# program's start adds time.
+BYTES, SECONDS = 0.1, 0.1
+SLACK_BYTES, SLACK_SECONDS = 20_000, 0.4
+# A file may take this long; a hang is a defect.
+LIMIT = 60
+
+
+def explain(bentpipe, file, keys=None, more=()):
+    """Runs the command. Returns (document or None, words of its error, seconds, MB)."""
+    words = [str(bentpipe), "explain", str(file), "--json", *more]
+    if keys and keys.exists():
+        words += ["--keys", str(keys)]
+    began = time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False,
+                              stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        return None, f"no answer in {LIMIT} s", LIMIT, 0
+    memory = max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) / 1000
+    took = time.monotonic() - began
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines()
+        return None, lines[0] if lines else f"status {done.returncode}", took, memory
+    try:
+        return json.loads(done.stdout), "", took, memory
+    except ValueError as error:
+        return None, f"no JSON: {error}", took, memory
+
+
+def recorded(document):
+    """The transfer of the file, not the simulated one beside it."""
+    return next(one for one in document["transfers"] if one["variant"] == "recorded")
+
+
+def first(transfer, label):
+    """What an explanation names first. A cause stands before what every transfer needs; if the
+    truth is one of the needed parts, the largest part counts."""
+    budget = transfer["time_budget"]
+    if set(label) & set(NEEDED) or not transfer["causes"]:
+        return max(budget, key=budget.get, default=UNKNOWN)
+    return transfer["causes"][0]
+
+
+def judge(record, document):
+    """Returns (verdict, what it names first) of an explanation."""
+    if document is None:
+        return "refused", None
+    named = first(recorded(document), record["label"])
+    if named in record["label"]:
+        return "right", named
+    return ("unknown" if named == UNKNOWN else "wrong"), named
+
+
+def sizes(record, document):
+    """What of bytes and duration differs from what the programs say."""
+    if document is None:
+        return []
+    found, work = [], record["work"]
+    expected, told = work["size"] * work["count"], document["bytes"]
+    if abs(told - expected) > BYTES * expected + SLACK_BYTES:
+        found.append(f"{told} bytes, transferred {expected}")
+    took, told = record["measured_s"], recorded(document)["completion_s"]
+    # A browser has to start, and a page has a second request.
+    slack = 3 if record["client"] in ("chromium", "iperf3") else SLACK_SECONDS
+    if abs(told - took) > SECONDS * took + slack:
+        found.append(f"{told:.2f} s, took {took:.2f} s")
+    return found
+
+
+def place(record, document):
+    """Whether the words say where packets were lost, or which window it was: True, False, or None
+    if the truth has no such detail or the first cause is wrong."""
+    words = {"channel": "on the channel", "queue": "at a full queue", "policer": "at the policer",
+             "receive window": "receive window", "send buffer": "send buffer", "stream": "stream",
+             "connection": "connection", "server": "server", "client": "client"}
+    if document is None or record["detail"] not in words:
+        return None
+    if judge(record, document)[0] != "right":
+        return None
+    return words[record["detail"]] in recorded(document)["text"]
+
+
+def explained(folder, bentpipe, kinds=()):
+    """Explains every file of the complete cases; yields a row for each."""
+    for _, record in truth(folder):
+        if record["status"] != "complete" or (kinds and record["kind"] not in kinds):
+            continue
+        for file in record["files"]:
+            path = folder / record["id"] / file["path"]
+            document, error, took, memory = explain(bentpipe, path, path.parent / "keys.txt")
+            verdict, named = judge(record, document)
+            program = record["client" if file["end"] == "client" else "server"]
+            form = file["form"] if file["form"] == "qlog" else (
+                "TCP capture" if not record["quic"] else "QUIC capture"
+                if (path.parent / "keys.txt").exists() else "QUIC capture without keys")
+            yield {
+                "file": f"{record['id']}/{file['path']}", "kind": record["kind"],
+                "form": f"{form}, {file['end']}", "program": program, "verdict": verdict,
+                "named": named, "label": record["label"], "detail": place(record, document),
+                "differs": sizes(record, document), "error": error, "seconds": round(took, 2),
+                "memory_mb": round(memory), "load": max(record["load"]),
+                "text": recorded(document)["text"] if document else None}
+
+
+def table(rows, column):
+    """A table of verdicts by the values of a column."""
+    counts = collections.defaultdict(collections.Counter)
+    for row in rows:
+        counts[row[column]][row["verdict"]] += 1
+    lines = [f"| {column} | files | " + " | ".join(VERDICTS) + " |", "|---" * 6 + "|"]
+    for name, count in sorted(counts.items()):
+        total = sum(count.values())
+        lines.append(f"| {name} | {total} | " + " | ".join(
+            str(count[verdict] or "") for verdict in VERDICTS) + " |")
+    return "\n".join(lines)
+
+
+def total(rows):
+    count = collections.Counter(row["verdict"] for row in rows)
+    shares = ", ".join(f"{count[verdict]} {verdict} ({100 * count[verdict] / len(rows):.0f} %)"
+                       for verdict in VERDICTS)
+    return f"{len(rows)} explanations: {shares}"
+
+
+def summary(rows):
+    """The whole report as text."""
+    if not rows:
+        return "no complete case"
+    parts = [total(rows)]
+    parts += [table(rows, column) for column in ("kind", "form", "program")]
+    told = [row["detail"] for row in rows if row["detail"] is not None]
+    parts.append(f"of {len(told)} right ones with a place, {sum(told)} say it")
+    parts.append(f"bytes or duration differ in {sum(bool(row['differs']) for row in rows)}; "
+                 f"longest {max(row['seconds'] for row in rows):.2f} s")
+    missed = [f"{row['file']}: {row['verdict']}: {row['named'] or row['error']}, planted "
+              f"{' or '.join(row['label'])}\n    {row['text'] or ''}"
+              for row in rows if row["verdict"] != "right"]
+    differing = [f"{row['file']}: {'; '.join(row['differs'])}" for row in rows if row["differs"]]
+    return "\n\n".join([*parts, "\n".join(missed), "\n".join(differing)])
+
+
+def score(options):
+    rows = list(explained(options.folder, options.bentpipe, options.kinds))
+    print(json.dumps(rows, indent=1) if options.json else summary(rows))
+    return 0
