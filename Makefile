@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page wasm build install wheel package image demo test test-tools test-rust test-rust-units test-rust-integration test-rust-docs test-page test-report test-python lint deny docs docs-check site check-site bench peers interop-cases matrix atlas validate clocks hughes fuzz swarm clean
+.PHONY: help setup page wasm build install wheel package image demo test test-tools test-rust test-rust-units test-rust-integration test-rust-docs test-page test-report test-python lint deny docs docs-check site check-site bench peers interop-cases matrix atlas validate explain-truth clocks hughes fuzz swarm clean
 
 # Output directory of runs.
 OUT ?= out
@@ -164,6 +164,11 @@ peers: ## Install other people's clients and servers for `bentpipe interop`
 interop-cases: build ## Test cases of the QUIC interop runner, with installed peers (half an hour)
 	cargo build -p bentpipe-net --example quic-interop
 	@tools/peers/interop-cases
+
+explain-truth: build ## Transfers of real programs with planted causes, and how explain judges them (20 minutes)
+	tools/peers/explain-truth --bentpipe $(BENTPIPE) make --seed $(or $(SEED),1) --count 100 --out $(OUT)/explain-truth
+	tools/peers/explain-truth --bentpipe $(BENTPIPE) score $(OUT)/explain-truth
+	tools/peers/explain-truth --bentpipe $(BENTPIPE) hostile $(OUT)/explain-truth
 
 matrix: build ## Every client against every server on the path with published objectives (an hour)
 	$(BENTPIPE) interop --profiles geo-50-10 --size "2 MB" "10 MB" "100 MB" --out $(OUT)/interop

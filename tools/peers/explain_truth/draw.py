@@ -35,7 +35,8 @@ class Path:
         delay = self.forward_delay or half
         return (
             'name = "case"\n[path]\n'
-            f'forward = {{ rate = {rate}, delay = {delay}, queue = "{self.queue}"{self.forward} }}\n'
+            f'forward = {{ rate = {rate}, delay = {delay}, '
+            f'queue = "{self.queue}"{self.forward} }}\n'
             f'return = {{ rate = "{self.back * 1000:.0f} kbps", delay = {half}, '
             f'queue = "{self.back_queue}"{self.back_keys} }}\n')
 

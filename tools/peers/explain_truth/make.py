@@ -85,9 +85,10 @@ def draw_case(seed, number, kind, has=lambda name: True):
             continue
         capture = "emulator" if client.quic else draw.choice(CAPTURES)
         keys = client.quic and draw.between(0, 1) < WITH_KEYS
-        return Case(f"{number:03}-{kind.name}", kind.name, draw.whole(1, 10 ** 6), client.name,
-                    server.name, client.quic, keys, capture, path, work, list(kind.label), kind.detail,
-                    size, parts)
+        name = f"{number:03}-{kind.name}"
+        return Case(
+            name, kind.name, draw.whole(1, 10 ** 6), client.name, server.name, client.quic, keys,
+            capture, path, work, list(kind.label), kind.detail, size, parts)
     raise ValueError(f"{kind.name}: its cause does not dominate in 100 draws")
 
 
@@ -138,7 +139,8 @@ def play(case, installed, out):
         "server": programs.serve(case, installed, folder),
         "client": programs.fetch(case, installed, folder),
         "captures": captures(case, folder), "competitor": case.work.competitor,
-        "begin": case.work.begin, "congestion": case.work.congestion, "rtt": case.path.rtt, "timeout": TIMEOUT,
+        "begin": case.work.begin, "congestion": case.work.congestion, "rtt": case.path.rtt,
+        "timeout": TIMEOUT,
         "environment": {end: programs.environment(case, end, folder)
                         for end in ("client", "server")}}
     inside = f"exec {sys.executable} {INSIDE} server {folder}"

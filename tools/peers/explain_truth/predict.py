@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from tools.peers.explain_truth.command import explain
 from tools.peers.explain_truth.make import truth
 
 # Runs of a path on which something is random.
@@ -64,21 +65,18 @@ def compare(record, prediction, true):
 
 def rows(options):
     for case, record in truth(options.folder):
-        if record["status"] != "complete" or case.kind in WITHOUT:
+        if record["status"] != "complete" or case.kind in WITHOUT or (
+                options.kinds and case.kind not in options.kinds):
             continue
         for file in record["files"]:
             path = options.folder / case.id / file["path"]
             with tempfile.TemporaryDirectory() as folder:
                 written = Path(folder) / "path.toml"
-                words = [str(options.bentpipe), "explain", str(path), "--json", "--scenario",
-                         str(written)]
-                if (path.parent / "keys.txt").exists():
-                    words += ["--keys", str(path.parent / "keys.txt")]
-                done = subprocess.run(words, capture_output=True, text=True, check=False)
-                if done.returncode or not written.exists():
+                document, _ = explain(options.bentpipe, path, path.parent / "keys.txt",
+                                      ["--scenario", written])
+                if not document or not written.exists():
                     continue
                 scenario = with_path(written.read_text(), case.path.toml())
-            document = json.loads(done.stdout)
             true = simulated(options.bentpipe, shifted(scenario, case.work.begin), case.path.files)
             if true is not None:
                 yield compare(record, document.get("prediction"), true) | {"file": file["path"]}

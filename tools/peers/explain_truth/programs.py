@@ -179,7 +179,9 @@ def aioquic(installed):
 
 
 def url(case):
-    port = QUIC if case.quic or case.server == "bentpipe-tcp" else SECURE if case.work.tls else PLAIN
+    port = SECURE if case.work.tls else PLAIN
+    if case.quic or case.server == "bentpipe-tcp":
+        port = QUIC
     scheme = "http" if port == PLAIN else "https"
     return f"{scheme}://{ADDRESS}:{port}/{case.work.size}"
 

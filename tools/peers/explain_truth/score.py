@@ -2,10 +2,8 @@
 
 import collections
 import json
-import resource
-import subprocess
-import time
 
+from tools.peers.explain_truth.command import explain, reason
 from tools.peers.explain_truth.make import truth
 
 # Parts that every transfer needs: an explanation names causes before them.
@@ -16,31 +14,6 @@ VERDICTS = ["right", "wrong", "unknown", "refused"]
 # program's start adds time.
 BYTES, SECONDS = 0.1, 0.1
 SLACK_BYTES, SLACK_SECONDS = 20_000, 0.4
-# A file may take this long; a hang is a defect.
-LIMIT = 60
-
-
-def explain(bentpipe, file, keys=None, more=()):
-    """Runs the command. Returns (document or None, words of its error, seconds, MB)."""
-    words = [str(bentpipe), "explain", str(file), "--json", *more]
-    if keys and keys.exists():
-        words += ["--keys", str(keys)]
-    began = time.monotonic()
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False,
-                              stdin=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired:
-        return None, f"no answer in {LIMIT} s", LIMIT, 0
-    memory = max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) / 1000
-    took = time.monotonic() - began
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines()
-        return None, lines[0] if lines else f"status {done.returncode}", took, memory
-    try:
-        return json.loads(done.stdout), "", took, memory
-    except ValueError as error:
-        return None, f"no JSON: {error}", took, memory
 
 
 def recorded(document):
@@ -103,7 +76,7 @@ def explained(folder, bentpipe, kinds=()):
             continue
         for file in record["files"]:
             path = folder / record["id"] / file["path"]
-            document, error, took, memory = explain(bentpipe, path, path.parent / "keys.txt")
+            document, ended = explain(bentpipe, path, path.parent / "keys.txt")
             verdict, named = judge(record, document)
             program = record["client" if file["end"] == "client" else "server"]
             form = file["form"] if file["form"] == "qlog" else (
@@ -113,8 +86,9 @@ def explained(folder, bentpipe, kinds=()):
                 "file": f"{record['id']}/{file['path']}", "kind": record["kind"],
                 "form": f"{form}, {file['end']}", "program": program, "verdict": verdict,
                 "named": named, "label": record["label"], "detail": place(record, document),
-                "differs": sizes(record, document), "error": error, "seconds": round(took, 2),
-                "memory_mb": round(memory), "load": max(record["load"]),
+                "differs": sizes(record, document), "error": reason(ended) if not document else "",
+                "seconds": round(ended.seconds, 2), "memory_mb": round(ended.memory_mb),
+                "load": max(record["load"]),
                 "text": recorded(document)["text"] if document else None}
 
 

@@ -1,0 +1,81 @@
+"""Tests of how cases of known truth are drawn, and of the arithmetic behind their labels."""
+
+import collections
+import json
+import tomllib
+import unittest
+
+from tools.peers.explain_truth import draw, make, programs
+from tools.peers.explain_truth.kinds import KINDS
+
+
+class Cases(unittest.TestCase):
+    def test_a_seed_gives_the_same_cases_and_another_gives_others(self):
+        first, again, other = (make.draw_cases(seed, 30) for seed in (7, 7, 8))
+        self.assertEqual(first, again)
+        self.assertNotEqual([case.path for case in first], [case.path for case in other])
+
+    def test_kinds_have_equal_numbers(self):
+        self.assertGreaterEqual(len(KINDS), 20)
+        count = collections.Counter(case.kind for case in make.draw_cases(3, 2 * len(KINDS)))
+        self.assertEqual(count, {kind.name: 2 for kind in KINDS})
+
+    def test_each_label_takes_more_than_any_other_part_by_arithmetic(self):
+        for case in make.draw_cases(4, 10 * len(KINDS)):
+            cause = max(case.parts.get(name, 0) for name in case.label)
+            others = [value for name, value in case.parts.items() if name not in case.label]
+            self.assertGreaterEqual(cause, draw.DOMINANT * max(others), case.id)
+
+    def test_scenarios_are_toml_and_programs_can_do_what_their_kind_needs(self):
+        kinds = {kind.name: kind for kind in KINDS}
+        clients = {program.name: program for program in programs.CLIENTS}
+        servers = {program.name: program for program in programs.SERVERS}
+        for case in make.draw_cases(5, 4 * len(KINDS)):
+            path = tomllib.loads(case.path.toml())["path"]
+            self.assertEqual(set(path) & {"forward", "return"}, {"forward", "return"})
+            self.assertLessEqual(kinds[case.kind].client, clients[case.client].features)
+            self.assertLessEqual(kinds[case.kind].server, servers[case.server].features)
+            self.assertTrue(programs.fit(clients[case.client], servers[case.server]))
+
+    def test_a_kind_without_programs_is_left_out(self):
+        missing = {"aioquic", "quic-go", "bentpipe", "ngtcp2", "picoquic"}
+        cases = make.draw_cases(5, len(KINDS), lambda name: name not in missing)
+        self.assertFalse(any(case.quic for case in cases))
+        without = {kind.name for kind in KINDS} - {case.kind for case in cases}
+        self.assertEqual(without, {"stream-window", "connection-window", "held-acks"})
+
+    def test_a_case_comes_back_from_its_record(self):
+        for case in make.draw_cases(6, len(KINDS)):
+            self.assertEqual(draw.case_of(json.loads(json.dumps(case.record()))), case)
+
+
+class Arithmetic(unittest.TestCase):
+    path = draw.Path(rate=8.0, rtt=1.0)
+
+    def test_slow_start_leaves_the_link_idle_until_the_window_fills_it(self):
+        self.assertEqual(self.path.bdp(), 1e6)
+        # Windows of 250 and 500 kB take a quarter and half of each RTT; 1 MB fills it.
+        idle = draw.slow_start(self.path, 10_000_000, window=250_000)
+        busy = self.path.seconds(750_000)
+        self.assertAlmostEqual(idle, 2 - busy)
+        self.assertEqual(draw.slow_start(self.path, 250_000, window=250_000), 0)
+
+    def test_a_window_limits_to_itself_each_rtt(self):
+        idle = draw.windowed(self.path, 1_000_000, 100_000)
+        self.assertAlmostEqual(idle, 10 - self.path.seconds(1_000_000))
+        self.assertEqual(draw.windowed(self.path, 1_000_000, 10_000_000), 0)
+
+    def test_loss_slows_down_and_never_speeds_up(self):
+        rates = [draw.lossy_rate(self.path, loss) for loss in (1e-9, 1e-3, 1e-2)]
+        self.assertEqual(rates[0], 1e6)
+        self.assertEqual(rates, sorted(rates, reverse=True))
+
+    def test_what_was_measured_must_leave_the_cause_the_most(self):
+        case = make.draw_case(1, 0, next(kind for kind in KINDS if kind.name == "server-thinks"))
+        case.parts = {"application_s": 4.0, "handshake_s": 1.0, "request_s": 1.0}
+        self.assertTrue(make.dominated(case, 6.0))
+        self.assertFalse(make.dominated(case, 2.5))
+
+
+if __name__ == "__main__":
+    unittest.main()
