@@ -7,9 +7,55 @@ use bentpipe_units::{Span, Time};
 const SHARE: f64 = 0.5;
 const SHORTEST: Span = Span::from_millis(100);
 
-/// Returns the outages that acknowledgements show, in order: a packet took longer than that before
-/// it, and nothing arrived for about as much longer. `arrivals` are the times of all arrivals.
+/// Round trips after which a repeated packet is unanswered, and a time besides, for
+/// acknowledgements that wait.
+const UNANSWERED: f64 = 1.5;
+const LATE: Span = Span::from_millis(100);
+
+/// Returns the outages that a sender's file shows, in order: times in which packets were held up,
+/// and times in which not even repeated packets were answered. `arrivals` are the times of all
+/// arrivals.
 pub fn outages(packets: &[DataPacket], arrivals: &[Time], rtt: Span) -> Vec<(Time, Time)> {
+    let mut all = held(packets, arrivals, rtt);
+    all.extend(unanswered(packets, arrivals, rtt));
+    all.sort_unstable();
+    let mut found: Vec<(Time, Time)> = Vec::new();
+    for (from, to) in all {
+        match found.last_mut() {
+            Some(last) if last.1 >= from => last.1 = last.1.max(to),
+            _ => found.push((from, to)),
+        }
+    }
+    found
+}
+
+/// Returns the silences in which a repeated packet was not answered, each from when the answer to
+/// the first packet without one should have come.
+fn unanswered(packets: &[DataPacket], arrivals: &[Time], rtt: Span) -> Vec<(Time, Time)> {
+    let mut found = Vec::new();
+    let mut wait = Span::ZERO;
+    for pair in arrivals.windows(2) {
+        let &[before, after] = pair else { continue };
+        let index = packets.partition_point(|packet| packet.at + rtt + wait <= before);
+        let silent = packets.get(index..).unwrap_or_default().iter();
+        let mut silent = silent.take_while(|packet| packet.at < after);
+        let known = packets.get(..index).unwrap_or_default().iter().rev().take(64);
+        let last = known.filter_map(DataPacket::rtt).next();
+        wait = last.map_or(wait, |last| last.saturating_sub(rtt).min(rtt * 4));
+        let Some(first) = silent.next() else { continue };
+        let least = rtt.mul_f64(UNANSWERED) + wait + LATE;
+        if after.since(before) > least
+            && silent.any(|packet| packet.repeats && after.since(packet.at) > least)
+        {
+            found.push(((first.at + rtt + wait).max(before), after));
+        }
+    }
+    found
+}
+
+/// Returns the times for which packets were held up: one took longer than that before it, and
+/// nothing arrived for about as much longer.
+fn held(packets: &[DataPacket], arrivals: &[Time], rtt: Span) -> Vec<(Time, Time)> {
     let least = SHORTEST.max(rtt.mul_f64(SHARE));
     let mut acknowledged: Vec<(Time, Span)> =
         packets.iter().filter_map(|packet| Some((packet.acknowledged?, packet.rtt()?))).collect();
@@ -52,6 +98,25 @@ mod tests {
             acknowledged: Some(Time::from_millis(acknowledged_ms)),
             declared_lost: false,
         }
+    }
+
+    #[test]
+    fn repeated_packets_without_an_answer_show_an_outage_and_one_timeout_does_not() {
+        let rtt = Span::from_millis(30);
+        let lost = DataPacket { acknowledged: None, declared_lost: true, ..packet(40, 0) };
+        let again = |ms, acknowledged| DataPacket {
+            repeats: true,
+            at: Time::from_millis(ms),
+            acknowledged,
+            ..lost.clone()
+        };
+        let end = Time::from_millis(2070);
+        let dead = [packet(0, 30), lost.clone(), again(280, None), again(2040, Some(end))];
+        let arrivals = [Time::from_millis(30), end];
+        assert_eq!(outages(&dead, &arrivals, rtt), [(Time::from_millis(70), end)]);
+        let end = Time::from_millis(310);
+        let timeout = [packet(0, 30), lost, again(280, Some(end))];
+        assert_eq!(outages(&timeout, &[Time::from_millis(30), end], rtt), []);
     }
 
     #[test]

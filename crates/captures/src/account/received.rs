@@ -22,6 +22,8 @@ pub struct Arrival {
     /// True if it leaves a gap in its stream, or fills one.
     pub at_gap: bool,
     pub fills_gap: bool,
+    /// True if all of its data had come before.
+    pub repeats: bool,
     /// The limit of flow control that the sender knew before and that left it no room.
     pub limit: Option<FlowLimit>,
 }
@@ -118,7 +120,7 @@ impl Received {
                     let limit = limits.used(*at, rtt, &highest, trace.transport);
                     // Packet numbers do not tell: senders leave some out on purpose.
                     let (mut data, mut at_gap, mut fills_gap) = (0_u64, false, false);
-                    let mut stream = None;
+                    let (mut stream, mut repeats) = (None, true);
                     for part in packet.data.iter().filter(|part| streams.contains(&part.stream)) {
                         data = data.saturating_add(part.length);
                         // Of TCP, the handshake of TLS is before the first data.
@@ -131,7 +133,9 @@ impl Received {
                         }
                         // What fills a gap sooner was not sent again, but arrived out of order.
                         fills_gap |= part.offset < *end && at.since(gap_at) * 2 >= rtt;
-                        *end = (*end).max(part.offset.saturating_add(part.length));
+                        let until = part.offset.saturating_add(part.length);
+                        repeats &= until <= *end && !fills_gap;
+                        *end = (*end).max(until);
                     }
                     let Some((stream, begins)) = stream.filter(|_| data > 0) else { continue };
                     arrivals.push(Arrival {
@@ -142,6 +146,7 @@ impl Received {
                         begins,
                         at_gap,
                         fills_gap,
+                        repeats,
                         limit,
                     });
                 }

@@ -1,6 +1,6 @@
 //! The account of a transfer from its receiver's trace.
 
-use super::asks::Asks;
+use super::asks::{Ask, Asks};
 use super::exchange::exchanges;
 use super::fluid_link::FullLink;
 use super::path::{PathEstimate, SeenRate, highest_rate};
@@ -128,7 +128,7 @@ impl<'a> Walk<'a> {
         let mut unaccounted = Span::ZERO;
         let mut previous = first;
         let mut full = FullLink::new(rtt);
-        for arrival in &self.received.arrivals {
+        for (index, arrival) in self.received.arrivals.iter().enumerate() {
             unaccounted += self.rate.time_for(Bytes::new(arrival.wire));
             let gap = arrival.at.since(previous);
             let on_link = gap.min(unaccounted);
@@ -136,7 +136,7 @@ impl<'a> Walk<'a> {
             self.busy += on_link;
             let idle = gap.saturating_sub(on_link);
             if !idle.is_zero() {
-                self.waited(previous, previous + idle, arrival, spending);
+                self.waited(previous, previous + idle, index, arrival, spending);
                 full.idle(arrival.at, idle);
             }
             if arrival.at_gap {
@@ -163,7 +163,14 @@ impl<'a> Walk<'a> {
     }
 
     /// Spends the idle time of the link from `from` to `to`, before `arrival`.
-    fn waited(&mut self, from: Time, to: Time, arrival: &Arrival, spending: &mut Spending) {
+    fn waited(
+        &mut self,
+        from: Time,
+        to: Time,
+        index: usize,
+        arrival: &Arrival,
+        spending: &mut Spending,
+    ) {
         let rtt = self.received.rtt;
         let silence = to.since(from);
         if arrival.fills_gap {
@@ -174,11 +181,15 @@ impl<'a> Walk<'a> {
             return spending.add(part, from, to);
         }
         if !self.is_missing
-            && let Some((first, answered)) = self.answered(from, arrival)
+            && let Some((first, last)) = self.asked(from, arrival)
         {
             self.steady.restart();
             self.turns.push(arrival.at);
-            return spending.turn(from, Turn { back: from, first, answered }, to);
+            let answered = last.at + rtt;
+            let come = (answered + last.on_its_way(rtt)).max(from).min(to);
+            spending.turn(from, Turn { back: from, first: first.at, answered }, answered.min(come));
+            spending.add(TimePart::Capacity, answered.max(from), come);
+            return spending.pause(true, come, to);
         }
         let is_prompt = self.is_prompt(arrival.at, to.since(from));
         self.steady.waited(silence, is_prompt);
@@ -187,6 +198,9 @@ impl<'a> Walk<'a> {
         }
         let long = rtt.mul_f64(IDLE);
         if silence > long && !self.is_missing {
+            if self.was_cut(index, arrival.at) {
+                return spending.add(TimePart::Outage, from, to);
+            }
             return spending.pause(true, from, to);
         }
         match self.steady.pattern(arrival.at) {
@@ -200,17 +214,24 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns when what asks for the data of `arrival` was first sent, and when the answer could
-    /// be there.
-    fn answered(&mut self, from: Time, arrival: &Arrival) -> Option<(Time, Time)> {
+    /// Returns the first and the last request for the data of `arrival`.
+    fn asked(&mut self, from: Time, arrival: &Arrival) -> Option<(Ask, Ask)> {
         let rtt = self.received.rtt;
         if arrival.begins
-            && let Some(at) = self.asks.on(arrival.stream)
+            && let Some(ask) = self.asks.on(arrival.stream)
         {
-            return (at + rtt > from || at > from).then_some((at, at + rtt));
+            return (ask.at + rtt > from).then_some((ask, ask));
         }
-        let (first, last) = self.asks.between(from, arrival.at, rtt)?;
-        Some((first, last + rtt))
+        self.asks.between(from, arrival.at, rtt)
+    }
+
+    /// Returns true if within a round trip from the arrival numbered `index` on data is missing or
+    /// comes again: the sender had gone on sending.
+    fn was_cut(&self, index: usize, from: Time) -> bool {
+        let after = self.received.arrivals.get(index..).unwrap_or_default().iter();
+        let until = from + self.received.rtt.mul_f64(1.5);
+        let mut soon = after.take_while(|one| one.at <= until);
+        soon.any(|one| one.repeats || one.fills_gap || one.at_gap)
     }
 
     /// Returns true if this end had sent something a round trip before the first data after a

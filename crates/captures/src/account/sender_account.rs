@@ -258,13 +258,13 @@ impl<'a> Walk<'a> {
         let rtt = self.sent.rtt;
         let previous = self.state.previous;
         if data.begins
-            && let Some(at) = self.asks.on(data.stream)
+            && let Some(ask) = self.asks.on(data.stream)
         {
             // Asked before the data before it had left: this end was slow.
-            return Some((at.max(previous), at.max(previous)));
+            return Some((ask.at.max(previous), ask.at.max(previous)));
         }
-        let asked = self.asks.between(previous, now, Span::ZERO)?;
-        (asked.0.since(previous) >= rtt.mul_f64(1.0 - EARLY)).then_some(asked)
+        let (first, last) = self.asks.between(previous, now, Span::ZERO)?;
+        (first.at.since(previous) >= rtt.mul_f64(1.0 - EARLY)).then_some((first.at, last.at))
     }
 
     /// Spends the time from `from` to `to`, in which the sender itself waited.

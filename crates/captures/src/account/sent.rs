@@ -98,15 +98,27 @@ pub fn smallest_rtt(trace: &CapturedConnection) -> Option<Span> {
 pub fn handshake_timeouts(trace: &CapturedConnection, start: Time, end: Time, rtt: Span) -> Span {
     let mut waited = Span::ZERO;
     let mut silent_since = None;
+    let mut previous = start;
+    let mut has_come = false;
     for (at, event) in trace.events.iter().take_while(|(at, _)| *at <= end) {
         match event {
             Event::Sent(packet) if !packet.is_application => {
                 waited += silent_since.map_or(Span::ZERO, |since| at.since(since));
                 silent_since = Some(*at);
             }
-            Event::Received(_) => silent_since = None,
+            Event::Received(packet) => {
+                // The other end's first packet once more: it has waited, too.
+                let is_first = packet.number == 0 && packet.acknowledged.is_empty();
+                let again = is_first && packet.data.is_empty() && !packet.is_application;
+                if again && has_come && silent_since.is_some() {
+                    waited += at.since(previous);
+                }
+                has_come |= again;
+                silent_since = None;
+            }
             _ => {}
         }
+        previous = *at;
     }
     waited.min(end.since(start).saturating_sub(rtt))
 }

@@ -16,6 +16,8 @@ const PROMPT_SHARE: f64 = 0.02;
 const BY_ARRIVALS: f64 = 0.6;
 /// Share of a round trip from which a wait ends a burst.
 const LONG_WAIT: f64 = 0.3;
+/// Share of a round trip up to which a wait says nothing.
+const SHORT_WAIT: f64 = 0.05;
 /// Waits over which that share is taken.
 const WAITS: usize = 16;
 
@@ -78,8 +80,11 @@ impl Steady {
         }
     }
 
-    /// Adds a wait that ended, with an arrival or not.
+    /// Adds a wait that ended, with an arrival or not. Short ones are jitter.
     pub fn waited(&mut self, wait: Span, with_arrival: bool) {
+        if wait < prompt(self.rtt).max(self.rtt.mul_f64(SHORT_WAIT)) {
+            return;
+        }
         if wait >= self.rtt.mul_f64(LONG_WAIT) {
             if self.bursts.len() == COMPARED as usize {
                 self.bursts.pop_front();
