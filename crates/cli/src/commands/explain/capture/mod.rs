@@ -1,0 +1,196 @@
+//! `bentpipe explain FILE`: where the time of a connection of another stack went, what would help,
+//! and what it would have taken with Bentpipe's on the path that the file shows.
+
+mod prediction;
+mod remedies;
+mod requests;
+mod simulated;
+mod words;
+
+use super::account::{document, table};
+use crate::args::Explain;
+use crate::output;
+use bentpipe_captures::{CapturedConnection, CapturedTransfer, PathEstimate, account};
+use bentpipe_lab::LabError;
+use bentpipe_results::Point;
+use bentpipe_results::explanation::{Account, accounts};
+use prediction::{Prediction, Range, predict};
+use remedies::{Remedy, remedies};
+use serde_json::{Value, json};
+use simulated::Simulated;
+use std::fmt::Write;
+use words::{Ends, data, plural, seconds, significant, span};
+
+/// Name of the transfer of the file.
+const RECORDED: &str = "recorded";
+/// Longest text from the file that is printed.
+const MAX_TITLE: usize = 100;
+
+/// What is said of a file.
+struct Explanation<'a> {
+    trace: &'a CapturedConnection,
+    recorded: &'a CapturedTransfer,
+    ends: Ends,
+    of_file: Account<'a>,
+    /// The transfer with Bentpipe's defaults.
+    ours: Option<Account<'a>>,
+    range: Option<Range>,
+    remedies: Vec<Remedy>,
+}
+
+/// Explains a qlog file or a capture.
+pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
+    if !args.variant.is_empty() {
+        let reason = "a trace has no variants; allowed with a directory of `bentpipe run`";
+        return Err(LabError::Usage { argument: "--variant", reason: reason.to_owned() });
+    }
+    let unreadable = |error: bentpipe_captures::CaptureError| LabError::read(&args.path, error);
+    let trace = CapturedConnection::read(&args.path, args.keys.as_deref()).map_err(unreadable)?;
+    let recorded = account(&trace, args.rate).map_err(unreadable)?;
+    if let Some(file) = &args.scenario {
+        bentpipe_lab::write_file(file, Simulated::of(&recorded).text().as_bytes())?;
+    }
+    let ends = Ends::of(trace.transport, trace.side, &recorded);
+    let Prediction { results, range } = predict(&recorded);
+    let point = Point::new();
+    let parts = recorded.budget.parts().map(|(_, seconds)| seconds).collect();
+    let of_file = Account::single(RECORDED, &point, recorded.completion.as_secs_f64(), parts);
+    let ours = results.as_ref().and_then(|results| accounts(results).into_iter().next());
+    let worth = remedies::worth(recorded.completion);
+    let remedies = remedies(&recorded, &ends);
+    let explanation = Explanation {
+        trace: &trace,
+        recorded: &recorded,
+        ends,
+        of_file,
+        ours,
+        range,
+        remedies: remedies
+            .into_iter()
+            .filter(|one| one.saves_s.is_none_or(|saves| saves >= worth))
+            .collect(),
+    };
+    let text = if args.json { format!("{:#}\n", explanation.json()) } else { explanation.text() };
+    output::write(&text, args.json)
+}
+
+impl Explanation<'_> {
+    fn text(&self) -> String {
+        let recorded = self.recorded;
+        let mut text = self.head();
+        let both: Vec<&Account<'_>> = [&self.of_file]
+            .into_iter()
+            .chain(self.ours.as_ref().filter(|_| self.range.is_some()))
+            .collect();
+        text.push_str(&table(&both, false));
+        let _ = writeln!(text, "\n{RECORDED} {}", words::statement(recorded, &self.ends));
+        for remedy in &self.remedies {
+            let _ = writeln!(text, "{}", remedy.text());
+        }
+        text.push_str(&self.ours_text());
+        text.push_str(&requests::table(&recorded.exchanges));
+        for note in &recorded.notes {
+            let _ = writeln!(text, "\nnote: {note}");
+        }
+        text
+    }
+
+    /// Returns what the file is, and which path it shows.
+    fn head(&self) -> String {
+        let recorded = self.recorded;
+        let title = output::printable(&self.trace.title);
+        let title: String = title.chars().take(MAX_TITLE).collect();
+        let title = if title.is_empty() { "connection" } else { &title };
+        let end = if recorded.is_sender { "sender" } else { "receiver" };
+        let kind = if recorded.is_upload { "upload" } else { "download" };
+        let requests = match recorded.exchanges.len() {
+            0 | 1 => String::new(),
+            count => format!(" in {}", plural(count, "request")),
+        };
+        let mut text = String::new();
+        let size = data(recorded.bytes);
+        let _ = writeln!(text, "{title}: {kind} of {size}{requests}, recorded by its {end}");
+        let PathEstimate { rtt, rate, is_filled, queue, is_full, loss } = recorded.path;
+        let rate = significant(rate.as_mbps_f64());
+        let rate = if is_filled {
+            format!("{rate} Mbps towards the receiver")
+        } else {
+            format!("rate not known: it was never filled (at least {rate} Mbps)")
+        };
+        let _ = write!(text, "path: RTT {}, {rate}", span(rtt));
+        if !queue.is_zero() {
+            let full = if is_full { " and full" } else { "" };
+            let _ = write!(text, ", queue up to {}{full}", span(queue));
+        }
+        if loss > 0.0 {
+            let beside = if recorded.is_sender { " beside the queue" } else { "" };
+            let _ = write!(text, ", {} % lost{beside}", significant(loss * 100.0));
+        }
+        text.push_str("\n\n");
+        text
+    }
+
+    /// Returns what Bentpipe would take.
+    fn ours_text(&self) -> String {
+        let count = self.recorded.exchanges.len();
+        let once = if count > 1 { " for the same data in one transfer" } else { "" };
+        match self.range {
+            Some(Range { low_s, high_s }) => format!(
+                "Bentpipe, with its defaults and no memory of the path, would take {} to {} s\
+                 {once}\n",
+                seconds(low_s),
+                seconds(high_s)
+            ),
+            None => "what Bentpipe would take is not said: the file leaves too much open about \
+                     its path\n"
+                .to_owned(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let recorded = self.recorded;
+        let PathEstimate { rtt, rate, is_filled, queue, is_full, loss } = recorded.path;
+        let evidence = &recorded.evidence;
+        let transfers = [&self.of_file].into_iter().chain(&self.ours).map(document);
+        let mut transfers: Vec<Value> = transfers.collect();
+        if let Some(Value::Object(first)) = transfers.first_mut() {
+            let text = words::statement(recorded, &self.ends);
+            first.insert("text".to_owned(), Value::String(text));
+        }
+        json!({
+            "bytes": recorded.bytes.get(),
+            "direction": if recorded.is_upload { "upload" } else { "download" },
+            "recorded_by": if recorded.is_sender { "sender" } else { "receiver" },
+            "path": {
+                "rtt_ms": rtt.as_millis_f64(),
+                "rate_mbps": rate.as_mbps_f64(),
+                "rate_is_least": !is_filled,
+                "queue_ms": queue.as_millis_f64(),
+                "queue_is_full": is_full,
+                "loss": loss,
+            },
+            "losses": {
+                "packets": evidence.lost,
+                "at_a_full_queue": evidence.lost_at_queue,
+                "episodes": evidence.loss_episodes,
+            },
+            "pauses": {
+                "sender_s": evidence.sender_pauses.as_secs_f64(),
+                "receiver_s": evidence.asker_pauses.as_secs_f64(),
+            },
+            "flow_control": evidence.limit.map(|(limit, time)| json!({
+                "limit": words::flow_limit(limit, recorded, &self.ends),
+                "bytes": limit.size.get(),
+                "time_s": time.as_secs_f64(),
+            })),
+            "transfers": transfers,
+            "requests": requests::document(&recorded.exchanges),
+            "remedies": self.remedies.iter().map(Remedy::json).collect::<Vec<_>>(),
+            "prediction": self.range.map(|Range { low_s, high_s }| json!({
+                "low_s": low_s,
+                "high_s": high_s,
+            })),
+            "notes": recorded.notes,
+        })
+    }
+}

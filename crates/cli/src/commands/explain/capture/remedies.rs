@@ -1,0 +1,231 @@
+//! What would help against the first cause, and what that saves: by simulation of the path of the
+//! file with and without the change.
+
+use super::simulated::Simulated;
+use super::words::{Ends, bdp, causes, data, plural, seconds};
+use bentpipe_captures::{CapturedTransfer, FlowLimit, LimitKind, Transport};
+use bentpipe_timeseries::TimePart;
+use bentpipe_units::{Bytes, Span};
+use serde_json::{Value, json};
+
+/// Initial window of the remedy, in packets. RFC 6928 §3 has 10; large servers of the web use about
+/// this.
+const INITIAL_WINDOW: u64 = 32;
+/// The simulation without the change must take what the file shows, within this share of it.
+const AGREES: f64 = 0.25;
+/// Share of the completion time from which on a cause is worth a remedy.
+const WORTH: f64 = 0.1;
+/// Windows hold so many times what the path holds: a loss is repaired meanwhile.
+const ROOM: f64 = 2.0;
+
+/// A change that helps.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Remedy {
+    pub cause: TimePart,
+    /// What to change, at which end, and to what.
+    pub setting: String,
+    pub end: String,
+    pub value: String,
+    /// Seconds that it saves; `None` if the simulation does not do what the file shows.
+    pub saves_s: Option<f64>,
+}
+
+impl Remedy {
+    /// Returns it as a line: `try net.ipv4.tcp_rmem to 7 MB at the client: saves about 5.4 s`.
+    pub fn text(&self) -> String {
+        let Self { setting, end, value, saves_s, .. } = self;
+        let saves = match saves_s {
+            Some(saves) => format!("saves about {} s", seconds(*saves)),
+            None => "what it saves cannot be told from this file".to_owned(),
+        };
+        format!("what would help: {setting}: {value} ({end}); {saves}")
+    }
+
+    pub fn json(&self) -> Value {
+        json!({
+            "cause": self.cause.name(),
+            "setting": self.setting,
+            "where": self.end,
+            "value": self.value,
+            "saves_s": self.saves_s,
+        })
+    }
+}
+
+/// Returns what helps against the first cause of a transfer's time; nothing if no setting of its
+/// transport does, as against pauses of the application.
+pub(super) fn remedies(recorded: &CapturedTransfer, ends: &Ends) -> Vec<Remedy> {
+    let completion = recorded.completion.as_secs_f64();
+    let first = causes(recorded).into_iter().next();
+    let found = first.filter(|(_, time)| *time >= WORTH * completion);
+    let by_cause = found.and_then(|(part, time)| of_cause(part, time, recorded, ends));
+    by_cause.into_iter().chain(of_round_trips(recorded, ends)).collect()
+}
+
+fn of_cause(part: TimePart, time: f64, recorded: &CapturedTransfer, ends: &Ends) -> Option<Remedy> {
+    let at_sender = |setting: &str, value: String, saves_s| Remedy {
+        cause: part,
+        setting: setting.to_owned(),
+        end: ends.sender.to_owned(),
+        value,
+        saves_s,
+    };
+    match part {
+        TimePart::FlowControl => {
+            let (limit, _) = recorded.evidence.limit?;
+            Some(wider(limit, recorded, ends))
+        }
+        TimePart::SlowStart => {
+            let setting = match ends.transport {
+                Transport::Tcp => "a larger initial window (`ip route change ... initcwnd`)",
+                Transport::Quic => "a larger initial window",
+            };
+            let change = format!("initial_window = {INITIAL_WINDOW}\n");
+            let saves = saved(recorded, ends, "", &change);
+            let value = plural(INITIAL_WINDOW as usize, "packet");
+            Some(at_sender(setting, value, saves))
+        }
+        TimePart::CongestionWindow | TimePart::LossDetection | TimePart::LostPackets => {
+            let evidence = &recorded.evidence;
+            if evidence.lost == 0 {
+                return None;
+            }
+            if evidence.lost_at_queue * 2 > evidence.lost {
+                return Some(longer_queue(part, recorded, ends));
+            }
+            let setting = match ends.transport {
+                Transport::Tcp => {
+                    "a congestion control that single losses do not slow down \
+                     (`net.ipv4.tcp_congestion_control`)"
+                }
+                Transport::Quic => "a congestion control that single losses do not slow down",
+            };
+            let saves = saved(recorded, ends, "", "congestion = \"bbr3\"\n");
+            Some(at_sender(setting, "BBR".to_owned(), saves))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the remedy for a limit of the bytes in flight.
+fn wider(limit: FlowLimit, recorded: &CapturedTransfer, ends: &Ends) -> Remedy {
+    let needed = rounded(bdp(recorded).mul_f64(ROOM).max(limit.size.mul_f64(ROOM)));
+    let (setting, end, key) = match (limit.kind, ends.transport) {
+        (LimitKind::ReceiveWindow, _) => {
+            ("the largest receive buffer (`net.ipv4.tcp_rmem`, SO_RCVBUF)", ends.asker, STREAM)
+        }
+        (LimitKind::Connection, _) => {
+            ("the flow control of the connection (initial_max_data)", ends.asker, CONNECTION)
+        }
+        (LimitKind::Stream, _) => {
+            ("the flow control of a stream (initial_max_stream_data)", ends.asker, STREAM)
+        }
+        (LimitKind::Sender, Transport::Tcp) => {
+            ("the largest send buffer (`net.ipv4.tcp_wmem`, SO_SNDBUF)", ends.sender, BUFFER)
+        }
+        (LimitKind::Sender, Transport::Quic) => ("the send buffer", ends.sender, BUFFER),
+    };
+    let keys = |size: Bytes| {
+        let tuned = match ends.transport {
+            Transport::Tcp => "tcp.receive_autotune = false\n",
+            Transport::Quic => "",
+        };
+        format!("{tuned}{key} = \"{} B\"\n", size.get())
+    };
+    let saves_s = saved(recorded, ends, &keys(limit.size), &keys(needed));
+    Remedy {
+        cause: TimePart::FlowControl,
+        setting: setting.to_owned(),
+        end: end.to_owned(),
+        value: data(needed),
+        saves_s,
+    }
+}
+
+const STREAM: &str = "flow_control.stream_window";
+const CONNECTION: &str = "flow_control.connection_window";
+const BUFFER: &str = "flow_control.send_buffer";
+
+/// Returns the remedy for losses at a queue that is shorter than the path.
+fn longer_queue(part: TimePart, recorded: &CapturedTransfer, ends: &Ends) -> Remedy {
+    let needed = rounded(bdp(recorded));
+    let now = standard(recorded, ends, "");
+    let longer = Simulated { queue: now.queue.max(recorded.path.rtt), ..now.clone() };
+    Remedy {
+        cause: part,
+        setting: "a longer queue before the link".to_owned(),
+        end: "operator of the link".to_owned(),
+        value: data(needed),
+        saves_s: difference(recorded, &now, &longer),
+    }
+}
+
+/// Returns what helps against round trips, if there are several of one kind.
+fn of_round_trips(recorded: &CapturedTransfer, ends: &Ends) -> Option<Remedy> {
+    let rtt = recorded.path.rtt.as_secs_f64();
+    let completion = recorded.completion.as_secs_f64();
+    let of = |part: TimePart| recorded.budget.get(part);
+    let requests = recorded.exchanges.len();
+    let (handshake, request) = (of(TimePart::Handshake) - rtt, of(TimePart::Request) - rtt);
+    if requests > 1 && request >= WORTH * completion && request >= handshake {
+        return Some(Remedy {
+            cause: TimePart::Request,
+            setting: format!("ask for the {requests} things at once (HTTP/2, HTTP/3)"),
+            end: ends.asker.to_owned(),
+            value: "1 round trip".to_owned(),
+            saves_s: Some(request),
+        });
+    }
+    let trips = (handshake / rtt.max(1e-9)).round();
+    (trips >= 1.0 && handshake >= WORTH * completion).then(|| Remedy {
+        cause: TimePart::Handshake,
+        setting: "fewer round trips before the request: TLS 1.3, QUIC, sessions that resume"
+            .to_owned(),
+        end: "both ends".to_owned(),
+        value: "1 round trip".to_owned(),
+        saves_s: Some(trips * rtt),
+    })
+}
+
+/// Returns the transfer with a usual stack of its transport.
+fn standard(recorded: &CapturedTransfer, ends: &Ends, keys: &str) -> Simulated {
+    let transport = match ends.transport {
+        Transport::Tcp => "transport = \"tcp\"\n",
+        Transport::Quic => "",
+    };
+    let keys = format!("preset = \"rfc\"\nhttp = \"raw\"\n{transport}{keys}");
+    Simulated { keys, ..Simulated::of(recorded) }
+}
+
+/// Returns what a change of keys saves, in seconds.
+fn saved(recorded: &CapturedTransfer, ends: &Ends, now: &str, then: &str) -> Option<f64> {
+    let [now, then] = [now, then].map(|keys| standard(recorded, ends, keys));
+    difference(recorded, &now, &then)
+}
+
+/// Returns what a change saves, if the simulation without it takes what the file shows, but for
+/// what no simulation of one transfer has: pauses, further requests and troubles of the path.
+fn difference(recorded: &CapturedTransfer, now: &Simulated, then: &Simulated) -> Option<f64> {
+    let of = |part: TimePart| recorded.budget.get(part);
+    let rtt = recorded.path.rtt.as_secs_f64();
+    let besides = of(TimePart::Application)
+        + (of(TimePart::Request) - rtt).max(0.0)
+        + (of(TimePart::Handshake) - rtt).max(0.0)
+        + of(TimePart::Outage)
+        + of(TimePart::Capacity);
+    let shown = recorded.completion.as_secs_f64() - besides;
+    let (now, then) = (now.completion_s()?, then.completion_s()?);
+    ((now - shown).abs() <= AGREES * shown && then < now).then_some(now - then)
+}
+
+/// Returns a size with two digits, rounded up.
+fn rounded(size: Bytes) -> Bytes {
+    let size = size.get().max(1);
+    let digits = 10_u64.pow(size.ilog10().saturating_sub(1));
+    Bytes::new(size.div_ceil(digits).saturating_mul(digits))
+}
+
+/// Returns the shortest time that a remedy must save to be named.
+pub(super) fn worth(completion: Span) -> f64 {
+    0.02 * completion.as_secs_f64()
+}

@@ -1,0 +1,245 @@
+//! The account of a file in words: each part with what shows it.
+
+use bentpipe_captures::{CapturedTransfer, FlowLimit, LimitKind, Side, Transport};
+use bentpipe_timeseries::TimePart;
+use bentpipe_units::{Bytes, Span};
+
+/// Most parts that a sentence names, of causes and of what every transfer needs.
+const MOST: usize = 4;
+/// Smallest share of the time that is named.
+const SMALLEST_SHARE: f64 = 0.02;
+
+/// The ends of a recorded transfer in words.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ends {
+    pub transport: Transport,
+    /// The end that sends the data, and the one that receives it and asks for it.
+    pub sender: &'static str,
+    pub asker: &'static str,
+}
+
+impl Ends {
+    pub fn of(transport: Transport, side: Side, recorded: &CapturedTransfer) -> Self {
+        let names = ["client", "server"];
+        let sends = recorded.is_sender == (side == Side::Client);
+        let [sender, asker] = if sends { names } else { [names[1], names[0]] };
+        Self { transport, sender, asker }
+    }
+}
+
+/// Returns the causes of a transfer's time, longest first.
+pub(super) fn causes(recorded: &CapturedTransfer) -> Vec<(TimePart, f64)> {
+    longest(recorded, false)
+}
+
+fn longest(recorded: &CapturedTransfer, needed: bool) -> Vec<(TimePart, f64)> {
+    let parts = recorded.budget.parts();
+    let mut parts: Vec<_> =
+        parts.filter(|(part, time)| part.is_needed() == needed && *time > 0.0).collect();
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    parts
+}
+
+/// Returns where the time went: `took 8.13 s: 2.28 s pauses of the application (the client); 5.19 s
+/// round trips of 8 requests, 0.65 s handshake (1 round trip)`.
+pub(super) fn statement(recorded: &CapturedTransfer, ends: &Ends) -> String {
+    let completion = recorded.completion.as_secs_f64();
+    let least = SMALLEST_SHARE * completion;
+    let mut losses_told = false;
+    let mut list = |needed: bool| {
+        let named = longest(recorded, needed).into_iter().filter(|(_, time)| *time >= least);
+        let texts: Vec<String> = named
+            .take(MOST)
+            .map(|(part, time)| {
+                let more = detail(part, recorded, ends, &mut losses_told);
+                format!("{} s {}{more}", seconds(time), name(part, recorded))
+            })
+            .collect();
+        texts.join(", ")
+    };
+    let both: Vec<String> =
+        [list(false), list(true)].into_iter().filter(|text| !text.is_empty()).collect();
+    let both = both.join("; ");
+    let colon = if both.is_empty() { "" } else { ": " };
+    format!("took {} s{colon}{both}", seconds(completion))
+}
+
+fn name(part: TimePart, recorded: &CapturedTransfer) -> String {
+    match part {
+        TimePart::Request => match recorded.exchanges.len() {
+            0 | 1 => "round trip of the request".to_owned(),
+            count => format!("round trips of {count} requests"),
+        },
+        part => part.words().to_owned(),
+    }
+}
+
+/// Returns what shows a part, in parentheses or after it.
+fn detail(
+    part: TimePart,
+    recorded: &CapturedTransfer,
+    ends: &Ends,
+    losses_told: &mut bool,
+) -> String {
+    match part {
+        TimePart::FlowControl => match recorded.evidence.limit {
+            Some((limit, _)) => format!(" ({})", flow_limit(limit, recorded, ends)),
+            None => String::new(),
+        },
+        TimePart::Application => {
+            let evidence = &recorded.evidence;
+            let pauses =
+                [(evidence.sender_pauses, ends.sender), (evidence.asker_pauses, ends.asker)];
+            let all = (evidence.sender_pauses + evidence.asker_pauses).as_secs_f64();
+            let large = pauses.iter().filter(|(time, _)| time.as_secs_f64() > 0.05 * all);
+            let texts: Vec<String> = match large.clone().count() {
+                1 => large.map(|(_, end)| format!("the {end}")).collect(),
+                _ => large
+                    .map(|(time, end)| format!("{} s the {end}", seconds(time.as_secs_f64())))
+                    .collect(),
+            };
+            format!(" ({})", texts.join(", "))
+        }
+        TimePart::Serialisation => {
+            let megabytes = megabytes(recorded.bytes);
+            let rate = recorded.path.rate.as_mbps_f64();
+            if recorded.path.is_filled {
+                format!(" ({megabytes} at {} Mbps)", significant(rate))
+            } else {
+                format!(" ({megabytes})")
+            }
+        }
+        TimePart::Handshake => match round_trips(recorded, part) {
+            Some(1) => " (1 round trip)".to_owned(),
+            Some(count) => format!(" ({count} round trips)"),
+            None => String::new(),
+        },
+        TimePart::CongestionWindow
+        | TimePart::Timeout
+        | TimePart::LossDetection
+        | TimePart::LostPackets => {
+            let first = !std::mem::replace(losses_told, true);
+            if first { losses(recorded) } else { String::new() }
+        }
+        _ => String::new(),
+    }
+}
+
+/// Returns the whole round trips of a part, if it is about that.
+fn round_trips(recorded: &CapturedTransfer, part: TimePart) -> Option<u64> {
+    let count = recorded.budget.get(part) / recorded.path.rtt.as_secs_f64().max(1e-9);
+    let whole = count.round();
+    ((1.0..100.0).contains(&whole) && (count - whole).abs() < 0.2).then_some(whole as u64)
+}
+
+/// Returns after which losses something happened.
+fn losses(recorded: &CapturedTransfer) -> String {
+    let evidence = &recorded.evidence;
+    if evidence.lost == 0 {
+        return String::new();
+    }
+    let packets = plural(evidence.lost, "lost packet");
+    let episodes = match evidence.loss_episodes {
+        0 | 1 => String::new(),
+        count => format!(" in {count} episodes"),
+    };
+    let place = match (evidence.lost_at_queue * 2 > evidence.lost, recorded.is_sender) {
+        (true, _) => ", at a full queue",
+        (false, true) => ", with room in the queue",
+        (false, false) => "",
+    };
+    format!(" after {packets}{episodes}{place}")
+}
+
+/// Returns which limit held the transfer up: `the receive window of 131 kB holds 4 % of the path's
+/// 3.28 MB`.
+pub(super) fn flow_limit(limit: FlowLimit, recorded: &CapturedTransfer, ends: &Ends) -> String {
+    let what = match limit.kind {
+        LimitKind::ReceiveWindow => format!("the {}'s receive window", ends.asker),
+        LimitKind::Connection => format!("the {}'s connection window", ends.asker),
+        LimitKind::Stream => format!("the {}'s stream window", ends.asker),
+        LimitKind::Sender => {
+            format!("a limit of the {}, as of its send buffer,", ends.sender)
+        }
+    };
+    let path = bdp(recorded);
+    let size = data(limit.size);
+    let share = 100.0 * limit.size.get() as f64 / path.get().max(1) as f64;
+    let least = if recorded.path.is_filled { "" } else { "at least " };
+    if share < 100.0 {
+        let share = significant(share);
+        format!("{what} of {size} holds {share} % of the path's {least}{}", data(path))
+    } else {
+        format!("{what} of {size}")
+    }
+}
+
+/// Returns the bandwidth-delay product of the path as it was seen.
+pub(super) fn bdp(recorded: &CapturedTransfer) -> Bytes {
+    recorded.path.rate.bytes_in(recorded.path.rtt)
+}
+
+/// Returns bytes in the unit that suits them, with three digits.
+pub(super) fn data(bytes: Bytes) -> String {
+    match bytes.get() as f64 {
+        size if size >= 999.5e6 => format!("{} GB", significant(size / 1e9)),
+        size if size >= 999.5e3 => format!("{} MB", significant(size / 1e6)),
+        size if size >= 1e3 => format!("{} kB", significant(size / 1e3)),
+        size => format!("{size} B"),
+    }
+}
+
+fn megabytes(bytes: Bytes) -> String {
+    data(bytes)
+}
+
+/// Returns a value with three significant digits.
+pub(super) fn significant(value: f64) -> String {
+    let digits = match value.abs() {
+        size if size >= 99.95 => 0,
+        size if size >= 9.995 => 1,
+        size if size >= 0.9995 => 2,
+        _ => 3,
+    };
+    format!("{value:.digits$}")
+}
+
+/// Returns a time with as many digits as a reader needs.
+pub(super) fn seconds(time: f64) -> String {
+    match time {
+        time if time >= 100.0 => format!("{time:.0}"),
+        time if time >= 10.0 => format!("{time:.1}"),
+        time if time >= 0.1 => format!("{time:.2}"),
+        time => format!("{time:.3}"),
+    }
+}
+
+/// Returns a count with its noun.
+pub(super) fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+/// Returns a span as text, in tenths of a millisecond if it is longer than one.
+pub(super) fn span(span: Span) -> Span {
+    if span >= Span::from_millis(1) {
+        Span::from_micros(span.as_nanos() / 100_000 * 100)
+    } else {
+        span
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_three_digits_and_a_unit_that_suits_them() {
+        for (bytes, text) in
+            [(900, "900 B"), (131_072, "131 kB"), (3_276_800, "3.28 MB"), (999_900, "1.00 MB")]
+        {
+            assert_eq!(data(Bytes::new(bytes)), text);
+        }
+        assert_eq!(significant(0.0421), "0.042");
+        assert_eq!(plural(1, "request"), "1 request");
+    }
+}
