@@ -66,10 +66,10 @@ fn quic_trace(
     chosen: quic::Connection,
     keys: &KeyLog,
 ) -> Result<CapturedConnection, CaptureError> {
-    let mut table = quic::Table::default();
+    let mut connections = quic::Connections::default();
     let (datagrams, is_complete) = packets(bytes, |packet| match read(packet) {
-        Carried::Udp(datagram) => (table.of(&datagram) == Some(chosen)).then_some(datagram),
+        Carried::Udp(datagram) => (connections.of(&datagram) == Some(chosen)).then_some(datagram),
         _ => None,
     })?;
-    quic::trace(&datagrams, is_complete, chosen, keys)
+    quic::trace(&datagrams, usize::from(!is_complete), chosen, keys)
 }

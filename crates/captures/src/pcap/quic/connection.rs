@@ -1,5 +1,6 @@
 //! A QUIC connection of a capture, as the end near the capture recorded it.
 
+use super::connections::Connection;
 use super::frames::add_frames;
 use super::header::{LongPacket, MAX_ID, Rest, divide};
 use super::hello::Parts;
@@ -7,7 +8,6 @@ use super::initial::InitialKeys;
 use super::joined::{LEAST_ID, MTU, size_from_id, size_from_keys, sizes};
 use super::key_log::{KeyLog, Secrets};
 use super::protection::{Keys, SUITES};
-use super::table::Connection;
 use super::vantage::HalfTrips;
 use super::version::{Kind, Version};
 use crate::error::CaptureError;
@@ -27,13 +27,13 @@ const HANDSHAKE_NUMBERS: u64 = 1 << 62;
 const HIDDEN_NUMBERS: u64 = 1 << 63;
 
 /// Returns a connection, of which `datagrams` are all that the capture has, in the order of their
-/// times in nanoseconds.
+/// times in nanoseconds. `unreadable` records of the file could not be read.
 ///
 /// # Errors
 /// `log` does not open it.
 pub fn trace(
     datagrams: &[(u64, Datagram<'_>)],
-    is_complete: bool,
+    unreadable: usize,
     connection: Connection,
     log: &KeyLog,
 ) -> Result<CapturedConnection, CaptureError> {
@@ -49,7 +49,7 @@ pub fn trace(
         seen: Vec::new(),
         trips: HalfTrips::default(),
         hidden: 0,
-        unreadable: usize::from(!is_complete),
+        unreadable,
     };
     for (at, datagram) in datagrams {
         reader.datagram(*at, datagram);

@@ -1,6 +1,6 @@
 //! QUIC connections of a capture, decrypted with their keys (RFC 9000, RFC 9001, RFC 9369).
 //!
-//! - `table`: which connection a datagram belongs to;
+//! - `connections`: which connection a datagram belongs to;
 //! - `version`: the versions that are read;
 //! - `header`: the packets in a datagram;
 //! - `joined`: packets that a network card divides or has joined;
@@ -13,6 +13,7 @@
 //! - `connection`: a connection as a [`CapturedConnection`](crate::CapturedConnection).
 
 mod connection;
+mod connections;
 mod frames;
 mod header;
 mod hello;
@@ -22,12 +23,11 @@ mod key_log;
 #[cfg(test)]
 mod kit;
 mod protection;
-mod table;
 #[cfg(test)]
 mod tests;
 mod vantage;
 mod version;
 
 pub(super) use connection::trace;
+pub(super) use connections::{Connection, Connections, Largest};
 pub(super) use key_log::KeyLog;
-pub(super) use table::{Connection, Largest, Table};

@@ -14,7 +14,7 @@ const MAX_IDS: usize = 16;
 const LEAST_ID: usize = 4;
 
 /// A connection that a capture has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Connection {
     /// Its number in the file, from zero.
     pub number: usize,
@@ -44,7 +44,7 @@ struct State {
 /// version that is read. Other datagrams between its addresses belong to it, and those at another
 /// address of one end that carry one of its connection IDs.
 #[derive(Debug, Default)]
-pub struct Table {
+pub struct Connections {
     states: Vec<State>,
     current: BTreeMap<Ends, usize>,
     ids: BTreeMap<Vec<u8>, usize>,
@@ -52,7 +52,7 @@ pub struct Table {
     lengths: BTreeSet<usize>,
 }
 
-impl Table {
+impl Connections {
     /// Returns the connection of a datagram; `None` before its handshake, and if it is not QUIC.
     pub fn of(&mut self, datagram: &Datagram<'_>) -> Option<Connection> {
         let ends = in_order(datagram.from, datagram.to);
@@ -157,14 +157,14 @@ impl Table {
 /// Finds the QUIC connection with the most data.
 #[derive(Debug, Default)]
 pub struct Largest {
-    table: Table,
+    connections: Connections,
     sizes: BTreeMap<usize, (u64, Option<Connection>)>,
 }
 
 impl Largest {
     /// Adds a datagram.
     pub fn add(&mut self, datagram: &Datagram<'_>) {
-        let Some(connection) = self.table.of(datagram) else { return };
+        let Some(connection) = self.connections.of(datagram) else { return };
         let (size, of) = self.sizes.entry(connection.number).or_default();
         *size += datagram.data.len() as u64;
         *of = Some(connection);
