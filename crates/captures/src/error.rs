@@ -9,8 +9,8 @@ pub enum CaptureError {
     Io(io::Error),
     /// The file is larger than the limit, in bytes.
     TooLarge {
-        /// Size of the file.
-        size: u64,
+        /// Size of the file, if it is known.
+        size: Option<u64>,
         /// The limit.
         limit: u64,
     },
@@ -29,6 +29,13 @@ pub enum CaptureError {
         /// The limit.
         limit: usize,
     },
+    /// The file has no connection of this number.
+    NoSuchConnection {
+        /// The number, from 1 on.
+        number: usize,
+        /// Number of connections of the file.
+        of: usize,
+    },
     /// The file has no transfer to explain.
     Empty(&'static str),
 }
@@ -37,11 +44,17 @@ impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(error) => write!(f, "{error}"),
-            Self::TooLarge { size, limit } => write!(
-                f,
-                "the file has {size} bytes; allowed: at most {limit}. Record without other events, \
-                 or a shorter transfer"
-            ),
+            Self::TooLarge { size, limit } => {
+                match size {
+                    Some(size) => write!(f, "the file has {size} bytes")?,
+                    None => write!(f, "it has more than {limit} bytes")?,
+                }
+                write!(
+                    f,
+                    "; allowed: at most {limit}. Record without other events, the first bytes of \
+                     packets only (`tcpdump -s 128`), or a shorter transfer"
+                )
+            }
             Self::NotCapture => {
                 write!(f, "not a capture; allowed with `--keys`: pcap or pcapng")
             }
@@ -65,6 +78,9 @@ impl fmt::Display for CaptureError {
                 "the connection has {count} packets; allowed: at most {limit}. Capture a shorter \
                  transfer"
             ),
+            Self::NoSuchConnection { number, of } => {
+                write!(f, "the file has no connection {number}; allowed: 1 to {of}")
+            }
             Self::Empty(what) => {
                 write!(f, "{what}; needed: packets in both directions with the data of a transfer")
             }

@@ -1,6 +1,9 @@
 //! The events of a trace, whichever stack and draft wrote them.
 
-use bentpipe_units::{Bytes, Time};
+use bentpipe_units::{Bytes, Span, Time};
+
+/// Longest trace of a capture, and latest start of one in its file.
+pub(crate) const MAX_SPAN: Span = Span::from_secs(1_000_000);
 
 /// The end of the connection at which a trace was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +105,18 @@ pub struct Packet {
     pub is_blocked: bool,
     /// True if it confirms the handshake.
     pub handshake_done: bool,
+}
+
+impl CapturedConnection {
+    /// Returns the bytes of stream data of both directions, repeats included.
+    pub(crate) fn stream_bytes(&self) -> u64 {
+        self.events.iter().fold(0, |sum: u64, (_, event)| match event {
+            Event::Sent(packet) | Event::Received(packet) => {
+                sum.saturating_add(packet.stream_bytes())
+            }
+            _ => sum,
+        })
+    }
 }
 
 impl Packet {

@@ -1,7 +1,7 @@
 //! Connections as others recorded them: qlog files of any QUIC stack, captures of TCP and, with
 //! keys, of QUIC, the path that they show, and where the time of the transfer went.
 //!
-//! [`CapturedConnection::read`] reads the forms that stacks write: text sequences and whole
+//! A [`Recording`] is a file with its connections. It reads the forms that stacks write: text sequences and whole
 //! documents, events as objects and as arrays, drafts 00 to 13; of captures, the headers of
 //! packets. [`account`] divides the time of the main transfer.
 //!
@@ -18,6 +18,8 @@ mod other_json;
 mod pcap;
 mod qlog;
 mod recording;
+mod source;
+mod summary;
 
 pub use account::{
     CapturedTransfer, Evidence, Exchange, FlowLimit, Interval, LimitChange, LimitKind,
@@ -25,3 +27,5 @@ pub use account::{
 };
 pub use error::CaptureError;
 pub use event::{CapturedConnection, Event, Packet, Side, StreamPart, Transport};
+pub use recording::Recording;
+pub use summary::{ConnectionSummary, Protocol, Traffic};

@@ -1,60 +1,180 @@
-//! A file with connections: a qlog file or a capture.
+//! A file with connections: qlog or a capture.
 
 use crate::error::CaptureError;
-use crate::event::CapturedConnection;
-use crate::{pcap, qlog};
-use std::fs::File;
-use std::io::{self, Read};
+use crate::event::{CapturedConnection, Event, Packet, Side};
+use crate::pcap::{Capture, is_capture};
+use crate::qlog;
+use crate::source::{MAX_KEYS, MAX_SIZE, content};
+use crate::summary::{ConnectionSummary, Protocol, Traffic};
+use bentpipe_units::Time;
 use std::path::Path;
 
-/// Largest file, in bytes: a transfer of about 200 MB.
-const MAX_SIZE: u64 = 512 * 1024 * 1024;
-/// Largest key log, in bytes.
-const MAX_KEYS: u64 = 16 * 1024 * 1024;
+/// Most connections of QUIC that are tried for the one with the most data: each may be encrypted.
+const TRIES: usize = 8;
 
-impl CapturedConnection {
-    /// Reads a qlog file (a JSON text sequence, JSON lines, or a document, of which the first trace
-    /// counts), or the connection with the most data of a pcap or pcapng capture. A connection of
-    /// QUIC in a capture needs its keys: in the capture, or in the file `keys`, in the form of
-    /// `SSLKEYLOGFILE`.
+/// A file with its connections.
+#[derive(Debug)]
+pub struct Recording {
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Capture { bytes: Vec<u8>, capture: Capture },
+    Qlog { connections: Vec<CapturedConnection>, summaries: Vec<ConnectionSummary> },
+}
+
+impl Recording {
+    /// Reads a qlog file (a JSON text sequence, JSON lines or a document) or a pcap or pcapng
+    /// capture; the path `-` is standard input. A connection of QUIC in a capture needs its keys:
+    /// in the capture, or in the file `keys`, in the form of `SSLKEYLOGFILE`.
     ///
     /// # Errors
-    /// A file cannot be read, is not a regular file or is too large; the file is neither qlog nor
-    /// a capture; `keys` is given for a qlog file.
-    pub fn read(path: &Path, keys: Option<&Path>) -> Result<Self, CaptureError> {
+    /// A file cannot be read, is neither a regular file nor a pipe, or is too large; the file is
+    /// neither qlog nor a capture; `keys` is given for a qlog file.
+    pub fn open(path: &Path, keys: Option<&Path>) -> Result<Self, CaptureError> {
         let bytes = content(path, MAX_SIZE)?;
         let keys = match keys {
-            Some(_) if !pcap::is_capture(&bytes) => return Err(CaptureError::NotCapture),
+            Some(_) if !is_capture(&bytes) => return Err(CaptureError::NotCapture),
             Some(keys) => content(keys, MAX_KEYS)?,
             None => Vec::new(),
         };
-        Self::parse(&bytes, &keys)
+        Self::parse(bytes, &keys)
     }
 
     /// Reads the content of a qlog file or of a capture, with the content of a key log.
     ///
     /// # Errors
-    /// It is neither.
-    pub fn parse(bytes: &[u8], keys: &[u8]) -> Result<Self, CaptureError> {
-        if pcap::is_capture(bytes) {
-            return pcap::trace(bytes, keys);
+    /// It is neither, or a capture without a connection.
+    pub fn parse(bytes: Vec<u8>, keys: &[u8]) -> Result<Self, CaptureError> {
+        let content = if is_capture(&bytes) {
+            let capture = Capture::new(&bytes, keys);
+            if capture.summaries().is_empty() {
+                return Err(CaptureError::NoConnection);
+            }
+            Content::Capture { bytes, capture }
+        } else {
+            let mut connections = qlog::traces(&bytes)?;
+            connections.sort_by_key(|one| std::cmp::Reverse(one.stream_bytes()));
+            let summaries = connections.iter().enumerate().map(summary_of_qlog).collect();
+            Content::Qlog { connections, summaries }
+        };
+        Ok(Self { content })
+    }
+
+    /// Returns the connections of the file: those with the most data first.
+    pub fn connections(&self) -> &[ConnectionSummary] {
+        match &self.content {
+            Content::Capture { capture, .. } => capture.summaries(),
+            Content::Qlog { summaries, .. } => summaries,
         }
-        qlog::trace_of(bytes)
+    }
+
+    /// Returns the number of connections that [`Self::connections`] does not list: a capture keeps
+    /// the 65,536 with the most data.
+    pub fn left_out(&self) -> usize {
+        match &self.content {
+            Content::Capture { capture, .. } => capture.left_out(),
+            Content::Qlog { .. } => 0,
+        }
+    }
+
+    /// Reads the connection at `index` of [`Self::connections`].
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read: it has no data, too many packets, or is encrypted.
+    pub fn read(&self, index: usize) -> Result<CapturedConnection, CaptureError> {
+        match &self.content {
+            Content::Capture { bytes, capture } => capture.read(bytes, index),
+            Content::Qlog { connections, .. } => connections
+                .get(index)
+                .cloned()
+                .ok_or(CaptureError::NoSuchConnection { number: index + 1, of: connections.len() }),
+        }
+    }
+
+    /// Reads the connection with the most data of those that can be read.
+    ///
+    /// # Errors
+    /// None of them can be read, for the reason that the one with the most data has.
+    pub fn largest(&self) -> Result<CapturedConnection, CaptureError> {
+        if matches!(self.content, Content::Qlog { .. }) {
+            return self.read(0);
+        }
+        let mut refused: Option<(Protocol, CaptureError)> = None;
+        let mut tries = 0;
+        for one in self.connections() {
+            let is_tried = match one.protocol {
+                Protocol::Tcp => true,
+                Protocol::Quic => tries < TRIES,
+                Protocol::Udp => false,
+            };
+            if one.bytes() == 0 || !is_tried {
+                continue;
+            }
+            match self.read(one.number - 1) {
+                Ok(mut connection) => {
+                    connection.notes.extend(refused.map(|(protocol, error)| {
+                        format!("a {protocol} connection with more data cannot be read: {error}")
+                    }));
+                    return Ok(connection);
+                }
+                Err(error) => {
+                    tries += usize::from(one.protocol == Protocol::Quic);
+                    refused.get_or_insert((one.protocol, error));
+                }
+            }
+        }
+        Err(refused.map_or(CaptureError::NoConnection, |(_, error)| error))
     }
 }
 
-/// Reads a file of at most `limit` bytes.
-fn content(path: &Path, limit: u64) -> Result<Vec<u8>, CaptureError> {
-    let file = File::open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        let error = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
-        return Err(error.into());
+impl CapturedConnection {
+    /// Reads the connection with the most data of a capture, or of a qlog file: see
+    /// [`Recording::open`].
+    ///
+    /// # Errors
+    /// The file cannot be read, or none of its connections.
+    pub fn read(path: &Path, keys: Option<&Path>) -> Result<Self, CaptureError> {
+        Recording::open(path, keys)?.largest()
     }
-    if metadata.len() > limit {
-        return Err(CaptureError::TooLarge { size: metadata.len(), limit });
+
+    /// Reads the connection with the most data of a capture's content, or of a qlog
+    /// file's, with the content of a key log.
+    ///
+    /// # Errors
+    /// It is neither, or none of its connections can be read.
+    pub fn parse(bytes: &[u8], keys: &[u8]) -> Result<Self, CaptureError> {
+        Recording::parse(bytes.to_vec(), keys)?.largest()
     }
-    let mut bytes = Vec::new();
-    file.take(limit).read_to_end(&mut bytes)?;
-    Ok(bytes)
+}
+
+/// Summarises a connection of a qlog file.
+fn summary_of_qlog((index, connection): (usize, &CapturedConnection)) -> ConnectionSummary {
+    let mut directions = [Traffic::default(); 2];
+    let is_server = connection.side == Side::Server;
+    let mut add = |by_client: bool, packet: &Packet| {
+        let traffic = &mut directions[usize::from(!by_client)];
+        traffic.packets += 1;
+        traffic.bytes = traffic.bytes.saturating_add(packet.bytes);
+    };
+    for (_, event) in &connection.events {
+        match event {
+            Event::Sent(packet) => add(!is_server, packet),
+            Event::Received(packet) => add(is_server, packet),
+            _ => {}
+        }
+    }
+    let [to_server, to_client] = directions;
+    ConnectionSummary {
+        number: index + 1,
+        protocol: Protocol::Quic,
+        title: connection.title.clone(),
+        client: String::new(),
+        server: String::new(),
+        start: Time::ZERO,
+        to_server,
+        to_client,
+        problem: None,
+    }
 }

@@ -4,8 +4,9 @@
 
 use serde_json::Value;
 use std::fs::DirEntry;
+use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// Downloads over one path, as sender and receiver record them.
 const SCENARIO: &str = r#"
@@ -209,6 +210,19 @@ fn captures_of_quic_say_with_their_keys_what_the_simulation_knows() {
     let again = bentpipe(directory, &["explain", "bare.pcapng", "--keys", "keys.txt", "--json"]);
     let again: Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(again, explained(directory, &captures[0].path()));
+    // From standard input, which is a pipe, by both of its names.
+    for name in ["-", "/dev/stdin"] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_bentpipe"))
+            .args(["explain", name, "--json"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(&capture).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{name}");
+        assert_eq!(again, serde_json::from_slice::<Value>(&output.stdout).unwrap(), "{name}");
+    }
 }
 
 /// Returns the key log of a little-endian pcapng file, and the file without it.
@@ -253,7 +267,7 @@ fn wrong_files_are_refused_with_what_is_allowed() {
     let fast = faster_than_any_link();
     for (name, text, reason) in [
         ("text", "not JSON", "allowed: qlog as JSON"),
-        ("empty.qlog", empty, "no stream data"),
+        ("empty.qlog", empty, "no packets of QUIC"),
         ("fast.qlog", &fast, "the path that it shows cannot be simulated: "),
     ] {
         std::fs::write(directory.join(name), text).unwrap();

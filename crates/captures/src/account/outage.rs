@@ -115,7 +115,7 @@ mod tests {
         let arrivals = [Time::from_millis(30), end];
         assert_eq!(outages(&dead, &arrivals, rtt), [(Time::from_millis(70), end)]);
         let end = Time::from_millis(310);
-        let timeout = [packet(0, 30), lost, again(280, Some(end))];
+        let timeout = [packet(0, 30), lost.clone(), again(280, Some(end))];
         assert_eq!(outages(&timeout, &[Time::from_millis(30), end], rtt), []);
     }
 

@@ -1,17 +1,11 @@
 //! A TCP connection of a capture, as the end near the capture recorded it.
 
-use super::file::packets;
-use super::segment::{Carried, Segment, read};
-use crate::error::CaptureError;
-use crate::event::{CapturedConnection, Event, Packet, Side, StreamPart, Transport};
+use super::segment::Segment;
+use crate::event::{CapturedConnection, Event, MAX_SPAN, Packet, Side, StreamPart, Transport};
 use bentpipe_units::{Span, Time};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// Most connections of a file that are distinguished.
-pub const MAX_CONNECTIONS: usize = 65_536;
-/// Longest trace.
-pub const MAX_SPAN: Span = Span::from_secs(1_000_000);
 /// Bytes that headers of IPv4 and UDP have, which [`Packet::bytes`] leaves out.
 const UDP_HEADERS: u64 = 28;
 /// Note on a capture that was not made at an end.
@@ -22,52 +16,6 @@ const NEAR: f64 = 0.1;
 /// Content type of a TLS record with application data (RFC 8446 §5.1), and of the handshake.
 const TLS_APPLICATION: u8 = 0x17;
 const TLS_HANDSHAKE: u8 = 0x16;
-
-/// The addresses of a connection's ends, in an order that does not depend on the direction.
-pub type Ends = [SocketAddr; 2];
-
-/// Finds the TCP connection with the most data.
-#[derive(Debug, Default)]
-pub struct Largest {
-    sizes: BTreeMap<Ends, u64>,
-}
-
-impl Largest {
-    /// Adds a segment.
-    pub fn add(&mut self, segment: &Segment<'_>) {
-        let ends = ends(segment);
-        if self.sizes.len() < MAX_CONNECTIONS || self.sizes.contains_key(&ends) {
-            *self.sizes.entry(ends).or_default() += u64::from(segment.length);
-        }
-    }
-
-    /// Returns the ends of that connection and its bytes; `None` without any data.
-    pub fn find(self) -> Option<(Ends, u64)> {
-        self.sizes.into_iter().max_by_key(|(_, size)| *size).filter(|(_, size)| *size > 0)
-    }
-}
-
-/// Returns the connection between `chosen` ends as a trace.
-///
-/// # Errors
-/// It has too many packets.
-pub fn trace(bytes: &[u8], chosen: Ends) -> Result<CapturedConnection, CaptureError> {
-    let (segments, complete) = packets(bytes, |packet| match read(packet) {
-        Carried::Tcp(segment) => (ends(&segment) == chosen).then_some(segment),
-        _ => None,
-    })?;
-    Ok(connection(&segments, usize::from(!complete)))
-}
-
-/// Returns the ends of the connection, in an order that does not depend on the direction.
-fn ends(segment: &Segment<'_>) -> Ends {
-    in_order(segment.from, segment.to)
-}
-
-/// Returns two ends in the order of [`Ends`].
-pub fn in_order(from: SocketAddr, to: SocketAddr) -> Ends {
-    if from <= to { [from, to] } else { [to, from] }
-}
 
 /// One direction of the connection.
 #[derive(Debug, Default)]
@@ -134,15 +82,14 @@ enum Opening {
     Over,
 }
 
-fn connection(segments: &[(u64, Box<Segment<'_>>)], unreadable: usize) -> CapturedConnection {
-    let opener = segments.iter().find(|(_, one)| one.syn && one.ack.is_none());
-    let client = match (opener, segments.first()) {
-        (Some((_, syn)), _) => syn.from,
-        // Without its begin: the end whose port is the larger one.
-        (None, Some((_, one))) if one.from.port() >= one.to.port() => one.from,
-        (None, Some((_, one))) => one.to,
-        (None, None) => SocketAddr::from(([0; 4], 0)),
-    };
+/// Returns the connection that `client` opened as a trace, from its segments in the order of their
+/// times in ns.
+pub fn trace(
+    segments: &[(u64, Box<Segment<'_>>)],
+    client: SocketAddr,
+    unreadable: usize,
+) -> CapturedConnection {
+    let has_begin = segments.iter().any(|(_, one)| one.syn && one.ack.is_none());
     let start = segments.first().map_or(0, |(at, _)| *at);
     let (side, is_near) = vantage(segments, client);
     let mut directions = [Direction::default(), Direction::default()];
@@ -166,7 +113,7 @@ fn connection(segments: &[(u64, Box<Segment<'_>>)], unreadable: usize) -> Captur
         format!("TCP from {client} to {server}")
     });
     let mut notes = Vec::new();
-    if opener.is_none() {
+    if !has_begin {
         notes.push(
             "the capture does not begin with the connection: its handshake, and the scale of its \
              windows, are missing"

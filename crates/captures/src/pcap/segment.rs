@@ -1,6 +1,6 @@
 //! The TCP segment or UDP datagram in a captured packet.
 
-use super::file::CapturedPacket;
+use super::record::CapturedPacket;
 use std::net::{IpAddr, SocketAddr};
 
 /// Most SACK blocks of a segment (RFC 2018 §3).
@@ -24,6 +24,8 @@ pub struct Datagram<'a> {
     pub from: SocketAddr,
     /// Where it goes.
     pub to: SocketAddr,
+    /// Bytes of its content on the wire.
+    pub length: u32,
     /// Its content, as far as it was kept.
     pub data: &'a [u8],
     /// True if all of it was kept.
@@ -126,7 +128,7 @@ fn transport(ip: &[u8]) -> Option<Carried<'_>> {
             let length = usize::from(u16_at(payload, 4)?).checked_sub(8)?;
             let kept = payload.get(8..)?;
             let (data, is_whole) = kept.get(..length).map_or((kept, false), |data| (data, true));
-            Some(Carried::Udp(Datagram { from, to, data, is_whole }))
+            Some(Carried::Udp(Datagram { from, to, length: length as u32, data, is_whole }))
         }
         6 => {
             // Large sends that the card divides later have no length.

@@ -12,7 +12,7 @@ mod sequence;
 mod tests;
 
 use crate::error::CaptureError;
-use crate::event::{CapturedConnection, Event};
+use crate::event::CapturedConnection;
 use crate::other_json;
 use head::FileHead;
 use sequence::RECORD_SEPARATOR;
@@ -62,23 +62,6 @@ pub(crate) fn traces(bytes: &[u8]) -> Result<Vec<CapturedConnection>, CaptureErr
         return Err(CaptureError::Empty("it has no packets of QUIC"));
     }
     Ok(connections)
-}
-
-/// Reads the connection with the most data of a qlog file, the first of those with the same.
-///
-/// # Errors
-/// It is not qlog, or has no events.
-pub(crate) fn trace_of(bytes: &[u8]) -> Result<CapturedConnection, CaptureError> {
-    let data = |connection: &CapturedConnection| {
-        connection.events.iter().fold(0_u64, |sum, (_, event)| match event {
-            Event::Sent(packet) | Event::Received(packet) => {
-                sum.saturating_add(packet.stream_bytes())
-            }
-            _ => sum,
-        })
-    };
-    let largest = traces(bytes)?.into_iter().rev().max_by_key(data);
-    largest.ok_or(CaptureError::Empty("it has no packets of QUIC"))
 }
 
 /// Says what a file with this head is, unless it can be qlog.

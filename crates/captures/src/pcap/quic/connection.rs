@@ -11,8 +11,8 @@ use super::protection::{Keys, SUITES};
 use super::vantage::HalfTrips;
 use super::version::{Kind, Version};
 use crate::error::CaptureError;
-use crate::event::{CapturedConnection, Event, Packet, Side, Transport};
-use crate::pcap::connection::{BETWEEN, MAX_SPAN};
+use crate::event::{CapturedConnection, Event, MAX_SPAN, Packet, Side, Transport};
+use crate::pcap::connection::BETWEEN;
 use crate::pcap::segment::Datagram;
 use bentpipe_units::{Span, Time};
 use std::collections::BTreeMap;
@@ -25,6 +25,12 @@ const MAX_STRANGERS: usize = 256;
 /// of packet numbers (RFC 9000 §12.3), which end below, become one.
 const HANDSHAKE_NUMBERS: u64 = 1 << 62;
 const HIDDEN_NUMBERS: u64 = 1 << 63;
+
+/// Returns why no connection can be read with these keys; `None` if one may be.
+pub fn problem(log: &KeyLog) -> Option<&'static str> {
+    let is_empty = log.connections(None).next().is_none();
+    is_empty.then_some("the capture has no keys of its QUIC connection")
+}
 
 /// Returns a connection, of which `datagrams` are all that the capture has, in the order of their
 /// times in nanoseconds. `unreadable` records of the file could not be read.
@@ -153,8 +159,8 @@ fn find_keys(
     opening: &Opening,
     log: &KeyLog,
 ) -> Result<[Option<Keys>; 2], CaptureError> {
-    if log.connections(None).next().is_none() {
-        return Err(CaptureError::Encrypted("the capture has no keys of its QUIC connection"));
+    if let Some(reason) = problem(log) {
+        return Err(CaptureError::Encrypted(reason));
     }
     let mut is_cut = false;
     let mut joined: [Option<&[u8]>; 2] = [None; 2];

@@ -3,11 +3,13 @@
 use super::header::{LongPacket, Rest, divide, looks_like_handshake};
 use super::initial::begins_connection;
 use super::version::Kind;
-use crate::pcap::connection::{Ends, MAX_CONNECTIONS, in_order};
+use crate::pcap::ends::{Ends, in_order};
 use crate::pcap::segment::Datagram;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
+/// Most connections of a file.
+const MAX_CONNECTIONS: usize = 65_536;
 /// Most connection IDs of a connection that are kept.
 const MAX_IDS: usize = 16;
 /// Shortest connection ID by which a connection is found at other addresses.
@@ -151,28 +153,5 @@ impl Connections {
             self.ids.insert(id.to_vec(), index);
             self.lengths.insert(id.len());
         }
-    }
-}
-
-/// Finds the QUIC connection with the most data.
-#[derive(Debug, Default)]
-pub struct Largest {
-    connections: Connections,
-    sizes: BTreeMap<usize, (u64, Option<Connection>)>,
-}
-
-impl Largest {
-    /// Adds a datagram.
-    pub fn add(&mut self, datagram: &Datagram<'_>) {
-        let Some(connection) = self.connections.of(datagram) else { return };
-        let (size, of) = self.sizes.entry(connection.number).or_default();
-        *size += datagram.data.len() as u64;
-        *of = Some(connection);
-    }
-
-    /// Returns that connection and its bytes.
-    pub fn find(self) -> Option<(Connection, u64)> {
-        let largest = self.sizes.into_values().max_by_key(|(size, _)| *size);
-        largest.and_then(|(size, connection)| Some((connection?, size)))
     }
 }

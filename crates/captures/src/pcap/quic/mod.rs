@@ -28,6 +28,6 @@ mod tests;
 mod vantage;
 mod version;
 
-pub(super) use connection::trace;
-pub(super) use connections::{Connection, Connections, Largest};
+pub(super) use connection::{problem, trace};
+pub(super) use connections::{Connection, Connections};
 pub(super) use key_log::KeyLog;

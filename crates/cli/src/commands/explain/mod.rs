@@ -19,7 +19,7 @@ use std::path::Path;
 
 /// Explains the runs in a directory, or a trace.
 pub fn run(args: &Explain) -> Result<u8, LabError> {
-    if args.path.is_file() {
+    if is_trace(&args.path) {
         return capture::run(args);
     }
     for (argument, given) in [
@@ -63,6 +63,21 @@ pub fn run(args: &Explain) -> Result<u8, LabError> {
     }
     let failures: String = failed.iter().map(|one| line(one, &failed)).collect();
     output::print(&(failures + &text(&chosen, &results.runs, &args.path)))
+}
+
+/// Returns true if the path is not of a directory with runs: a file, a pipe, or standard input.
+fn is_trace(path: &Path) -> bool {
+    path == Path::new("-") || path.metadata().is_ok_and(|one| one.is_file() || is_pipe(&one))
+}
+
+#[cfg(unix)]
+fn is_pipe(metadata: &std::fs::Metadata) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type())
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_: &std::fs::Metadata) -> bool {
+    false
 }
 
 /// Refuses names of variants that the results do not have.

@@ -10,6 +10,7 @@ mod words;
 use super::account::{document, table};
 use crate::args::Explain;
 use crate::output;
+use crate::status::FAILED;
 use bentpipe_captures::{CapturedConnection, CapturedTransfer, PathEstimate, account};
 use bentpipe_lab::LabError;
 use bentpipe_results::Point;
@@ -19,6 +20,8 @@ use remedies::{Remedy, remedies};
 use serde_json::{Value, json};
 use simulated::Simulated;
 use std::fmt::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use words::{Ends, data, plural, seconds, significant, span};
 
 /// Name of the transfer of the file.
@@ -45,6 +48,9 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
         return Err(LabError::Usage { argument: "--variant", reason: reason.to_owned() });
     }
     let unreadable = |error: bentpipe_captures::CaptureError| LabError::read(&args.path, error);
+    if args.path == Path::new("-") {
+        survive_interrupt();
+    }
     let trace = CapturedConnection::read(&args.path, args.keys.as_deref()).map_err(unreadable)?;
     let recorded = account(&trace, args.rate).map_err(unreadable)?;
     if let Some(file) = &args.scenario {
@@ -72,6 +78,18 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
     };
     let text = if args.json { format!("{:#}\n", explanation.json()) } else { explanation.text() };
     output::write(&text, args.json)
+}
+
+/// Ignores the first Ctrl-C, which is for the program whose capture is read from standard input: it
+/// ends, and what it wrote is explained. The second ends this process.
+fn survive_interrupt() {
+    let was_seen = AtomicBool::new(false);
+    // Without it, Ctrl-C ends both.
+    let _ = ctrlc::set_handler(move || {
+        if was_seen.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(FAILED));
+        }
+    });
 }
 
 impl Explanation<'_> {

@@ -58,11 +58,11 @@ pub(super) fn remedies(recorded: &CapturedTransfer, ends: &Ends) -> Vec<Remedy> 
     let completion = recorded.completion.as_secs_f64();
     let first = causes(recorded).into_iter().next();
     let found = first.filter(|(_, time)| *time >= WORTH * completion);
-    let by_cause = found.and_then(|(part, time)| of_cause(part, time, recorded, ends));
+    let by_cause = found.and_then(|(part, _)| of_cause(part, recorded, ends));
     by_cause.into_iter().chain(of_round_trips(recorded, ends)).collect()
 }
 
-fn of_cause(part: TimePart, time: f64, recorded: &CapturedTransfer, ends: &Ends) -> Option<Remedy> {
+fn of_cause(part: TimePart, recorded: &CapturedTransfer, ends: &Ends) -> Option<Remedy> {
     let at_sender = |setting: &str, value: String, saves_s| Remedy {
         cause: part,
         setting: setting.to_owned(),

@@ -1,0 +1,177 @@
+//! A capture with its connections.
+
+use super::connection;
+use super::file::{Format, records};
+use super::quic::{self, KeyLog};
+use super::record::{CapturedPacket, Record};
+use super::segment::{Carried, Datagram, Segment, read};
+use super::table::{Entry, Flow, Table, traffic};
+use crate::error::CaptureError;
+use crate::event::{CapturedConnection, MAX_SPAN};
+use crate::summary::{ConnectionSummary, Protocol};
+use bentpipe_units::{Span, Time};
+use std::ops::Range;
+
+/// Most packets of a connection: about 600 MB without receive offload, and 300 MB of memory.
+const MAX_PACKETS: usize = 1_000_000;
+
+/// Returns true if the bytes begin as a capture does.
+pub(crate) fn is_capture(bytes: &[u8]) -> bool {
+    Format::of(bytes).is_some()
+}
+
+/// The connections of a capture. The bytes of its packets stay in the file.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    /// Packets by connection and time.
+    entries: Vec<Entry>,
+    /// Connections by their data, with their packets.
+    flows: Vec<(Flow, Range<usize>)>,
+    summaries: Vec<ConnectionSummary>,
+    keys: KeyLog,
+    /// True if the file was read to its end.
+    is_complete: bool,
+    left_out: usize,
+}
+
+impl Capture {
+    /// Reads the capture `bytes`, with the content of a key log.
+    pub fn new(bytes: &[u8], keys: &[u8]) -> Self {
+        let mut table = Table::default();
+        let mut key_log = KeyLog::default();
+        key_log.add(keys);
+        let is_complete = records(bytes, |record| match record {
+            Record::KeyLog(text) => key_log.add(text),
+            Record::Packet(packet) => match read(&packet) {
+                Carried::Tcp(segment) => table.add_segment(&packet, &segment),
+                Carried::Udp(datagram) => table.add_datagram(&packet, &datagram),
+                Carried::Other => {}
+            },
+        });
+        table.shrink();
+        let Table { flows, mut entries, left_out, .. } = table;
+        entries.sort_unstable_by_key(|entry| (entry.flow, entry.at, entry.start));
+        let mut capture = Self {
+            flows: Vec::new(),
+            summaries: Vec::new(),
+            keys: key_log,
+            is_complete,
+            left_out,
+            entries,
+        };
+        capture.list(flows);
+        capture
+    }
+
+    /// Lists the connections, those with most data first.
+    fn list(&mut self, flows: Vec<Flow>) {
+        let start = self.entries.iter().map(|entry| entry.at).min().unwrap_or_default();
+        let mut rows = Vec::new();
+        let mut from = 0;
+        for (index, flow) in flows.into_iter().enumerate() {
+            let to = self.entries.partition_point(|entry| entry.flow as usize <= index);
+            rows.push((self.summary(&flow, from..to, start), flow, from..to));
+            from = to;
+        }
+        rows.sort_by_key(|(summary, ..)| (std::cmp::Reverse(summary.bytes()), summary.start));
+        for (mut summary, flow, range) in rows {
+            summary.number = self.summaries.len() + 1;
+            self.summaries.push(summary);
+            self.flows.push((flow, range));
+        }
+    }
+
+    fn summary(&self, flow: &Flow, range: Range<usize>, start: u64) -> ConnectionSummary {
+        let entries = &self.entries[range];
+        let [to_server, to_client] = traffic(entries);
+        let server = if flow.client == flow.ends[0] { flow.ends[1] } else { flow.ends[0] };
+        let first = entries.first().map_or(start, |entry| entry.at);
+        let data = to_server.bytes + to_client.bytes;
+        let problem = match flow.protocol {
+            _ if !flow.has_times => Some("the file has no times for its packets".to_owned()),
+            _ if entries.len() > MAX_PACKETS => Some(
+                CaptureError::TooManyPackets { count: entries.len(), limit: MAX_PACKETS }
+                    .to_string(),
+            ),
+            Protocol::Tcp if data == 0 => Some("it has no data".to_owned()),
+            Protocol::Tcp => None,
+            Protocol::Quic => quic::problem(&self.keys).map(str::to_owned),
+            Protocol::Udp => Some("it has no handshake of QUIC".to_owned()),
+        };
+        ConnectionSummary {
+            number: 0,
+            protocol: flow.protocol,
+            title: String::new(),
+            client: flow.client.to_string(),
+            server: server.to_string(),
+            start: Time::ZERO + Span::from_nanos(first.saturating_sub(start)).min(MAX_SPAN),
+            to_server,
+            to_client,
+            problem,
+        }
+    }
+
+    /// Returns the connections, those with most data first.
+    pub fn summaries(&self) -> &[ConnectionSummary] {
+        &self.summaries
+    }
+
+    /// Returns the number of connections that are not listed.
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// Reads the connection at `index` of the list; `bytes` are those of the file.
+    ///
+    /// # Errors
+    /// There is no such connection, or it cannot be read.
+    pub fn read(&self, bytes: &[u8], index: usize) -> Result<CapturedConnection, CaptureError> {
+        let Some((flow, range)) = self.flows.get(index) else {
+            return Err(CaptureError::NoSuchConnection { number: index + 1, of: self.flows.len() });
+        };
+        let entries = &self.entries[range.clone()];
+        if entries.len() > MAX_PACKETS {
+            let count = entries.len();
+            return Err(CaptureError::TooManyPackets { count, limit: MAX_PACKETS });
+        }
+        if !flow.has_times {
+            return Err(CaptureError::Empty("the file has no times for the packets"));
+        }
+        let unreadable = usize::from(!self.is_complete);
+        let contents = entries.iter().filter_map(|entry| {
+            let start = entry.start as usize;
+            let packet = CapturedPacket {
+                at: Some(entry.at),
+                link_type: entry.link_type,
+                wire: entry.wire,
+                data: bytes.get(start..start + entry.kept as usize)?,
+                start,
+            };
+            Some((entry.at, read(&packet)))
+        });
+        match flow.protocol {
+            Protocol::Tcp => {
+                let segments: Vec<(u64, Box<Segment<'_>>)> = contents
+                    .filter_map(|(at, content)| match content {
+                        Carried::Tcp(segment) => Some((at, segment)),
+                        _ => None,
+                    })
+                    .collect();
+                Ok(connection::trace(&segments, flow.client, unreadable))
+            }
+            Protocol::Quic => {
+                let datagrams: Vec<(u64, Datagram<'_>)> = contents
+                    .filter_map(|(at, content)| match content {
+                        Carried::Udp(datagram) => Some((at, datagram)),
+                        _ => None,
+                    })
+                    .collect();
+                match flow.quic {
+                    Some(connection) => quic::trace(&datagrams, unreadable, connection, &self.keys),
+                    None => Err(CaptureError::NoConnection),
+                }
+            }
+            Protocol::Udp => Err(CaptureError::Encrypted("the capture has no handshake of QUIC")),
+        }
+    }
+}
