@@ -33,6 +33,9 @@ pub struct Explain {
     /// SSLKEYLOGFILE [default: those in the capture]
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
+    /// Of a file with several connections: explain this one [default: the one with the most data]
+    #[arg(long, value_name = "N")]
+    pub connection: Option<std::num::NonZeroUsize>,
     /// Of a qlog file or a capture: write the scenario of its path and transfer here
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,

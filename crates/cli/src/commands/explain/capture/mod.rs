@@ -1,6 +1,7 @@
 //! `bentpipe explain FILE`: where the time of a connection of another stack went, what would help,
 //! and what it would have taken with Bentpipe's on the path that the file shows.
 
+mod connections;
 mod prediction;
 mod remedies;
 mod requests;
@@ -11,7 +12,9 @@ use super::account::{document, table};
 use crate::args::Explain;
 use crate::output;
 use crate::status::FAILED;
-use bentpipe_captures::{CapturedConnection, CapturedTransfer, PathEstimate, account};
+use bentpipe_captures::{
+    CaptureError, CapturedConnection, CapturedTransfer, PathEstimate, Recording, account,
+};
 use bentpipe_lab::LabError;
 use bentpipe_results::Point;
 use bentpipe_results::explanation::{Account, accounts};
@@ -47,11 +50,16 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
         let reason = "a trace has no variants; allowed with a directory of `bentpipe run`";
         return Err(LabError::Usage { argument: "--variant", reason: reason.to_owned() });
     }
-    let unreadable = |error: bentpipe_captures::CaptureError| LabError::read(&args.path, error);
+    let unreadable = |error: CaptureError| LabError::read(&args.path, error);
     if args.path == Path::new("-") {
         survive_interrupt();
     }
-    let trace = CapturedConnection::read(&args.path, args.keys.as_deref()).map_err(unreadable)?;
+    let recording = Recording::open(&args.path, args.keys.as_deref()).map_err(unreadable)?;
+    let trace = match args.connection {
+        Some(number) => recording.read(number.get() - 1),
+        None => recording.largest(),
+    };
+    let trace = trace.map_err(unreadable)?;
     let recorded = account(&trace, args.rate).map_err(unreadable)?;
     if let Some(file) = &args.scenario {
         bentpipe_lab::write_file(file, Simulated::of(&recorded).text().as_bytes())?;
@@ -76,7 +84,14 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
             .filter(|one| one.saves_s.is_none_or(|saves| saves >= worth))
             .collect(),
     };
-    let text = if args.json { format!("{:#}\n", explanation.json()) } else { explanation.text() };
+    let listed = connections::list(&recording, args.json);
+    let text = if args.json {
+        let mut document = explanation.json();
+        document["connections"] = connections::document(&listed);
+        format!("{document:#}\n")
+    } else {
+        explanation.text() + &connections::table(&listed, &recording)
+    };
     output::write(&text, args.json)
 }
 
