@@ -60,6 +60,56 @@ pub enum Event {
         /// For each stream: the largest of the limits for kinds of streams.
         stream: u64,
     },
+    /// Transport parameters of an end.
+    Parameters(Box<TransportParameters>),
+    /// The header section of a request or response of HTTP/3.
+    Http(Box<HttpMessage>),
+    /// The largest size of a packet that the path carries, as the end that recorded it found.
+    Mtu(Bytes),
+    /// A packet of the application that had been declared lost was acknowledged.
+    SpuriousLoss(u64),
+}
+
+/// Transport parameters (RFC 9000 §18.2), those that a file has.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TransportParameters {
+    /// True if they are those of the end that recorded the trace.
+    pub is_local: bool,
+    /// Idle time after which the connection ends; zero if it never does.
+    pub max_idle_timeout: Option<Span>,
+    /// Largest packet that it receives, in bytes.
+    pub max_udp_payload_size: Option<u64>,
+    /// Data that it receives on all streams without a MAX_DATA frame, in bytes.
+    pub initial_max_data: Option<u64>,
+    /// Data that it receives on a bidirectional stream that it opened, in bytes.
+    pub initial_max_stream_data_bidi_local: Option<u64>,
+    /// Data that it receives on a bidirectional stream that the peer opened, in bytes.
+    pub initial_max_stream_data_bidi_remote: Option<u64>,
+    /// Data that it receives on a unidirectional stream, in bytes.
+    pub initial_max_stream_data_uni: Option<u64>,
+    /// Number of bidirectional streams that the peer may open.
+    pub initial_max_streams_bidi: Option<u64>,
+    /// Longest time for which it holds acknowledgements back.
+    pub max_ack_delay: Option<Span>,
+}
+
+/// The header section of a request or response of HTTP/3 (RFC 9114 §4.1).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HttpMessage {
+    /// Number of the stream.
+    pub stream: u64,
+    /// True if the end that recorded the trace sent it.
+    pub is_sent: bool,
+    /// Method of a request.
+    pub method: Option<String>,
+    /// Host of a request, with its port.
+    pub authority: Option<String>,
+    /// Path of a request.
+    pub path: Option<String>,
+    /// Status of a response.
+    pub status: Option<u16>,
+    /// Length of the content, in bytes, as announced.
+    pub content_length: Option<u64>,
 }
 
 /// Changes of a sender's state.
@@ -71,6 +121,34 @@ pub struct Metrics {
     pub in_flight: Option<Bytes>,
     /// Slow start threshold.
     pub ssthresh: Option<Bytes>,
+    /// The last RTT, as the sender measured it.
+    pub latest_rtt: Option<Span>,
+    /// Smoothed RTT.
+    pub smoothed_rtt: Option<Span>,
+    /// Smallest RTT.
+    pub min_rtt: Option<Span>,
+}
+
+/// How a direction of a stream ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamEnd {
+    /// After the data (FIN).
+    Fin,
+    /// By the sender, without the rest of the data (RESET_STREAM).
+    Reset,
+    /// The receiver does not want the rest of the data (STOP_SENDING).
+    Stopped,
+}
+
+/// Counts of packets by their ECN marks, as an acknowledgement has them (RFC 9000 §19.3.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EcnCounts {
+    /// Packets with ECT(0).
+    pub ect0: u32,
+    /// Packets with ECT(1).
+    pub ect1: u32,
+    /// Packets that a queue marked (ECN-CE).
+    pub ce: u32,
 }
 
 /// Stream data in a packet.
@@ -89,7 +167,8 @@ pub struct StreamPart {
 pub struct Packet {
     /// True for 0-RTT and 1-RTT packets, false for those of the handshake.
     pub is_application: bool,
-    /// Packet number.
+    /// Packet number. If a connection has several paths with numbers of their own, the number of
+    /// the path is in the bits from 48 on.
     pub number: u64,
     /// Size of the QUIC packet in bytes.
     pub bytes: u64,
@@ -105,6 +184,17 @@ pub struct Packet {
     pub is_blocked: bool,
     /// True if it confirms the handshake.
     pub handshake_done: bool,
+    /// Streams that end with it.
+    pub stream_ends: Vec<(u64, StreamEnd)>,
+    /// Time for which the receiver held its acknowledgement back.
+    pub ack_delay: Option<Span>,
+    /// Marks that it reports.
+    pub ecn: Option<EcnCounts>,
+    /// True if it was sent because a probe timeout expired (RFC 9002 §6.2.4), if the file says why
+    /// packets were sent.
+    pub is_probe: bool,
+    /// True if it probes the path for a larger size of packets.
+    pub is_mtu_probe: bool,
 }
 
 impl CapturedConnection {

@@ -80,6 +80,16 @@ impl Scalar {
         }
     }
 
+    /// Returns true for a value that says so, as truth value, number or text.
+    pub fn is_true(&self) -> bool {
+        match self {
+            Self::Bool(value) => *value,
+            Self::Unsigned(value) => *value == 1,
+            Self::Text(text) => text.eq_ignore_ascii_case("true"),
+            _ => false,
+        }
+    }
+
     /// Returns true if there is a value.
     pub fn is_some(&self) -> bool {
         *self != Self::Other

@@ -26,6 +26,9 @@ pub use account::{
     PathEstimate, SenderLimit, account, sender_limits,
 };
 pub use error::CaptureError;
-pub use event::{CapturedConnection, Event, Packet, Side, StreamPart, Transport};
+pub use event::{
+    CapturedConnection, EcnCounts, Event, HttpMessage, Metrics, Packet, Side, StreamEnd,
+    StreamPart, Transport, TransportParameters,
+};
 pub use recording::Recording;
 pub use summary::{ConnectionSummary, Protocol, Traffic};

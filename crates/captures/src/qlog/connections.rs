@@ -52,33 +52,40 @@ impl TraceEvents {
         self.count
     }
 
-    /// Adds an event. `before` is the number of events in other traces of the file.
-    pub fn add(&mut self, event: RawEvent, before: usize) {
+    /// Adds an event of the trace with this head. `before` is the number of events in other traces
+    /// of the file.
+    pub fn add(&mut self, head: &TraceHead, event: RawEvent, before: usize) {
         let Some(time) = event.time.float() else {
             self.unreadable += 1;
             return;
         };
         self.clock = if event.is_delta { self.clock + time } else { time };
-        let clock = self.clock;
-        let path = event.path();
-        let group = event.group.name();
-        let Some(event) = event.into_event() else { return };
+        let (clock, path, name) = (self.clock, event.path(), event.group.name());
+        let events = event.into_events(head.unit()).into_iter().flatten();
+        let mut events = events.peekable();
+        if events.peek().is_none() {
+            return;
+        }
         if before + self.count >= MAX_EVENTS {
             self.is_full = true;
             return;
         }
-        let Some(group) = self.group(group) else {
+        let Some(group) = self.group(name) else {
             self.is_full = true;
             return;
         };
-        let event = match event {
-            Event::Metrics(metrics) => Event::Metrics(group.metrics(path, metrics)),
-            event => event,
-        };
-        group.events.push((clock, event));
-        self.count += 1;
+        let old = group.events.len();
+        for event in events {
+            let event = match event {
+                Event::Metrics(metrics) => Event::Metrics(group.metrics(path, metrics)),
+                event => event,
+            };
+            group.events.push((clock, event));
+        }
+        self.count += group.events.len() - old;
     }
 
+    /// Returns the group of this name, unless there are too many.
     fn group(&mut self, name: Option<String>) -> Option<&mut Group> {
         let index = match self.by_name.get(&name) {
             Some(index) => *index,

@@ -1,7 +1,9 @@
 //! What events say, in the words of all drafts and stacks.
 
 use super::frame::{MAX_FRAMES, RawFrame};
-use super::measure::{RawSize, number_on_path, size_of};
+use super::http::RawHttpFrame;
+use super::measure::{RawSize, number_on_path, size_of, span};
+use super::parameters::RawParameters;
 use crate::event::{Event, Metrics, Packet};
 use crate::json::{FieldValue, FromObject, List, Object, Scalar};
 use bentpipe_units::Bytes;
@@ -45,20 +47,18 @@ pub struct Data {
     window: Scalar,
     in_flight: Scalar,
     ssthresh: Scalar,
+    latest_rtt: Scalar,
+    smoothed_rtt: Scalar,
+    min_rtt: Scalar,
     new: Scalar,
-    initiator: Scalar,
+    mtu: Scalar,
+    number_space: Scalar,
     lost_packets: Scalar,
     largest_lost: Scalar,
-    parameters: Parameters,
-}
-
-/// Flow control of transport parameters.
-#[derive(Debug, Default)]
-struct Parameters {
-    data: Scalar,
-    bidi_local: Scalar,
-    bidi_remote: Scalar,
-    uni: Scalar,
+    is_mtu_probe: Scalar,
+    stream: Scalar,
+    frame: RawHttpFrame,
+    parameters: RawParameters,
 }
 
 impl FromObject for Data {
@@ -76,14 +76,20 @@ impl FromObject for Data {
             "bytes_in_flight" => self.in_flight = value.get()?,
             "ssthresh" => self.ssthresh = value.get()?,
             "new" => self.new = value.get()?,
-            "initiator" | "owner" => self.initiator = value.get()?,
+            "mtu" => self.mtu = value.get()?,
+            "latest_rtt" => self.latest_rtt = value.get()?,
+            "smoothed_rtt" => self.smoothed_rtt = value.get()?,
+            "min_rtt" => self.min_rtt = value.get()?,
+            "packet_number_space" => self.number_space = value.get()?,
+            "is_mtu_probe_packet" => self.is_mtu_probe = value.get()?,
+            "stream_id" => self.stream = value.get()?,
+            "frame" => self.frame = value.object()?,
             "lost_packets" => self.lost_packets = value.get()?,
             "largest_lost_packet_num" => self.largest_lost = value.get()?,
-            "initial_max_data" => self.parameters.data = value.get()?,
-            "initial_max_stream_data_bidi_local" => self.parameters.bidi_local = value.get()?,
-            "initial_max_stream_data_bidi_remote" => self.parameters.bidi_remote = value.get()?,
-            "initial_max_stream_data_uni" => self.parameters.uni = value.get()?,
-            _ => self.outer.field(key, value)?,
+            "packet_type" | "packet_number" | "packet_size" | "path_id" => {
+                self.outer.field(key, value)?;
+            }
+            _ => self.parameters.field(key, value)?,
         }
         Ok(())
     }
@@ -100,6 +106,12 @@ enum Kind {
     Metrics,
     State,
     Parameters,
+    SpuriousLoss,
+    Mtu,
+    /// A frame of HTTP/3 that this end made.
+    HttpCreated,
+    /// A frame of HTTP/3 of the peer.
+    HttpParsed,
 }
 
 impl Kind {
@@ -117,6 +129,10 @@ impl Kind {
                 Self::State
             }
             "parameters_set" | "transport_parameters_update" => Self::Parameters,
+            "spurious_loss" => Self::SpuriousLoss,
+            "mtu_updated" => Self::Mtu,
+            "frame_created" => Self::HttpCreated,
+            "frame_parsed" => Self::HttpParsed,
             _ => return None,
         })
     }
@@ -133,53 +149,86 @@ impl Data {
         [&self.header.path, &self.outer.path].into_iter().find_map(Scalar::integer)
     }
 
-    /// Returns the event of this name on a path, if it is one that matters.
-    pub fn into_event(self, name: &str, path: u64) -> Option<Event> {
-        match Kind::of(name)? {
-            Kind::Sent => Some(Event::Sent(self.into_packet(path)?)),
-            Kind::Received => Some(Event::Received(self.into_packet(path)?)),
-            Kind::Lost => {
-                let packet = self.into_packet(path)?;
-                packet.is_application.then_some(Event::Lost(packet.number))
-            }
-            Kind::SeveralLost => {
-                let largest = self.largest_lost.integer()?;
-                (self.lost_packets.integer() == Some(1))
-                    .then(|| Event::Lost(number_on_path(path, largest)))
-            }
-            Kind::Metrics => {
-                let bytes = |value: &Scalar| value.integer().map(Bytes::new);
-                let metrics = Metrics {
-                    window: bytes(&self.window),
-                    in_flight: bytes(&self.in_flight),
-                    ssthresh: bytes(&self.ssthresh),
-                };
-                (metrics != Metrics::default()).then_some(Event::Metrics(metrics))
-            }
-            Kind::State => Some(Event::State(self.new.text()?.to_ascii_lowercase())),
-            Kind::Parameters => self.parameters(),
+    /// Returns the events that those of this name are, on a path: those that matter. Times are in
+    /// units of so many seconds.
+    pub fn into_events(self, name: &str, path: u64, unit: f64) -> [Option<Event>; 2] {
+        let Some(kind) = Kind::of(name) else { return [None, None] };
+        if kind == Kind::Parameters {
+            return [self.parameters.peer_limits(), self.parameters.parameters()];
         }
+        [self.into_event(kind, path, unit), None]
     }
 
-    /// Returns the peer's flow control.
-    fn parameters(&self) -> Option<Event> {
-        self.initiator.text().filter(|end| end.eq_ignore_ascii_case("remote"))?;
-        let Parameters { data, bidi_local, bidi_remote, uni } = &self.parameters;
-        let streams = [bidi_local, bidi_remote, uni];
-        let stream = streams.into_iter().filter_map(Scalar::integer).max()?;
-        Some(Event::PeerLimits { connection: data.integer()?, stream })
+    fn into_event(self, kind: Kind, path: u64, unit: f64) -> Option<Event> {
+        Some(match kind {
+            Kind::Sent => Event::Sent(self.into_packet(path, unit)?),
+            Kind::Received => Event::Received(self.into_packet(path, unit)?),
+            Kind::Lost => Event::Lost(self.application_number(path)?),
+            Kind::SpuriousLoss => Event::SpuriousLoss(self.application_number(path)?),
+            Kind::SeveralLost => {
+                self.lost_packets.integer().filter(|count| *count == 1)?;
+                Event::Lost(number_on_path(path, self.largest_lost.integer()?))
+            }
+            Kind::Metrics => Event::Metrics(self.metrics(unit)?),
+            Kind::State => Event::State(self.new.text()?.to_ascii_lowercase()),
+            Kind::Mtu => {
+                let size = size_of([&self.new, &self.mtu]).filter(|size| *size > 0)?;
+                Event::Mtu(Bytes::new(size))
+            }
+            Kind::HttpCreated | Kind::HttpParsed => {
+                let message =
+                    self.frame.message(self.stream.integer()?, kind == Kind::HttpCreated)?;
+                Event::Http(Box::new(message))
+            }
+            Kind::Parameters => return None,
+        })
+    }
+
+    fn metrics(&self, unit: f64) -> Option<Metrics> {
+        let bytes = |value: &Scalar| value.integer().map(Bytes::new);
+        let metrics = Metrics {
+            window: bytes(&self.window),
+            in_flight: bytes(&self.in_flight),
+            ssthresh: bytes(&self.ssthresh),
+            latest_rtt: span(&self.latest_rtt, unit),
+            smoothed_rtt: span(&self.smoothed_rtt, unit),
+            min_rtt: span(&self.min_rtt, unit),
+        };
+        (metrics != Metrics::default()).then_some(metrics)
+    }
+
+    /// Returns the number of the packet, if it is one of the application.
+    fn application_number(&self, path: u64) -> Option<u64> {
+        let number = self.header.number.integer().or_else(|| self.outer.number.integer())?;
+        let is_of_handshake =
+            self.number_space.text().is_some_and(|space| ["initial", "handshake"].contains(&space));
+        (self.is_application() && !is_of_handshake).then(|| number_on_path(path, number))
+    }
+
+    /// Returns true for packets of the application, and where nobody says.
+    fn is_application(&self) -> bool {
+        let kind = self.header.kind.text().or_else(|| self.outer.kind.text());
+        kind.is_none_or(|kind| {
+            let kind = kind.to_ascii_lowercase();
+            kind.contains("rtt") || kind == "unknown"
+        })
     }
 
     /// Returns the packet of an event; `None` without a number, as for Retry.
-    fn into_packet(self, path: u64) -> Option<Packet> {
+    fn into_packet(self, path: u64, unit: f64) -> Option<Packet> {
+        let is_application = self.is_application();
+        let trigger = self.trigger.text().unwrap_or_default().to_ascii_lowercase();
         let Self { header, outer, .. } = self;
         let number = header.number.integer().or_else(|| outer.number.integer())?;
-        let kind = header.kind.text().or_else(|| outer.kind.text());
-        let mut packet =
-            Packet { is_application: kind.is_none_or(is_application), ..Packet::default() };
-        packet.number = if packet.is_application { number_on_path(path, number) } else { number };
+        let mut packet = Packet {
+            is_application,
+            number: if is_application { number_on_path(path, number) } else { number },
+            is_probe: trigger == "pto_probe",
+            is_mtu_probe: self.is_mtu_probe.is_true(),
+            ..Packet::default()
+        };
         for frame in self.frames.0 {
-            frame.0.add_to(&mut packet);
+            frame.0.add_to(&mut packet, unit);
         }
         let sizes = [&self.raw.length, &header.size, &outer.size];
         // Without a size: the stream data, a short header and the tag.
@@ -187,10 +236,4 @@ impl Data {
         packet.bytes = size.unwrap_or_else(|| packet.stream_bytes() + 40);
         Some(packet)
     }
-}
-
-/// Returns true for packets of the application, and where a converter did not know.
-fn is_application(kind: &str) -> bool {
-    let kind = kind.to_ascii_lowercase();
-    kind.contains("rtt") || kind == "unknown"
 }

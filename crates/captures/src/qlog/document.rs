@@ -140,7 +140,7 @@ impl<'de> Visitor<'de> for EventList<'_, '_> {
         let Trace { head, events, before } = self.0;
         while !events.is_full() {
             match seq.next_element_seed(Row(head))? {
-                Some(event) => events.add(event, *before),
+                Some(event) => events.add(head, event, *before),
                 None => return Ok(()),
             }
         }

@@ -41,11 +41,11 @@ impl RawEvent {
         path.filter(|path| *path < MAX_PATHS).unwrap_or_default()
     }
 
-    /// Returns the event, if it is one that matters.
-    pub fn into_event(self) -> Option<Event> {
+    /// Returns the events that it is, of those that matter. Times are in units of so many seconds.
+    pub fn into_events(self, unit: f64) -> [Option<Event>; 2] {
         let path = self.path();
         let Self { name, data, .. } = self;
-        data.into_event(without_category(&name), path)
+        data.into_events(without_category(&name), path, unit)
     }
 }
 

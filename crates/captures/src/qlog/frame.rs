@@ -1,7 +1,7 @@
 //! Frames, in the words of all drafts and stacks.
 
-use super::measure::{RawSize, number_on_path, size_of};
-use crate::event::{Packet, StreamPart};
+use super::measure::{RawSize, number_on_path, size_of, span};
+use crate::event::{EcnCounts, Packet, StreamEnd, StreamPart};
 use crate::json::{FieldValue, FromObject, List, Scalar};
 use serde::de::MapAccess;
 
@@ -21,6 +21,10 @@ pub struct RawFrame {
     ranges: List<List<Scalar, 2>, MAX_RANGES>,
     maximum: Scalar,
     path: Scalar,
+    fin: Scalar,
+    ack_delay: Scalar,
+    /// Counts of ECT(0), ECT(1) and CE.
+    ecn: [Scalar; 3],
 }
 
 impl FromObject for RawFrame {
@@ -39,6 +43,11 @@ impl FromObject for RawFrame {
             "acked_ranges" => self.ranges = value.get()?,
             "maximum" => self.maximum = value.get()?,
             "path_id" => self.path = value.get()?,
+            "fin" => self.fin = value.get()?,
+            "ack_delay" => self.ack_delay = value.get()?,
+            "ect0" => self.ecn[0] = value.get()?,
+            "ect1" => self.ecn[1] = value.get()?,
+            "ce" => self.ecn[2] = value.get()?,
             _ => {}
         }
         Ok(())
@@ -52,6 +61,8 @@ impl RawFrame {
             Scalar::Text(name) => name.to_ascii_lowercase(),
             Scalar::Unsigned(number) => match number {
                 0x02 | 0x03 => "ack",
+                0x04 => "reset_stream",
+                0x05 => "stop_sending",
                 0x08..=0x0f => "stream",
                 0x10 => "max_data",
                 0x11 => "max_stream_data",
@@ -65,23 +76,17 @@ impl RawFrame {
         }
     }
 
-    /// Adds what it says to a packet.
-    pub fn add_to(&self, packet: &mut Packet) {
-        let length = || {
-            let raw = &self.raw;
-            size_of([&raw.payload_length, &self.length, &self.payload_length, &raw.length])
-        };
+    /// Adds what it says to a packet. Times are in units of so many seconds.
+    pub fn add_to(&self, packet: &mut Packet, unit: f64) {
         match self.kind().as_str() {
-            "stream" => {
-                packet.data.extend(self.stream.integer().zip(length()).map(|(stream, length)| {
-                    StreamPart { stream, offset: self.offset.integer().unwrap_or(0), length }
-                }))
-            }
+            "stream" => self.add_data(packet),
             // An ACK frame is of the first path; others say of which (draft-ietf-quic-multipath).
-            "ack" => self.add_ranges(0, packet),
+            "ack" => self.add_ranges(0, packet, unit),
             "path_ack" | "path_ack_ecn" | "ack_mp" => {
-                self.add_ranges(self.path.integer().unwrap_or_default(), packet);
+                self.add_ranges(self.path.integer().unwrap_or_default(), packet, unit);
             }
+            "reset_stream" | "reset_stream_at" => self.add_end(StreamEnd::Reset, packet),
+            "stop_sending" => self.add_end(StreamEnd::Stopped, packet),
             "max_data" => packet.max_data = self.maximum.integer(),
             "max_stream_data" => {
                 let limit = self.stream.integer().zip(self.maximum.integer());
@@ -93,12 +98,38 @@ impl RawFrame {
         }
     }
 
-    fn add_ranges(&self, path: u64, packet: &mut Packet) {
+    fn add_data(&self, packet: &mut Packet) {
+        let raw = &self.raw;
+        let length =
+            size_of([&raw.payload_length, &self.length, &self.payload_length, &raw.length]);
+        packet.data.extend(self.stream.integer().zip(length).map(|(stream, length)| StreamPart {
+            stream,
+            offset: self.offset.integer().unwrap_or(0),
+            length,
+        }));
+        if self.fin.is_true() {
+            self.add_end(StreamEnd::Fin, packet);
+        }
+    }
+
+    fn add_end(&self, end: StreamEnd, packet: &mut Packet) {
+        packet.stream_ends.extend(self.stream.integer().map(|stream| (stream, end)));
+    }
+
+    fn add_ranges(&self, path: u64, packet: &mut Packet, unit: f64) {
         packet.acknowledged.extend(self.ranges.0.iter().filter_map(|range| {
             let first = range.0.first()?.integer()?;
             let last = range.0.get(1).map_or(Some(first), Scalar::integer)?;
             let number = |number| number_on_path(path, number);
             Some((number(first.min(last)), number(first.max(last))))
         }));
+        packet.ack_delay = span(&self.ack_delay, unit).or(packet.ack_delay);
+        if self.ecn.iter().any(Scalar::is_some) {
+            let [ect0, ect1, ce] = [0, 1, 2].map(|mark: usize| {
+                let count = self.ecn[mark].integer().unwrap_or_default();
+                u32::try_from(count).unwrap_or(u32::MAX)
+            });
+            packet.ecn = Some(EcnCounts { ect0, ect1, ce });
+        }
     }
 }

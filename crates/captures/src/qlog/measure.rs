@@ -1,6 +1,7 @@
 //! Sizes and packet numbers, bounded.
 
 use crate::json::{FieldValue, FromObject, Scalar};
+use bentpipe_units::Span;
 use serde::de::MapAccess;
 
 /// Largest packet, and so the most data of a frame, in bytes (RFC 768). The account and the
@@ -45,4 +46,13 @@ impl FromObject for RawSize {
         }
         Ok(())
     }
+}
+
+/// Longest span that counts as one, in seconds: a day.
+const MAX_SPAN: f64 = 86_400.0;
+
+/// Returns a span of time that is written in units of so many seconds.
+pub fn span(value: &Scalar, unit: f64) -> Option<Span> {
+    let seconds = value.float()? * unit;
+    (0.0..=MAX_SPAN).contains(&seconds).then(|| Span::from_secs_f64(seconds))
 }

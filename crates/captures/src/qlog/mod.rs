@@ -4,9 +4,13 @@ mod connections;
 mod data;
 mod document;
 mod event;
+#[cfg(test)]
+mod fact_tests;
 mod frame;
 mod head;
+mod http;
 mod measure;
+mod parameters;
 mod sequence;
 #[cfg(test)]
 mod tests;

@@ -62,7 +62,7 @@ impl Reader {
             self.file = head;
             self.has_head = true;
         } else {
-            self.events.add(event, self.before);
+            self.events.add(&self.file.trace, event, self.before);
         }
         true
     }

@@ -86,7 +86,7 @@ const FORMS: [(&str, &str); 13] = [
                 "frame_type": "stream", "id": "0", "offset": "10", "length": "900" }] }],
               ["3.5", "transport", "packet_received", "line", { "packet_type": "1RTT",
                 "header": { "packet_number": "3", "packet_size": 40 }, "frames": [{
-                "frame_type": "ack", "ack_delay": "0", "acked_ranges": [["5", "7"]] }] }]
+                "frame_type": "ack", "acked_ranges": [["5", "7"]] }] }]
             ] } ] }"#,
     ),
     (
@@ -100,7 +100,7 @@ const FORMS: [(&str, &str); 13] = [
                 "frame_type": "STREAM", "id": "0", "fin": false, "length": 900, "offset": 10 }] }],
               ["3500", "TRANSPORT", "PACKET_RECEIVED", "DEFAULT", { "packet_type": "UNKNOWN",
                 "header": { "packet_number": "3", "packet_size": 40 }, "frames": [{
-                "frame_type": "ACK", "ack_delay": 0, "acked_ranges": [[5, 7]] }] }]
+                "frame_type": "ACK", "acked_ranges": [[5, 7]] }] }]
             ] } ] }"#,
     ),
     (
