@@ -61,7 +61,8 @@ impl fmt::Display for CaptureError {
             Self::NotQlog(reason) => write!(
                 f,
                 "not a qlog file: {reason}; allowed: qlog as JSON or JSON text sequence, of QUIC, \
-                 and pcap or pcapng captures of TCP or, with keys, of QUIC"
+                 NetLogs of Chromium with QUIC sessions, and pcap or pcapng captures of TCP or, \
+                 with keys, of QUIC"
             ),
             Self::NoConnection => write!(
                 f,

@@ -162,6 +162,16 @@ pub struct StreamPart {
     pub length: u64,
 }
 
+impl EcnCounts {
+    /// Returns counts of ECT(0), ECT(1) and CE, if there is any.
+    pub(crate) fn of(counts: [Option<u64>; 3]) -> Option<Self> {
+        let count =
+            |count: Option<u64>| u32::try_from(count.unwrap_or_default()).unwrap_or(u32::MAX);
+        let [ect0, ect1, ce] = counts.map(count);
+        counts.iter().any(Option::is_some).then_some(Self { ect0, ect1, ce })
+    }
+}
+
 /// A packet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Packet {

@@ -148,19 +148,19 @@ impl<'de> Deserialize<'de> for Scalar {
 /// A name in small letters, as of a field or of an event. Of longer names the start is kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
-    bytes: [u8; 48],
+    bytes: [u8; 64],
     length: usize,
 }
 
 impl Default for Key {
     fn default() -> Self {
-        Self { bytes: [0; 48], length: 0 }
+        Self { bytes: [0; 64], length: 0 }
     }
 }
 
 impl Key {
     pub fn new(text: &str) -> Self {
-        let mut key = Self { length: text.len().min(48), ..Self::default() };
+        let mut key = Self { length: text.len().min(64), ..Self::default() };
         key.bytes[..key.length].copy_from_slice(&text.as_bytes()[..key.length]);
         key.bytes.make_ascii_lowercase();
         key

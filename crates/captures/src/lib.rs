@@ -13,7 +13,10 @@
 mod account;
 mod error;
 mod event;
+mod http;
 mod json;
+mod logs;
+mod netlog;
 mod other_json;
 mod pcap;
 mod qlog;

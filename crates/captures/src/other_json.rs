@@ -13,8 +13,11 @@ pub fn describe(keys: &[String], is_list: bool) -> Option<&'static str> {
     if is_list && all(&["_index", "_source"]) {
         return Some("it is an export of Wireshark as JSON: give the capture itself");
     }
-    if all(&["constants", "events"]) || all(&["timetickoffset", "events"]) {
-        return Some("it is a NetLog of Chromium");
+    if has("timetickoffset") && has("events") {
+        return Some(
+            "it is a NetLog of Chromium without the constants that give its numbers a meaning: \
+             export it again",
+        );
     }
     if has("log") {
         return Some(

@@ -1,9 +1,9 @@
-//! A file with connections: qlog or a capture.
+//! A file with connections: qlog, a NetLog or a capture.
 
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Event, Packet, Side};
+use crate::logs;
 use crate::pcap::{Capture, is_capture};
-use crate::qlog;
 use crate::source::{MAX_KEYS, MAX_SIZE, content};
 use crate::summary::{ConnectionSummary, Protocol, Traffic};
 use bentpipe_units::Time;
@@ -25,9 +25,9 @@ enum Content {
 }
 
 impl Recording {
-    /// Reads a qlog file (a JSON text sequence, JSON lines or a document) or a pcap or pcapng
-    /// capture; the path `-` is standard input. A connection of QUIC in a capture needs its keys:
-    /// in the capture, or in the file `keys`, in the form of `SSLKEYLOGFILE`.
+    /// Reads a qlog file (a JSON text sequence, JSON lines or a document), a NetLog of Chromium, or
+    /// a pcap or pcapng capture; the path `-` is standard input. A connection of QUIC in a capture
+    /// needs its keys: in the capture, or in the file `keys`, in the form of `SSLKEYLOGFILE`.
     ///
     /// # Errors
     /// A file cannot be read, is neither a regular file nor a pipe, or is too large; the file is
@@ -54,7 +54,7 @@ impl Recording {
             }
             Content::Capture { bytes, capture }
         } else {
-            let mut connections = qlog::traces(&bytes)?;
+            let mut connections = logs::connections(&bytes)?;
             connections.sort_by_key(|one| std::cmp::Reverse(one.stream_bytes()));
             let summaries = connections.iter().enumerate().map(summary_of_qlog).collect();
             Content::Qlog { connections, summaries }

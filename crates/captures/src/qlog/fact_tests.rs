@@ -1,6 +1,5 @@
 //! What events say beside packets and their data.
 
-use super::trace_of;
 use crate::event::{
     CapturedConnection, EcnCounts, Event, HttpMessage, Metrics, Packet, StreamEnd,
     TransportParameters,
@@ -15,7 +14,7 @@ fn trace(configuration: &str, events: &[&str]) -> CapturedConnection {
         // A record of a sequence of lines has no line ends.
         text.extend(event.split('\n').map(str::trim));
     }
-    trace_of(text.as_bytes()).unwrap()
+    CapturedConnection::parse(text.as_bytes(), &[]).unwrap()
 }
 
 fn packet(trace: &CapturedConnection, index: usize) -> &Packet {

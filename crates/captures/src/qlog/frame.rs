@@ -124,12 +124,6 @@ impl RawFrame {
             Some((number(first.min(last)), number(first.max(last))))
         }));
         packet.ack_delay = span(&self.ack_delay, unit).or(packet.ack_delay);
-        if self.ecn.iter().any(Scalar::is_some) {
-            let [ect0, ect1, ce] = [0, 1, 2].map(|mark: usize| {
-                let count = self.ecn[mark].integer().unwrap_or_default();
-                u32::try_from(count).unwrap_or(u32::MAX)
-            });
-            packet.ecn = Some(EcnCounts { ect0, ect1, ce });
-        }
+        packet.ecn = EcnCounts::of(self.ecn.each_ref().map(Scalar::integer)).or(packet.ecn);
     }
 }

@@ -1,12 +1,8 @@
-use super::*;
-use crate::event::{Event, Packet, Side, StreamPart};
+use super::{connections, traces};
+use crate::event::{CapturedConnection, Event};
+use crate::event::{Packet, Side, StreamPart};
 use bentpipe_units::{Span, Time};
 use proptest::prelude::*;
-
-fn largest(bytes: &[u8]) -> Result<CapturedConnection, CaptureError> {
-    let by_data = |one: &CapturedConnection| one.stream_bytes();
-    traces(bytes).map(|all| all.into_iter().rev().max_by_key(by_data).unwrap())
-}
 
 /// The same two events, as stacks write them.
 const FORMS: [(&str, &str); 13] = [
@@ -233,6 +229,10 @@ fn other_files_are_refused_with_the_reason() {
     }
 }
 
+fn trace_of(bytes: &[u8]) -> Result<CapturedConnection, crate::CaptureError> {
+    CapturedConnection::parse(bytes, &[])
+}
+
 /// Returns a row of draft 00 with a packet of `bytes` bytes of data, and perhaps other columns.
 fn row(time: &str, columns: &str, name: &str, number: u64, bytes: u64) -> String {
     format!(
@@ -307,7 +307,7 @@ fn packets_of_several_paths_have_numbers_of_their_own() {
         window(3, 0, 15_000),
         window(4, 1, 20_000),
     ];
-    let trace = largest(document(r#""path_id","#, &events).as_bytes()).unwrap();
+    let trace = trace_of(document(r#""path_id","#, &events).as_bytes()).unwrap();
     let [first, second, _] = numbers(&trace)[..] else { panic!("{trace:?}") };
     assert_ne!(first, second);
     let Event::Received(packet) = &trace.events[2].1 else { panic!("{trace:?}") };
@@ -322,14 +322,14 @@ fn a_document_that_ends_early_or_is_damaged_says_where() {
     let events = [1, 2, 3].map(|number| row(&number.to_string(), "", "packet_sent", number, 10));
     let text = document("", &events);
     let end = text.rfind("\"1RTT\"").unwrap();
-    let cut = largest(&text.as_bytes()[..end]).unwrap();
+    let cut = trace_of(&text.as_bytes()[..end]).unwrap();
     assert_eq!(numbers(&cut), [1, 2]);
     assert!(cut.notes[0].contains("cut off"), "{:?}", cut.notes);
     let damaged = format!("{}\0\0{}", &text[..end], &text[end..]);
-    let damaged = largest(damaged.as_bytes()).unwrap();
+    let damaged = trace_of(damaged.as_bytes()).unwrap();
     assert_eq!(numbers(&damaged), [1, 2]);
     assert!(damaged.notes[0].contains("damaged at line"), "{:?}", damaged.notes);
-    let whole = largest(text.as_bytes()).unwrap();
+    let whole = trace_of(text.as_bytes()).unwrap();
     assert!(whole.notes.is_empty(), "{:?}", whole.notes);
 }
 
@@ -337,7 +337,7 @@ fn a_document_that_ends_early_or_is_damaged_says_where() {
 fn times_far_from_the_others_are_left_out() {
     let events = [("-1e300", 1), ("17e11", 2), ("17e11", 3), ("1700000000005", 4), ("0", 5)];
     let events = events.map(|(time, number)| row(time, "", "packet_sent", number, 10));
-    let trace = largest(document("", &events).as_bytes()).unwrap();
+    let trace = trace_of(document("", &events).as_bytes()).unwrap();
     assert_eq!((numbers(&trace), trace.unreadable), (vec![2, 3, 4], 2));
     assert_eq!(trace.events[2].0, Time::ZERO + Span::from_millis(5));
     assert!(trace.notes[0].contains("2 events"), "{:?}", trace.notes);
@@ -348,7 +348,7 @@ fn the_number_of_events_is_bounded() {
     let mut text = String::from("{\"qlog_version\":\"0.3\",\"trace\":{}}\n");
     let event = "{\"time\":1,\"name\":\"packet_sent\",\"data\":{\"packet_number\":1}}\n";
     text.extend(std::iter::repeat_n(event, connections::MAX_EVENTS + 2));
-    let trace = largest(text.as_bytes()).unwrap();
+    let trace = trace_of(text.as_bytes()).unwrap();
     assert_eq!(trace.events.len(), connections::MAX_EVENTS);
     assert!(trace.notes[0].contains("was not read"), "{:?}", trace.notes);
 }
