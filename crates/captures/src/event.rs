@@ -186,6 +186,13 @@ pub struct Packet {
     pub data: Vec<StreamPart>,
     /// Ranges of packet numbers that it acknowledges, ends included.
     pub acknowledged: Vec<(u64, u64)>,
+    /// Those of `acknowledged` of which no RTT follows: of TCP, their data was sent more than once,
+    /// and the acknowledgement does not say which copy arrived (Karn's rule, RFC 6298 §3), or it
+    /// has the time of the packet itself. In ascending order.
+    pub ambiguous: Vec<(u64, u64)>,
+    /// Of TCP, the sender's timestamp and the one that it echoes (RFC 7323 §3.2), in units of the
+    /// clocks of the ends.
+    pub timestamps: Option<(u32, u32)>,
     /// Limit of the connection that it announces.
     pub max_data: Option<u64>,
     /// Limits of streams that it announces.
@@ -223,6 +230,11 @@ impl Packet {
     /// Returns the bytes of stream data.
     pub fn stream_bytes(&self) -> u64 {
         self.data.iter().map(|part| part.length).sum()
+    }
+
+    /// Returns true if no RTT follows from a range of `acknowledged`.
+    pub(crate) fn is_ambiguous(&self, range: &(u64, u64)) -> bool {
+        self.ambiguous.binary_search(range).is_ok()
     }
 
     /// Returns the bytes on the wire: with the headers of IPv4 and UDP.

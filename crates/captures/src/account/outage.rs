@@ -95,6 +95,7 @@ mod tests {
             stream: 0,
             begins: false,
             repeats: false,
+            is_ambiguous: false,
             acknowledged: Some(Time::from_millis(acknowledged_ms)),
             declared_lost: false,
         }

@@ -20,6 +20,8 @@ pub struct DataPacket {
     pub begins: bool,
     /// True if all of its data had been sent before.
     pub repeats: bool,
+    /// True if the acknowledgement does not say which copy of its data arrived.
+    pub is_ambiguous: bool,
     pub acknowledged: Option<Time>,
     pub declared_lost: bool,
 }
@@ -30,10 +32,10 @@ impl DataPacket {
         self.declared_lost && self.acknowledged.is_none()
     }
 
-    /// Returns the time from its sending to its acknowledgement; `None` for repeated data, of which
-    /// TCP does not tell which copy was acknowledged (Karn's rule, RFC 6298 §3).
+    /// Returns the time from its sending to its acknowledgement; `None` if that may be another
+    /// copy's (Karn's rule, RFC 6298 §3).
     pub fn rtt(&self) -> Option<Span> {
-        let at = self.acknowledged.filter(|at| !self.repeats && *at > self.at)?;
+        let at = self.acknowledged.filter(|at| !self.is_ambiguous && *at > self.at)?;
         Some(at.since(self.at))
     }
 }
@@ -81,7 +83,8 @@ pub fn smallest_rtt(trace: &CapturedConnection) -> Option<Span> {
             Event::Received(packet) => {
                 let kind = packet.is_application;
                 // The largest number is the one whose acknowledgement did not wait for others.
-                let largest = packet.acknowledged.iter().map(|range| range.1).max();
+                let known = packet.acknowledged.iter().filter(|range| !packet.is_ambiguous(range));
+                let largest = known.map(|range| range.1).max();
                 let sent_at = largest.and_then(|number| sent.get(&(kind, number)));
                 let rtt = sent_at.map(|sent_at| at.since(*sent_at)).filter(|rtt| !rtt.is_zero());
                 smallest = [smallest, rtt].into_iter().flatten().min();
@@ -158,6 +161,7 @@ impl Sent {
                             stream,
                             begins,
                             repeats,
+                            is_ambiguous: false,
                             acknowledged: None,
                             declared_lost: false,
                         });
@@ -167,13 +171,15 @@ impl Sent {
                     if packet.data.iter().any(|part| streams.contains(&part.stream)) {
                         request = request.or(Some(*at));
                     }
-                    for (first, last) in &packet.acknowledged {
+                    for range @ (first, last) in &packet.acknowledged {
+                        let is_ambiguous = packet.is_ambiguous(range);
                         let found: Vec<u64> =
                             outstanding.range(first..=last).map(|(number, _)| *number).collect();
                         for number in found {
                             let index = outstanding.remove(&number);
                             if let Some(packet) = index.and_then(|index| packets.get_mut(index)) {
                                 packet.acknowledged = Some(*at);
+                                packet.is_ambiguous = is_ambiguous;
                             }
                         }
                     }

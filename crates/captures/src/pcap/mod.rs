@@ -6,13 +6,18 @@
 //! - `ends`: the addresses of a connection;
 //! - `table`: the connections that packets belong to;
 //! - `capture`: a file with its connections;
+//! - `vantage`: where the capture was made;
+//! - `direction`: what an end of a TCP connection sent;
+//! - `opening`: when the application of a TCP connection begins;
 //! - `connection`: a TCP connection as a [`CapturedConnection`](crate::CapturedConnection);
 //! - `quic`: a QUIC connection as a [`CapturedConnection`](crate::CapturedConnection).
 
 mod capture;
 mod connection;
+mod direction;
 mod ends;
 mod file;
+mod opening;
 mod pcapng;
 mod quic;
 mod record;
@@ -20,5 +25,6 @@ mod segment;
 mod table;
 #[cfg(test)]
 mod tests;
+mod vantage;
 
 pub(crate) use capture::{Capture, is_capture};

@@ -53,6 +53,8 @@ pub struct Segment<'a> {
     pub window: u16,
     /// Shift of the window (RFC 7323 §2.2), in SYN segments.
     pub window_shift: Option<u8>,
+    /// Timestamps: its own, and the one that it echoes (RFC 7323 §3.2).
+    pub timestamps: Option<(u32, u32)>,
     /// SACK blocks, as given.
     pub sack: Vec<(u32, u32)>,
     /// Bytes of data on the wire.
@@ -151,6 +153,7 @@ fn empty<'a>(from: SocketAddr, to: SocketAddr) -> Segment<'a> {
         fin: false,
         window: 0,
         window_shift: None,
+        timestamps: None,
         sack: Vec::new(),
         length: 0,
         data: &[],
@@ -177,6 +180,7 @@ fn segment<'a>(tcp: &'a [u8], on_wire: u64, mut segment: Segment<'a>) -> Option<
         let Some(option) = options.get(..length).filter(|_| length > 0) else { break };
         match kind {
             3 => segment.window_shift = option.get(2).map(|shift| (*shift).min(14)),
+            8 => segment.timestamps = u32_at(option, 2).zip(u32_at(option, 6)),
             5 => {
                 let edges = option.get(2..).unwrap_or_default().chunks_exact(8).take(MAX_SACK);
                 segment

@@ -12,8 +12,8 @@ use super::vantage::HalfTrips;
 use super::version::{Kind, Version};
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Event, MAX_SPAN, Packet, Side, Transport};
-use crate::pcap::connection::BETWEEN;
 use crate::pcap::segment::Datagram;
+use crate::pcap::vantage::BETWEEN;
 use bentpipe_units::{Span, Time};
 use std::collections::BTreeMap;
 

@@ -16,11 +16,14 @@ pub struct Sent {
     pub length: u32,
     pub sack: Option<(u32, u32)>,
     pub data: Vec<u8>,
+    pub times: (u32, u32),
+    pub window: Option<u16>,
 }
 
 /// Returns an IPv4 packet with the first bytes of its data.
 pub fn ip(sent: &Sent) -> Vec<u8> {
-    let mut options = vec![1, 1, 8, 10, 0, 0, 0, 0, 0, 0, 0, 0];
+    let mut options = vec![1, 1, 8, 10];
+    options.extend([sent.times.0.to_be_bytes(), sent.times.1.to_be_bytes()].concat());
     if sent.syn {
         options = vec![3, 3, 7, 1];
     }
@@ -41,7 +44,8 @@ pub fn ip(sent: &Sent) -> Vec<u8> {
     bytes.extend(sent.seq.to_be_bytes());
     bytes.extend(sent.ack.unwrap_or_default().to_be_bytes());
     let flags = if sent.syn { 2 } else { 0 } | if sent.ack.is_some() { 0x10 } else { 0 };
-    bytes.extend([u8::try_from(header / 4).unwrap() << 4, flags, 0xff, 0xff, 0, 0, 0, 0]);
+    bytes.extend([u8::try_from(header / 4).unwrap() << 4, flags]);
+    bytes.extend(sent.window.unwrap_or(0xffff).to_be_bytes().into_iter().chain([0; 4]));
     bytes.extend(options);
     bytes.extend(&sent.data);
     bytes
