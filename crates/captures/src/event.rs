@@ -226,6 +226,21 @@ impl CapturedConnection {
     }
 }
 
+#[cfg(test)]
+impl CapturedConnection {
+    /// Returns a connection without events.
+    pub(crate) fn empty(transport: Transport, side: Side) -> Self {
+        Self {
+            transport,
+            title: String::new(),
+            side,
+            events: Vec::new(),
+            unreadable: 0,
+            notes: Vec::new(),
+        }
+    }
+}
+
 impl Packet {
     /// Returns the bytes of stream data.
     pub fn stream_bytes(&self) -> u64 {

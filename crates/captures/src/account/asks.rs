@@ -9,7 +9,7 @@ pub const EARLY: f64 = 0.02;
 
 /// Longest time for which a receiver holds acknowledgements back (RFC 9293 §3.8.6.3 allows less
 /// than 0.5 s; usual are 25 to 100 ms).
-const HELD: Span = Span::from_millis(150);
+pub const HELD: Span = Span::from_millis(150);
 /// Most requests without an acknowledgement that are looked through for one.
 const MAX_WAITING: usize = 256;
 

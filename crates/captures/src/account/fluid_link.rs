@@ -28,6 +28,11 @@ impl FluidLink {
         idle
     }
 
+    /// Returns how long a packet that comes at `now` waits.
+    pub fn queue(&self, now: Time) -> Span {
+        self.busy_until.since(now)
+    }
+
     /// Returns the time at which its queue is empty.
     pub fn busy_until(&self) -> Time {
         self.busy_until

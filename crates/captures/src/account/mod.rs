@@ -5,7 +5,9 @@ mod exchange;
 mod fluid_link;
 mod losses;
 mod outage;
+mod own_waits;
 mod path;
+mod path_waits;
 mod received;
 mod receiver_account;
 mod sender_account;
@@ -15,6 +17,7 @@ mod sent;
 mod spending;
 mod steady;
 mod transfer;
+mod waits;
 
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Side};

@@ -7,17 +7,23 @@ use bentpipe_units::{Span, Time};
 const SHARE: f64 = 0.5;
 const SHORTEST: Span = Span::from_millis(100);
 
+/// Silences from which on they are a habit if they are alike.
+const HABIT: usize = 4;
+/// Share of that for which nothing arrived: something may have been on its way.
+const SILENT: f64 = 0.7;
 /// Round trips after which a repeated packet is unanswered, and a time besides, for
 /// acknowledgements that wait.
 const UNANSWERED: f64 = 1.5;
 const LATE: Span = Span::from_millis(100);
 
 /// Returns the outages that a sender's file shows, in order: times in which packets were held up,
-/// and times in which not even repeated packets were answered. `arrivals` are the times of all
-/// arrivals.
-pub fn outages(packets: &[DataPacket], arrivals: &[Time], rtt: Span) -> Vec<(Time, Time)> {
-    let mut all = held(packets, arrivals, rtt);
-    all.extend(unanswered(packets, arrivals, rtt));
+/// and times in which not even repeated packets were answered.
+pub fn outages(packets: &[DataPacket], rtt: Span) -> Vec<(Time, Time)> {
+    let mut arrivals: Vec<Time> = packets.iter().filter_map(|packet| packet.acknowledged).collect();
+    arrivals.sort_unstable();
+    arrivals.dedup();
+    let mut all = held(packets, &arrivals, rtt);
+    all.extend(unanswered(packets, &arrivals, rtt));
     all.sort_unstable();
     let mut found: Vec<(Time, Time)> = Vec::new();
     for (from, to) in all {
@@ -26,13 +32,24 @@ pub fn outages(packets: &[DataPacket], arrivals: &[Time], rtt: Span) -> Vec<(Tim
             _ => found.push((from, to)),
         }
     }
-    found
+    if is_habit(&found) { Vec::new() } else { found }
+}
+
+/// Returns true if there are several silences that are all alike: it is how an end, or the link,
+/// always does.
+fn is_habit(silences: &[(Time, Time)]) -> bool {
+    let mut lengths: Vec<Span> = silences.iter().map(|(from, to)| to.since(*from)).collect();
+    lengths.sort_unstable();
+    let median = lengths.get(lengths.len() / 2).copied().unwrap_or_default();
+    lengths.len() >= HABIT && lengths.last().is_some_and(|longest| *longest <= median * 3)
 }
 
 /// Returns the silences in which a repeated packet was not answered, each from when the answer to
-/// the first packet without one should have come.
+/// the first packet without one should have come. `arrivals` are the times of new
+/// acknowledgements.
 fn unanswered(packets: &[DataPacket], arrivals: &[Time], rtt: Span) -> Vec<(Time, Time)> {
     let mut found = Vec::new();
+    let held_back = packets.iter().map(|packet| packet.ack_delay).max().unwrap_or_default();
     let mut wait = Span::ZERO;
     for pair in arrivals.windows(2) {
         let &[before, after] = pair else { continue };
@@ -43,7 +60,7 @@ fn unanswered(packets: &[DataPacket], arrivals: &[Time], rtt: Span) -> Vec<(Time
         let last = known.filter_map(DataPacket::rtt).next();
         wait = last.map_or(wait, |last| last.saturating_sub(rtt).min(rtt * 4));
         let Some(first) = silent.next() else { continue };
-        let least = rtt.mul_f64(UNANSWERED) + wait + LATE;
+        let least = rtt.mul_f64(UNANSWERED) + wait + held_back + LATE;
         if after.since(before) > least
             && silent.any(|packet| packet.repeats && after.since(packet.at) > least)
         {
@@ -68,7 +85,7 @@ fn held(packets: &[DataPacket], arrivals: &[Time], rtt: Span) -> Vec<(Time, Time
             let index = arrivals.partition_point(|arrival| *arrival < at);
             let previous = index.checked_sub(1).and_then(|index| arrivals.get(index));
             let silent = previous.map_or(Span::ZERO, |previous| at.since(*previous));
-            if silent.mul_f64(1.1) >= longer {
+            if silent >= longer.mul_f64(SILENT) {
                 found.push((at.saturating_sub(longer), at));
             }
         }
@@ -97,6 +114,8 @@ mod tests {
             repeats: false,
             is_ambiguous: false,
             acknowledged: Some(Time::from_millis(acknowledged_ms)),
+            ack_delay: Span::ZERO,
+            held_back: Span::ZERO,
             declared_lost: false,
         }
     }
@@ -113,23 +132,20 @@ mod tests {
         };
         let end = Time::from_millis(2070);
         let dead = [packet(0, 30), lost.clone(), again(280, None), again(2040, Some(end))];
-        let arrivals = [Time::from_millis(30), end];
-        assert_eq!(outages(&dead, &arrivals, rtt), [(Time::from_millis(70), end)]);
+        assert_eq!(outages(&dead, rtt), [(Time::from_millis(70), end)]);
         let end = Time::from_millis(310);
         let timeout = [packet(0, 30), lost.clone(), again(280, Some(end))];
-        assert_eq!(outages(&timeout, &[Time::from_millis(30), end], rtt), []);
+        assert_eq!(outages(&timeout, rtt), []);
     }
 
     #[test]
     fn packets_that_wait_together_show_an_outage_and_a_queue_does_not() {
         let rtt = Span::from_millis(30);
         let held = [packet(0, 30), packet(40, 70), packet(50, 4080), packet(60, 4081)];
-        let arrivals: Vec<Time> = held.iter().filter_map(|packet| packet.acknowledged).collect();
-        let found = outages(&held, &arrivals, rtt);
+        let found = outages(&held, rtt);
         assert_eq!(found, [(Time::from_millis(80), Time::from_millis(4080))]);
         assert!(!is_held(&held[0], &found) && is_held(&held[3], &found));
         let queue: Vec<DataPacket> = (0..400).map(|index| packet(index, 30 + index * 11)).collect();
-        let arrivals: Vec<Time> = queue.iter().filter_map(|packet| packet.acknowledged).collect();
-        assert_eq!(outages(&queue, &arrivals, rtt), []);
+        assert_eq!(outages(&queue, rtt), []);
     }
 }

@@ -40,6 +40,43 @@ pub struct Received {
     pub rtt: Span,
 }
 
+/// Most gaps that are kept. Data in others counts as repeated.
+const MAX_GAPS: usize = 4096;
+
+/// Data that is missing before the highest that has come: from its first byte, its end and when
+/// that was noticed.
+#[derive(Debug, Default)]
+struct Gaps {
+    open: BTreeMap<(u64, u64), (u64, Time)>,
+}
+
+impl Gaps {
+    fn open(&mut self, stream: u64, from: u64, to: u64, now: Time) {
+        if self.open.len() < MAX_GAPS {
+            self.open.insert((stream, from), (to, now));
+        }
+    }
+
+    /// Fills a gap with data. Returns when the gap was opened; `None` if there is none there.
+    fn fill(&mut self, stream: u64, offset: u64, length: u64) -> Option<Time> {
+        let end = offset.saturating_add(length);
+        let mut opened = None;
+        while let Some((&(of, from), &(to, at))) =
+            self.open.range((stream, 0)..(stream, end)).rev().find(|(_, (to, _))| *to > offset)
+        {
+            self.open.remove(&(of, from));
+            opened = opened.max(Some(at));
+            if from < offset {
+                self.open.insert((of, from), (offset, at));
+            }
+            if to > end {
+                self.open.insert((of, end), (to, at));
+            }
+        }
+        opened
+    }
+}
+
 /// The limits that the receiver has announced, as its sender knows them.
 #[derive(Debug, Default)]
 struct Limits {
@@ -103,7 +140,7 @@ impl Received {
         let streams: BTreeSet<u64> = sizes.into_keys().collect();
         let rtt = smallest_rtt(trace).ok_or(CaptureError::Empty("no packet was acknowledged"))?;
         let mut arrivals = Vec::new();
-        let mut gap_at = Time::ZERO;
+        let mut gaps = Gaps::default();
         let mut request = None;
         let mut limits = Limits::default();
         let mut highest: BTreeMap<u64, u64> = BTreeMap::new();
@@ -120,7 +157,7 @@ impl Received {
                     let limit = limits.used(*at, rtt, &highest, trace.transport);
                     // Packet numbers do not tell: senders leave some out on purpose.
                     let (mut data, mut at_gap, mut fills_gap) = (0_u64, false, false);
-                    let (mut stream, mut repeats) = (None, true);
+                    let (mut stream, mut repeats, mut is_new) = (None, true, false);
                     for part in packet.data.iter().filter(|part| streams.contains(&part.stream)) {
                         data = data.saturating_add(part.length);
                         // Of TCP, the handshake of TLS is before the first data.
@@ -129,12 +166,15 @@ impl Received {
                         stream = stream.or(Some((part.stream, *end == 0 && !is_tcp)));
                         at_gap |= part.offset != *end;
                         if part.offset > *end {
-                            gap_at = *at;
+                            gaps.open(part.stream, *end, part.offset, *at);
+                        } else if part.offset < *end {
+                            // What fills a gap sooner was not sent again, but came out of order.
+                            let opened = gaps.fill(part.stream, part.offset, part.length);
+                            is_new |= opened.is_some();
+                            fills_gap |= opened.is_some_and(|opened| at.since(opened) * 2 >= rtt);
                         }
-                        // What fills a gap sooner was not sent again, but arrived out of order.
-                        fills_gap |= part.offset < *end && at.since(gap_at) * 2 >= rtt;
                         let until = part.offset.saturating_add(part.length);
-                        repeats &= until <= *end && !fills_gap;
+                        repeats &= until <= *end && !is_new;
                         *end = (*end).max(until);
                     }
                     let Some((stream, begins)) = stream.filter(|_| data > 0) else { continue };
@@ -167,5 +207,23 @@ impl Received {
             request: request.unwrap_or(handshake).clamp(handshake, first),
             rtt,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_fills_the_gap_that_it_is_in_and_once() {
+        let mut gaps = Gaps::default();
+        let at = Time::from_millis(5);
+        gaps.open(0, 1000, 4000, at);
+        assert_eq!(gaps.fill(0, 0, 1000), None, "before the gap");
+        assert_eq!(gaps.fill(4, 1000, 1000), None, "another stream");
+        assert_eq!(gaps.fill(0, 2000, 1000), Some(at));
+        assert_eq!(gaps.fill(0, 2000, 1000), None, "a copy");
+        assert_eq!(gaps.fill(0, 500, 4000), Some(at), "the rest of both sides");
+        assert!(gaps.open.is_empty());
     }
 }

@@ -3,6 +3,7 @@
 use super::asks::{Ask, Asks};
 use super::exchange::exchanges;
 use super::fluid_link::FullLink;
+use super::own_waits::OwnWaits;
 use super::path::{PathEstimate, SeenRate, highest_rate};
 use super::received::{Arrival, Received};
 use super::sent::handshake_timeouts;
@@ -76,6 +77,7 @@ struct Walk<'a> {
     received: &'a Received,
     rate: Rate,
     asks: Asks,
+    waits: OwnWaits,
     /// Times at which this end sent anything: what waits for it comes a round trip later.
     own: Vec<Time>,
     steady: Steady,
@@ -104,6 +106,7 @@ impl<'a> Walk<'a> {
             received,
             rate,
             asks: Asks::find(trace, false),
+            waits: OwnWaits::new(trace, received.rtt),
             own: own.collect(),
             steady: Steady::new(received.rtt),
             slow_start: true,
@@ -186,7 +189,8 @@ impl<'a> Walk<'a> {
             self.steady.restart();
             self.turns.push(arrival.at);
             let answered = last.at + rtt;
-            let come = (answered + last.on_its_way(rtt)).max(from).min(to);
+            let on_its_way = last.on_its_way(rtt).max(self.waits.of_data(arrival.at));
+            let come = (answered + on_its_way).max(from).min(to);
             spending.turn(from, Turn { back: from, first: first.at, answered }, answered.min(come));
             spending.add(TimePart::Capacity, answered.max(from), come);
             return spending.pause(true, come, to);
@@ -196,11 +200,12 @@ impl<'a> Walk<'a> {
         if let Some(limit) = arrival.limit {
             return spending.limited(limit, from, to);
         }
-        let long = rtt.mul_f64(IDLE);
-        if silence > long && !self.is_missing {
-            if self.was_cut(index, arrival.at) {
-                return spending.add(TimePart::Outage, from, to);
-            }
+        let is_long = silence > rtt.mul_f64(IDLE) && !self.is_missing;
+        if is_long && self.was_cut(index, arrival.at) {
+            return spending.add(TimePart::Outage, from, to);
+        }
+        let to = self.waits.spend(arrival.at, from, to, spending);
+        if is_long {
             return spending.pause(true, from, to);
         }
         match self.steady.pattern(arrival.at) {

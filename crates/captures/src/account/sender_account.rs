@@ -1,11 +1,12 @@
 //! The account of a transfer from its sender's trace.
 
-use super::asks::{Asks, EARLY};
+use super::asks::{Asks, EARLY, HELD};
 use super::exchange::exchanges;
 use super::fluid_link::{FluidLink, FullLink};
 use super::losses::Losses;
 use super::outage::{is_held, outages};
 use super::path::{PathEstimate, highest_rate};
+use super::path_waits::{PathWaits, least};
 use super::sender_state::{Flight, SenderState};
 use super::sent::{DataPacket, Sent, handshake_timeouts};
 use super::spending::{FlowLimit, LimitKind, Spending, Turn};
@@ -60,8 +61,7 @@ pub fn sender_account(
     spending.add(TimePart::Handshake, *start + timeouts, *handshake);
     spending.add(TimePart::Request, *handshake, *request);
     spending.pause(true, *request, first);
-    let arrivals = arrivals(trace);
-    let outages = outages(packets, &arrivals, *rtt);
+    let outages = outages(packets, *rtt);
     let losses = Losses::find(packets, *rtt, |packet| is_held(packet, &outages));
     let walk = Walk::new(trace, sent, estimated, &losses, &outages).run(data_end, &mut spending);
     let busy = data_end.since(first).saturating_sub(walk.idle).saturating_sub(walk.tail);
@@ -104,12 +104,6 @@ pub fn sender_account(
     })
 }
 
-/// Returns the times of all arrivals.
-fn arrivals(trace: &CapturedConnection) -> Vec<Time> {
-    let of = |(at, event): &(Time, Event)| matches!(event, Event::Received(_)).then_some(*at);
-    trace.events.iter().filter_map(of).collect()
-}
-
 /// What following a sender found.
 struct Walked {
     /// Time that the link was idle, all of which is spent.
@@ -134,9 +128,14 @@ struct Walk<'a> {
     state: SenderState,
     steady: Steady,
     asks: Asks,
+    waits: PathWaits,
     /// Bytes that left since the last wait.
     burst: u64,
     has_lost: bool,
+    /// Of the last packet: how much longer than a round trip its acknowledgement took, and whether
+    /// it was held back.
+    late: Span,
+    is_held_back: bool,
     turns: Vec<Time>,
 }
 
@@ -159,8 +158,11 @@ impl<'a> Walk<'a> {
             state: SenderState::new(trace.transport, first),
             steady: Steady::new(sent.rtt),
             asks: Asks::find(trace, true),
+            waits: PathWaits::new(trace, &sent.packets, sent.rtt, losses.lost_at_queue > 0),
             burst: 0,
             has_lost: false,
+            late: Span::ZERO,
+            is_held_back: false,
             turns: vec![first],
         }
     }
@@ -188,6 +190,7 @@ impl<'a> Walk<'a> {
             };
             let at_queue = self.losses.at_queue.get(index).copied().unwrap_or_default();
             if !at_queue {
+                self.waits.waits_for_own(index, self.link.queue(*now));
                 let (since, idle) = self.link.add(*now, data.wire);
                 let idle = idle.min(until.since(since));
                 if !idle.is_zero() {
@@ -203,6 +206,9 @@ impl<'a> Walk<'a> {
                     data_arrived += data.data;
                 }
             }
+            let took = data.acknowledged.map_or(Span::ZERO, |at| at.since(data.at));
+            self.late = took.saturating_sub(self.sent.rtt + data.held_back);
+            self.is_held_back = !data.is_lost() && data.held_back >= least(self.sent.rtt);
             self.burst += data.wire;
             self.steady.add(*now, data.wire);
             self.state.slow_start &= !full.is_full(self.first, *now);
@@ -236,8 +242,21 @@ impl<'a> Walk<'a> {
         {
             self.steady.restart();
             self.turns.push(now);
-            let back = self.state.previous + rtt;
-            return spending.turn(from, Turn { back, first, answered }, to);
+            let back = (self.state.previous + rtt).max(from).min(to);
+            // The data before may have come late. TCP does not say for how long its receiver held
+            // the acknowledgement back.
+            let late =
+                if self.late > HELD { (back + self.late).min(first).max(back) } else { back };
+            spending.add(TimePart::Request, from, back);
+            spending.add(TimePart::Capacity, back, late);
+            let (from, back) = (late, late);
+            // A request that waited on its way was not sent late.
+            let wait = self.waits.of_arrival(first);
+            let sent = first.saturating_sub(wait).max(back).min(to);
+            spending.turn(from, Turn { back, first: sent, answered: sent }, sent);
+            let first = first.max(sent).min(to);
+            spending.add(TimePart::Capacity, sent, first);
+            return spending.turn(first, Turn { back: first, first, answered }, to);
         }
         self.steady.waited(to.since(from), is_prompt);
         if let Some(&(since, until)) =
@@ -248,6 +267,11 @@ impl<'a> Walk<'a> {
             spending.add(TimePart::Outage, since, until);
             spending.add(TimePart::Outage, until, to);
             return;
+        }
+        let mut to = to;
+        if is_prompt && !data.repeats && self.state.flow_limit().is_none() {
+            let arrival = self.state.last_arrival;
+            to = self.waits.spend(&self.sent.packets, arrival, from, to, spending);
         }
         self.held_back(from, to, now, data, spending);
     }
@@ -283,7 +307,8 @@ impl<'a> Walk<'a> {
             return spending.limited(limit, from, to);
         }
         if data.repeats && state.last_arrival <= state.previous && gap >= rtt {
-            return spending.add(TimePart::Timeout, from, to);
+            let part = if self.is_held_back { TimePart::ReturnLink } else { TimePart::Timeout };
+            return spending.add(part, from, to);
         }
         let is_prompt = state.is_prompt(now, rtt);
         let is_window = state.window.map_or(is_prompt, |_| state.window_was_full);

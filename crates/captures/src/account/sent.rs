@@ -23,6 +23,10 @@ pub struct DataPacket {
     /// True if the acknowledgement does not say which copy of its data arrived.
     pub is_ambiguous: bool,
     pub acknowledged: Option<Time>,
+    /// Time for which the receiver held that back: as it says, and with the time for which it
+    /// waited for the last packet that it acknowledged with this one.
+    pub ack_delay: Span,
+    pub held_back: Span,
     pub declared_lost: bool,
 }
 
@@ -32,11 +36,12 @@ impl DataPacket {
         self.declared_lost && self.acknowledged.is_none()
     }
 
-    /// Returns the time from its sending to its acknowledgement; `None` if that may be another
-    /// copy's (Karn's rule, RFC 6298 §3).
+    /// Returns the time from its sending to its acknowledgement, without that for which this was
+    /// held back; `None` if that may be another copy's (Karn's rule, RFC 6298 §3).
     pub fn rtt(&self) -> Option<Span> {
         let at = self.acknowledged.filter(|at| !self.is_ambiguous && *at > self.at)?;
-        Some(at.since(self.at))
+        let took = at.since(self.at);
+        Some(if self.held_back < took { took.saturating_sub(self.held_back) } else { took })
     }
 }
 
@@ -71,10 +76,16 @@ pub fn main_streams<'a>(packets: impl Iterator<Item = &'a Packet>) -> BTreeMap<u
     sizes
 }
 
-/// Returns the smallest time from sending a packet to the first acknowledgement of it.
+/// The RTT of a path on which every acknowledgement has the time of its packet: the clock of the
+/// file is too coarse for it.
+const TOO_SHORT: Span = Span::from_micros(1);
+
+/// Returns the smallest time from sending a packet to the first acknowledgement of it; `None` if
+/// nothing was acknowledged.
 pub fn smallest_rtt(trace: &CapturedConnection) -> Option<Span> {
     let mut sent: BTreeMap<(bool, u64), Time> = BTreeMap::new();
     let mut smallest: Option<Span> = None;
+    let mut is_acknowledged = false;
     for (at, event) in &trace.events {
         match event {
             Event::Sent(packet) => {
@@ -82,6 +93,7 @@ pub fn smallest_rtt(trace: &CapturedConnection) -> Option<Span> {
             }
             Event::Received(packet) => {
                 let kind = packet.is_application;
+                is_acknowledged |= !packet.acknowledged.is_empty();
                 // The largest number is the one whose acknowledgement did not wait for others.
                 let known = packet.acknowledged.iter().filter(|range| !packet.is_ambiguous(range));
                 let largest = known.map(|range| range.1).max();
@@ -92,7 +104,7 @@ pub fn smallest_rtt(trace: &CapturedConnection) -> Option<Span> {
             _ => {}
         }
     }
-    smallest
+    smallest.or(is_acknowledged.then_some(TOO_SHORT))
 }
 
 /// Returns the time before `end` in which this end waited to send packets of the handshake again:
@@ -163,6 +175,8 @@ impl Sent {
                             repeats,
                             is_ambiguous: false,
                             acknowledged: None,
+                            ack_delay: Span::ZERO,
+                            held_back: Span::ZERO,
                             declared_lost: false,
                         });
                     }
@@ -171,16 +185,27 @@ impl Sent {
                     if packet.data.iter().any(|part| streams.contains(&part.stream)) {
                         request = request.or(Some(*at));
                     }
+                    let mut now = Vec::new();
                     for range @ (first, last) in &packet.acknowledged {
                         let is_ambiguous = packet.is_ambiguous(range);
                         let found: Vec<u64> =
                             outstanding.range(first..=last).map(|(number, _)| *number).collect();
                         for number in found {
-                            let index = outstanding.remove(&number);
-                            if let Some(packet) = index.and_then(|index| packets.get_mut(index)) {
-                                packet.acknowledged = Some(*at);
-                                packet.is_ambiguous = is_ambiguous;
-                            }
+                            now.extend(outstanding.remove(&number).map(|at| (at, is_ambiguous)));
+                        }
+                    }
+                    // The receiver held back the acknowledgement of the last one as long as it
+                    // says, and for those before it waited for that one.
+                    let last = now.iter().map(|(index, _)| *index).max();
+                    let last = last.and_then(|index| packets.get(index)).map(|last| last.at);
+                    let delay = packet.ack_delay.unwrap_or_default();
+                    for (index, is_ambiguous) in now {
+                        if let Some(packet) = packets.get_mut(index) {
+                            packet.acknowledged = Some(*at);
+                            packet.ack_delay = delay;
+                            packet.held_back =
+                                delay + last.map_or(Span::ZERO, |last| last.since(packet.at));
+                            packet.is_ambiguous = is_ambiguous;
                         }
                     }
                 }

@@ -2,6 +2,7 @@
 
 use super::header::integer;
 use crate::event::{Packet, StreamPart};
+use bentpipe_units::Span;
 
 /// Messages of TLS in a packet: their offset, and the bytes.
 pub type Crypto<'a> = Vec<(u64, &'a [u8])>;
@@ -86,9 +87,16 @@ fn skip_bytes(bytes: &[u8]) -> Option<&[u8]> {
     rest.get(usize::try_from(length).ok()?..)
 }
 
+/// Exponent of ACK delays by default (RFC 9000 §18.2); what the ends agreed on is in the handshake.
+const DELAY_EXPONENT: u32 = 3;
+/// Longest delay that is taken for one, in units of the exponent: max_ack_delay is below 2^14 ms.
+const MAX_DELAY: u64 = 1 << 24;
+
 fn acknowledgement<'a>(bytes: &'a [u8], has_ecn: bool, packet: &mut Packet) -> Option<&'a [u8]> {
     let (largest, rest) = integer(bytes)?;
-    let (count, rest) = integer(skip_integers(rest, 1)?)?;
+    let (delay, rest) = integer(rest)?;
+    packet.ack_delay = Some(Span::from_micros(delay.min(MAX_DELAY) << DELAY_EXPONENT));
+    let (count, rest) = integer(rest)?;
     let (first, mut rest) = integer(rest)?;
     let mut smallest = largest.checked_sub(first)?;
     packet.acknowledged.push((smallest, largest));
@@ -144,6 +152,7 @@ mod tests {
                 StreamPart { stream: 4, offset: 9, length: 2 },
                 StreamPart { stream: 8, offset: 0, length: 3 },
             ],
+            ack_delay: Some(Span::from_micros(64)),
             max_data: Some(50),
             max_stream_data: vec![(4, 60)],
             is_blocked: true,
