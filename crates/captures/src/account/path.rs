@@ -11,6 +11,8 @@ const RATE_TIME: Span = Span::from_millis(20);
 const BURST_TIME: Span = Span::from_millis(2);
 /// Silence that ends a burst: batches of a receiver are closer to each other.
 const SILENCE: Span = Span::from_millis(10);
+/// Share of the time of a transfer over which a rate that was held is measured.
+const LONG_SHARE: f64 = 0.1;
 /// Share of the highest rate over a short time that the rate over a round trip has if the link was
 /// busy for that long.
 const SUSTAINED: f64 = 0.8;
@@ -22,6 +24,9 @@ pub struct PathEstimate {
     pub rtt: Span,
     /// Rate towards the receiver of the data: the highest at which packets left the path.
     pub rate: Rate,
+    /// The highest rate that was held for a round trip: no link is slower, while packets that
+    /// arrive together may show more than there is.
+    pub proven: Rate,
     /// True if the path determined that rate. Otherwise the link may be faster.
     pub is_filled: bool,
     /// Longest wait of data in a queue.
@@ -55,6 +60,8 @@ pub struct SeenRate {
     pub by_path: bool,
     /// True if it was held for a round trip.
     pub is_sustained: bool,
+    /// The highest that was held for a round trip.
+    pub proven: Rate,
 }
 
 /// Returns the highest rate at which packets passed: bytes over the time in which they arrived or,
@@ -67,13 +74,16 @@ pub fn highest_rate(packets: &[Passed], rtt: Span) -> Option<SeenRate> {
     let arrivals = together(packets);
     let bursts = arrivals.chunk_by(|one, next| next.at.since(one.at) <= SILENCE);
     let short = bursts.filter_map(|burst| highest_over(burst, RATE_TIME)).max()?;
-    let long = highest_over(&arrivals, rtt.max(RATE_TIME * 5));
+    let took = arrivals.last()?.at.since(arrivals.first()?.at);
+    // The highest of many short windows is above the mean.
+    let long = highest_over(&arrivals, rtt.max(RATE_TIME * 5).max(took.mul_f64(LONG_SHARE)));
     let sustained = long.filter(|(rate, _)| rate.as_bps() as f64 >= SUSTAINED * bps(short.0));
+    let proven = long.map_or(short.0, |(rate, _)| rate);
     let ((rate, by_path), is_sustained) = match sustained {
         Some(long) => (long, true),
         None => (short, false),
     };
-    Some(SeenRate { rate, by_path, is_sustained })
+    Some(SeenRate { rate, by_path, is_sustained, proven })
 }
 
 fn bps(rate: Rate) -> f64 {

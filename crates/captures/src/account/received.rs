@@ -24,6 +24,8 @@ pub struct Arrival {
     pub fills_gap: bool,
     /// True if all of its data had come before.
     pub repeats: bool,
+    /// True if data that had been sent after it came before it.
+    pub is_late: bool,
     /// The limit of flow control that the sender knew before and that left it no room.
     pub limit: Option<FlowLimit>,
 }
@@ -187,6 +189,7 @@ impl Received {
                         at_gap,
                         fills_gap,
                         repeats,
+                        is_late: is_new && !fills_gap,
                         limit,
                     });
                 }

@@ -49,6 +49,8 @@ pub fn receiver_account(
     divide_busy(&mut spending.budget, walk.busy.as_secs_f64(), &carried);
     spending.evidence.lost = walk.repairs;
     spending.evidence.loss_episodes = walk.episodes;
+    let late = arrivals.iter().filter(|one| one.is_late).count();
+    spending.evidence.reordered = late as f64 / arrivals.len() as f64;
     let exchanges = exchanges(trace, false, &walk.turns, &spending.intervals);
     Ok(CapturedTransfer {
         bytes: Bytes::new(received.bytes),
@@ -59,6 +61,7 @@ pub fn receiver_account(
         path: PathEstimate {
             rtt: *rtt,
             rate: estimated,
+            proven: rate.or(seen.map(|seen| seen.proven)).unwrap_or(estimated).min(estimated),
             is_filled: seen.is_some_and(|seen: SeenRate| seen.is_sustained) && walk.was_full,
             queue: Span::ZERO,
             is_full: false,

@@ -92,6 +92,7 @@ pub fn sender_account(
         path: PathEstimate {
             rtt: *rtt,
             rate: estimated,
+            proven: rate.or(seen.map(|seen| seen.proven)).unwrap_or(estimated).min(estimated),
             is_filled,
             queue: losses.queue,
             is_full: losses.lost_at_queue > 0,

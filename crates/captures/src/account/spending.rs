@@ -52,6 +52,8 @@ pub struct Evidence {
     pub loss_episodes: usize,
     /// Lost packets that came upon a full queue.
     pub lost_at_queue: usize,
+    /// Share of the packets of data that came out of order, as their receiver saw them.
+    pub reordered: f64,
 }
 
 /// What has been found of a transfer's time.

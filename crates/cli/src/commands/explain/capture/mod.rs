@@ -143,12 +143,12 @@ impl Explanation<'_> {
         let mut text = String::new();
         let size = data(recorded.bytes);
         let _ = writeln!(text, "{title}: {kind} of {size}{requests}, recorded by its {end}");
-        let PathEstimate { rtt, rate, is_filled, queue, is_full, loss } = recorded.path;
-        let rate = significant(rate.as_mbps_f64());
+        let PathEstimate { rtt, rate, proven, is_filled, queue, is_full, loss } = recorded.path;
         let rate = if is_filled {
-            format!("{rate} Mbps towards the receiver")
+            format!("{} Mbps towards the receiver", significant(rate.as_mbps_f64()))
         } else {
-            format!("rate not known: it was never filled (at least {rate} Mbps)")
+            let proven = significant(proven.as_mbps_f64());
+            format!("rate not known: it was never filled (at least {proven} Mbps)")
         };
         let _ = write!(text, "path: RTT {}, {rate}", span(rtt));
         if !queue.is_zero() {
@@ -182,7 +182,7 @@ impl Explanation<'_> {
 
     fn json(&self) -> Value {
         let recorded = self.recorded;
-        let PathEstimate { rtt, rate, is_filled, queue, is_full, loss } = recorded.path;
+        let PathEstimate { rtt, rate, proven, is_filled, queue, is_full, loss } = recorded.path;
         let evidence = &recorded.evidence;
         let transfers = [&self.of_file].into_iter().chain(&self.ours).map(document);
         let mut transfers: Vec<Value> = transfers.collect();
@@ -198,6 +198,7 @@ impl Explanation<'_> {
                 "rtt_ms": rtt.as_millis_f64(),
                 "rate_mbps": rate.as_mbps_f64(),
                 "rate_is_least": !is_filled,
+                "proven_rate_mbps": proven.as_mbps_f64(),
                 "queue_ms": queue.as_millis_f64(),
                 "queue_is_full": is_full,
                 "loss": loss,

@@ -5,6 +5,7 @@ use super::simulated::Simulated;
 use bentpipe_captures::{CapturedTransfer, Evidence};
 use bentpipe_results::Results;
 use bentpipe_timeseries::TimePart;
+use bentpipe_units::Bytes;
 
 /// Times the rate that was seen that a link may have which was never filled.
 const FASTER: f64 = 10.0;
@@ -15,8 +16,19 @@ const WIDEST: f64 = 3.0;
 /// Losses in so many episodes or less are those of a start that filled a queue.
 const FEW: usize = 2;
 /// Times of the path itself, which need not come again.
-const OF_PATH: [TimePart; 4] =
-    [TimePart::Outage, TimePart::Capacity, TimePart::PathChange, TimePart::OtherFlows];
+const OF_PATH: [TimePart; 5] = [
+    TimePart::Outage,
+    TimePart::Capacity,
+    TimePart::PathChange,
+    TimePart::OtherFlows,
+    TimePart::ReturnLink,
+];
+/// Share of packets out of order from which on nothing is said: what that costs depends on how.
+const REORDERED: f64 = 0.01;
+/// Runs of a path with losses, for their scatter.
+const RUNS: usize = 5;
+/// Packets of the shortest queue that a path with losses may have.
+const SHORT_QUEUE: u64 = 10;
 
 /// A range of completion times in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,34 +49,48 @@ pub(super) struct Prediction {
 pub(super) fn predict(recorded: &CapturedTransfer) -> Prediction {
     let seen = Simulated::of(recorded);
     let Some(results) = seen.run() else { return Prediction { results: None, range: None } };
-    let mut times: Vec<f64> = completion(&results).into_iter().collect();
+    let mut times = completions(&results);
     for path in others(recorded, &seen) {
-        times.extend(path.completion_s());
+        times.extend(path.run().iter().flat_map(completions));
     }
-    let of_path: f64 = OF_PATH.iter().map(|part| recorded.budget.get(*part)).sum();
+    let mut of_path: f64 = OF_PATH.iter().map(|part| recorded.budget.get(*part)).sum();
+    // Timeouts of the handshake are those of lost packets, too.
+    let first = recorded.intervals.first().filter(|first| first.part == TimePart::Timeout);
+    of_path += first.map_or(0.0, |first| first.to.since(first.from).as_secs_f64());
     let low = times.iter().copied().fold(f64::INFINITY, f64::min) * (1.0 - OFF);
     let high = times.iter().copied().fold(0.0, f64::max) * (1.0 + OFF) + of_path;
-    let range = (low > 0.0 && high <= WIDEST * low).then_some(Range { low_s: low, high_s: high });
+    let is_known = low > 0.0 && high <= WIDEST * low && recorded.evidence.reordered <= REORDERED;
+    let range = is_known.then_some(Range { low_s: low, high_s: high });
     Prediction { results: Some(results), range }
 }
 
 /// Returns the other paths that the file allows.
 fn others(recorded: &CapturedTransfer, seen: &Simulated) -> Vec<Simulated> {
     let mut others = Vec::new();
-    if !recorded.path.is_filled {
+    let path = &recorded.path;
+    if !path.is_filled {
         others.push(Simulated { rate: seen.rate.mul_f64(FASTER), ..seen.clone() });
+        others.push(Simulated { rate: path.proven, ..seen.clone() });
     }
     let Evidence { lost, lost_at_queue, loss_episodes, .. } = recorded.evidence;
     if lost > lost_at_queue {
         let by_episode = seen.loss * (loss_episodes as f64 / lost as f64).min(1.0);
-        others.push(Simulated { loss: by_episode, ..seen.clone() });
+        others.push(Simulated { loss: by_episode, runs: RUNS, ..seen.clone() });
+        others.push(Simulated { runs: RUNS, ..seen.clone() });
         if loss_episodes <= FEW {
             others.push(Simulated { loss: 0.0, ..seen.clone() });
+        }
+        // What a receiver misses may have been dropped by a queue that it does not see.
+        let short = seen.rate.time_for(Bytes::new(SHORT_QUEUE * 1500));
+        if !path.is_full && path.queue < short.max(path.rtt.mul_f64(0.1)) {
+            let queue = short.max(path.queue);
+            others.push(Simulated { loss: 0.0, queue, ..seen.clone() });
         }
     }
     others
 }
 
-fn completion(results: &Results) -> Option<f64> {
-    results.runs.first()?.flows.first()?.metrics.completion_s
+fn completions(results: &Results) -> Vec<f64> {
+    let flows = results.runs.iter().filter_map(|run| run.flows.first());
+    flows.filter_map(|flow| flow.metrics.completion_s).collect()
 }

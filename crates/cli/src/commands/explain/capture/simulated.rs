@@ -18,6 +18,8 @@ pub(super) struct Simulated {
     pub loss: f64,
     pub bytes: Bytes,
     pub is_upload: bool,
+    /// Number of runs, each with other losses.
+    pub runs: usize,
     /// Keys of the variant; none for Bentpipe's defaults.
     pub keys: String,
 }
@@ -34,13 +36,14 @@ impl Simulated {
             loss,
             bytes: recorded.bytes,
             is_upload: recorded.is_upload,
+            runs: 1,
             keys: String::new(),
         }
     }
 
     /// Returns the scenario.
     pub fn text(&self) -> String {
-        let Self { rtt, rate, queue, loss, bytes, is_upload, keys } = self;
+        let Self { rtt, rate, queue, loss, bytes, is_upload, runs, keys } = self;
         let delay = rtt.as_nanos() / 2000;
         let queue = format!("{} us", queue.as_nanos() / 1000);
         let loss = if *loss > 0.0 { format!(", loss = {loss:.6}") } else { String::new() };
@@ -49,8 +52,9 @@ impl Simulated {
         let empty = format!("{data} }}");
         let (forward, back, work) =
             if *is_upload { (empty, full, "upload") } else { (full, empty, "download") };
+        let repeat = if *runs > 1 { format!("repeat = {runs}\n") } else { String::new() };
         format!(
-            "name = \"recorded-path\"\n\
+            "name = \"recorded-path\"\n{repeat}\
              title = \"The transfer of a trace, on the path that it shows\"\n\n\
              [path]\nforward = {forward}\nreturn = {back}\n\n\
              [workload]\n{work} = \"{} B\"\n\n[[variant]]\nname = \"{OURS}\"\n{keys}",

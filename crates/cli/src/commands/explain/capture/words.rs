@@ -165,7 +165,7 @@ pub(super) fn flow_limit(limit: FlowLimit, recorded: &CapturedTransfer, ends: &E
     let path = bdp(recorded);
     let size = data(limit.size);
     let share = 100.0 * limit.size.get() as f64 / path.get().max(1) as f64;
-    let least = if recorded.path.is_filled { "" } else { "at least " };
+    let least = if recorded.path.is_filled { "" } else { "about " };
     if share < 100.0 {
         let share = significant(share);
         format!("{what} of {size} holds {share} % of the path's {least}{}", data(path))
