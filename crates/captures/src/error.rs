@@ -19,7 +19,10 @@ pub enum CaptureError {
     /// The file is not qlog.
     NotQlog(String),
     /// A capture has no TCP or QUIC connection with data.
-    NoConnection,
+    NoConnection {
+        /// What it has.
+        found: String,
+    },
     /// The QUIC connection of a capture cannot be decrypted.
     Encrypted(&'static str),
     /// The connection of a capture has too many packets.
@@ -64,10 +67,9 @@ impl fmt::Display for CaptureError {
                  NetLogs of Chromium with QUIC sessions, and pcap or pcapng captures of TCP or, \
                  with keys, of QUIC"
             ),
-            Self::NoConnection => write!(
-                f,
-                "the capture has no TCP or QUIC connection with data; allowed: one or more"
-            ),
+            Self::NoConnection { found } => {
+                write!(f, "the capture has no TCP or QUIC connection with data, but {found}")
+            }
             Self::Encrypted(reason) => write!(
                 f,
                 "{reason}; allowed: QUIC from its first packet on, in whole packets, with its keys \

@@ -50,7 +50,7 @@ impl Recording {
         let content = if is_capture(&bytes) {
             let capture = Capture::new(&bytes, keys);
             if capture.summaries().is_empty() {
-                return Err(CaptureError::NoConnection);
+                return Err(CaptureError::NoConnection { found: capture.describe() });
             }
             Content::Capture { bytes, capture }
         } else {
@@ -98,9 +98,7 @@ impl Recording {
     /// # Errors
     /// None of them can be read, for the reason that the one with the most data has.
     pub fn largest(&self) -> Result<CapturedConnection, CaptureError> {
-        if matches!(self.content, Content::Qlog { .. }) {
-            return self.read(0);
-        }
+        let Content::Capture { capture, .. } = &self.content else { return self.read(0) };
         let mut refused: Option<(Protocol, CaptureError)> = None;
         let mut tries = 0;
         for one in self.connections() {
@@ -125,7 +123,8 @@ impl Recording {
                 }
             }
         }
-        Err(refused.map_or(CaptureError::NoConnection, |(_, error)| error))
+        let none = || CaptureError::NoConnection { found: capture.describe() };
+        Err(refused.map_or_else(none, |(_, error)| error))
     }
 }
 

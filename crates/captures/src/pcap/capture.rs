@@ -1,6 +1,8 @@
 //! A capture with its connections.
 
 use super::connection;
+use super::contents::Others;
+use super::copies::copies;
 use super::file::{Format, records};
 use super::quic::{self, KeyLog};
 use super::record::{CapturedPacket, Record};
@@ -32,12 +34,14 @@ pub(crate) struct Capture {
     /// True if the file was read to its end.
     is_complete: bool,
     left_out: usize,
+    others: Others,
 }
 
 impl Capture {
     /// Reads the capture `bytes`, with the content of a key log.
     pub fn new(bytes: &[u8], keys: &[u8]) -> Self {
         let mut table = Table::default();
+        let mut others = Others::default();
         let mut key_log = KeyLog::default();
         key_log.add(keys);
         let is_complete = records(bytes, |record| match record {
@@ -45,18 +49,20 @@ impl Capture {
             Record::Packet(packet) => match read(&packet) {
                 Carried::Tcp(segment) => table.add_segment(&packet, &segment),
                 Carried::Udp(datagram) => table.add_datagram(&packet, &datagram),
-                Carried::Other => {}
+                Carried::Other(kind) => others.add(kind),
             },
         });
         table.shrink();
-        let Table { flows, mut entries, left_out, .. } = table;
+        let Table { mut flows, mut entries, left_out, .. } = table;
         entries.sort_unstable_by_key(|entry| (entry.flow, entry.at, entry.start));
+        let entries = without_copies(entries, &mut flows);
         let mut capture = Self {
             flows: Vec::new(),
             summaries: Vec::new(),
             keys: key_log,
             is_complete,
             left_out,
+            others,
             entries,
         };
         capture.list(flows);
@@ -116,6 +122,11 @@ impl Capture {
         &self.summaries
     }
 
+    /// Says what the capture has.
+    pub fn describe(&self) -> String {
+        self.others.describe(self.flows.iter().map(|(flow, range)| (flow, range.len())))
+    }
+
     /// Returns the number of connections that are not listed.
     pub fn left_out(&self) -> usize {
         self.left_out
@@ -137,6 +148,25 @@ impl Capture {
         if !flow.has_times {
             return Err(CaptureError::Empty("the file has no times for the packets"));
         }
+        let mut connection = self.convert(bytes, flow, entries)?;
+        match flow.copies {
+            0 => {}
+            1 => connection.notes.push("a copy of a packet was left out".to_owned()),
+            count => connection.notes.push(format!(
+                "{count} copies of packets were left out: packets were captured more than once, \
+                 at a mirror port or on several interfaces"
+            )),
+        }
+        Ok(connection)
+    }
+
+    /// Returns a connection of these packets.
+    fn convert(
+        &self,
+        bytes: &[u8],
+        flow: &Flow,
+        entries: &[Entry],
+    ) -> Result<CapturedConnection, CaptureError> {
         let unreadable = usize::from(!self.is_complete);
         let contents = entries.iter().filter_map(|entry| {
             let start = entry.start as usize;
@@ -168,10 +198,28 @@ impl Capture {
                     .collect();
                 match flow.quic {
                     Some(connection) => quic::trace(&datagrams, unreadable, connection, &self.keys),
-                    None => Err(CaptureError::NoConnection),
+                    None => Err(CaptureError::NoConnection { found: self.describe() }),
                 }
             }
             Protocol::Udp => Err(CaptureError::Encrypted("the capture has no handshake of QUIC")),
         }
     }
+}
+
+/// Leaves out the copies of packets that were captured more than once. `entries` are in the order
+/// of connections and times.
+fn without_copies(entries: Vec<Entry>, flows: &mut [Flow]) -> Vec<Entry> {
+    let mut kept = Vec::with_capacity(entries.len());
+    for one in entries.chunk_by(|a, b| a.flow == b.flow) {
+        let flow = one.first().and_then(|entry| flows.get_mut(entry.flow as usize));
+        let Some(flow) = flow.filter(|flow| flow.has_times && one.len() > 1) else {
+            kept.extend_from_slice(one);
+            continue;
+        };
+        let marks = copies(one);
+        let before = kept.len();
+        kept.extend(one.iter().zip(marks).filter(|(_, is_copy)| !is_copy).map(|(one, _)| *one));
+        flow.copies = one.len() - (kept.len() - before);
+    }
+    kept
 }

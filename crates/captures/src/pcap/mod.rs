@@ -2,9 +2,12 @@
 //!
 //! - `file`, `pcapng` and `record`: the packets of a file, with their times and link types, and its
 //!   secrets;
+//! - `layers`: link layers and tunnels;
 //! - `segment`: the TCP segment or UDP datagram in a packet;
 //! - `ends`: the addresses of a connection;
 //! - `table`: the connections that packets belong to;
+//! - `fingerprint` and `copies`: packets that were captured more than once;
+//! - `contents`: what else a capture has;
 //! - `capture`: a file with its connections;
 //! - `vantage`: where the capture was made;
 //! - `direction`: what an end of a TCP connection sent;
@@ -14,9 +17,13 @@
 
 mod capture;
 mod connection;
+mod contents;
+mod copies;
 mod direction;
 mod ends;
 mod file;
+mod fingerprint;
+mod layers;
 mod opening;
 mod pcapng;
 mod quic;

@@ -1,7 +1,8 @@
 //! The TCP segment or UDP datagram in a captured packet.
 
+use super::layers::{Found, Kind, Part, find};
 use super::record::CapturedPacket;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 /// Most SACK blocks of a segment (RFC 2018 §3).
 const MAX_SACK: usize = 4;
@@ -14,7 +15,7 @@ pub enum Carried<'a> {
     /// A UDP datagram.
     Udp(Datagram<'a>),
     /// Anything else.
-    Other,
+    Other(Kind),
 }
 
 /// A UDP datagram (RFC 768).
@@ -30,6 +31,8 @@ pub struct Datagram<'a> {
     pub data: &'a [u8],
     /// True if all of it was kept.
     pub is_whole: bool,
+    /// Identification of its IPv4 packet.
+    pub ip_id: Option<u16>,
 }
 
 /// A TCP segment (RFC 9293 §3.1).
@@ -39,8 +42,10 @@ pub struct Segment<'a> {
     pub from: SocketAddr,
     /// Where it goes.
     pub to: SocketAddr,
-    /// Size of the IP packet.
+    /// Size of the IP packet, and its identification in IPv4.
     pub ip_bytes: u64,
+    /// See `ip_bytes`.
+    pub ip_id: Option<u16>,
     /// Sequence number of its first byte.
     pub seq: u32,
     /// Next byte that its sender expects, if it has the ACK flag.
@@ -63,83 +68,37 @@ pub struct Segment<'a> {
     pub data: &'a [u8],
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// Reads a packet. Fragments other than the first are [`Carried::Other`].
+/// Reads a packet.
 pub fn read<'a>(packet: &CapturedPacket<'a>) -> Carried<'a> {
-    ip_packet(packet).and_then(transport).unwrap_or(Carried::Other)
+    let frame = Part::new(packet.data, u64::from(packet.wire));
+    match find(packet.link_type, frame).and_then(transport) {
+        Ok(carried) => carried,
+        Err(kind) => Carried::Other(kind),
+    }
 }
 
-/// Returns the IP packet in a frame.
-fn ip_packet<'a>(packet: &CapturedPacket<'a>) -> Option<&'a [u8]> {
-    let data = packet.data;
-    let (mut ether_type, mut at) = match packet.link_type {
-        // Raw IP, IPv4, IPv6.
-        12 | 101 | 228 | 229 => return Some(data),
-        // BSD loopback.
-        0 | 108 => return data.get(4..),
-        // Ethernet; Linux cooked captures, versions 1 and 2.
-        1 => (u16_at(data, 12)?, 14),
-        113 => (u16_at(data, 14)?, 16),
-        276 => (u16_at(data, 0)?, 20),
-        _ => return None,
+fn transport(found: Found<'_>) -> Result<Carried<'_>, Kind> {
+    let Found { ip, is_tcp, part } = found;
+    let ports = [part.u16(0)?, part.u16(2)?];
+    let [from, to] = [0, 1].map(|end| SocketAddr::new(ip.addresses[end], ports[end]));
+    if is_tcp {
+        return segment(part, Segment { ip_bytes: ip.bytes, ip_id: ip.id, ..empty(from, to) });
+    }
+    // Of large sends, which have no length, the rest of the packet.
+    let length = match u64::from(part.u16(4)?) {
+        0 => part.wire().checked_sub(8),
+        length => length.checked_sub(8),
     };
-    // VLAN tags, two at most.
-    for _ in 0..2 {
-        if matches!(ether_type, 0x8100 | 0x88a8) {
-            (ether_type, at) = (u16_at(data, at + 2)?, at + 4);
-        }
-    }
-    matches!(ether_type, 0x0800 | 0x86dd).then(|| data.get(at..)).flatten()
-}
-
-fn transport(ip: &[u8]) -> Option<Carried<'_>> {
-    let (ip_bytes, header, protocol, addresses): (u64, usize, u8, [IpAddr; 2]);
-    match ip.first()? >> 4 {
-        4 => {
-            if u16_at(ip, 6)? & 0x1fff != 0 {
-                return None;
-            }
-            header = usize::from(ip.first()? & 0xf) * 4;
-            ip_bytes = u64::from(u16_at(ip, 2)?);
-            protocol = *ip.get(9)?;
-            let address = |at: usize| Some(IpAddr::from(*ip.get(at..)?.first_chunk::<4>()?));
-            addresses = [address(12)?, address(16)?];
-        }
-        6 => {
-            header = 40;
-            ip_bytes = 40 + u64::from(u16_at(ip, 4)?);
-            protocol = *ip.get(6)?;
-            let address = |at: usize| Some(IpAddr::from(*ip.get(at..)?.first_chunk::<16>()?));
-            addresses = [address(8)?, address(24)?];
-        }
-        _ => return None,
-    }
-    let payload = ip.get(header..)?;
-    let ports = [u16_at(payload, 0)?, u16_at(payload, 2)?];
-    let [from, to] = [0, 1].map(|end| SocketAddr::new(addresses[end], ports[end]));
-    match protocol {
-        17 => {
-            // The rest of a frame may be padding.
-            let length = usize::from(u16_at(payload, 4)?).checked_sub(8)?;
-            let kept = payload.get(8..)?;
-            let (data, is_whole) = kept.get(..length).map_or((kept, false), |data| (data, true));
-            Some(Carried::Udp(Datagram { from, to, length: length as u32, data, is_whole }))
-        }
-        6 => {
-            // Large sends that the card divides later have no length.
-            let ip_bytes = if ip_bytes == 0 { ip.len() as u64 } else { ip_bytes };
-            let of_tcp = ip_bytes.checked_sub(header as u64)?;
-            segment(payload, of_tcp, Segment { ip_bytes, ..empty(from, to) })
-        }
-        _ => None,
-    }
+    let length = length.ok_or(Kind::Malformed)?;
+    let kept = part.skip(8)?.kept();
+    let whole = usize::try_from(length).ok().and_then(|length| kept.get(..length));
+    let (data, is_whole) = whole.map_or((kept, false), |data| (data, true));
+    let length = u32::try_from(length).unwrap_or(u32::MAX);
+    Ok(Carried::Udp(Datagram { from, to, length, data, is_whole, ip_id: ip.id }))
 }
 
 fn empty<'a>(from: SocketAddr, to: SocketAddr) -> Segment<'a> {
@@ -147,6 +106,7 @@ fn empty<'a>(from: SocketAddr, to: SocketAddr) -> Segment<'a> {
         from,
         to,
         ip_bytes: 0,
+        ip_id: None,
         seq: 0,
         ack: None,
         syn: false,
@@ -160,15 +120,20 @@ fn empty<'a>(from: SocketAddr, to: SocketAddr) -> Segment<'a> {
     }
 }
 
-/// Fills `segment` in from its bytes, of which there were `on_wire`.
-fn segment<'a>(tcp: &'a [u8], on_wire: u64, mut segment: Segment<'a>) -> Option<Carried<'a>> {
-    let header = usize::from(*tcp.get(12)? >> 4) * 4;
-    let flags = *tcp.get(13)?;
-    segment.seq = u32_at(tcp, 4)?;
-    segment.ack = if flags & 0x10 == 0 { None } else { Some(u32_at(tcp, 8)?) };
+/// Fills `segment` in from its header.
+fn segment<'a>(part: Part<'a>, mut segment: Segment<'a>) -> Result<Carried<'a>, Kind> {
+    let header = usize::from(part.u8(12)? >> 4) * 4;
+    let flags = part.u8(13)?;
+    if header < 20 {
+        return Err(Kind::Malformed);
+    }
+    segment.seq = part.u32(4)?;
+    segment.ack = if flags & 0x10 == 0 { None } else { Some(part.u32(8)?) };
     (segment.fin, segment.syn) = (flags & 1 != 0, flags & 2 != 0);
-    segment.window = u16_at(tcp, 14)?;
-    segment.length = u32::try_from(on_wire.checked_sub(header as u64)?).ok()?;
+    segment.window = part.u16(14)?;
+    let length = part.wire().checked_sub(header as u64).ok_or(Kind::Malformed)?;
+    segment.length = u32::try_from(length).unwrap_or(u32::MAX);
+    let tcp = part.kept();
     segment.data = tcp.get(header..).unwrap_or_default();
     let mut options = tcp.get(20..header.min(tcp.len())).unwrap_or_default();
     while let Some(&kind) = options.first() {
@@ -191,5 +156,5 @@ fn segment<'a>(tcp: &'a [u8], on_wire: u64, mut segment: Segment<'a>) -> Option<
         }
         options = options.get(length..).unwrap_or_default();
     }
-    Some(Carried::Tcp(Box::new(segment)))
+    Ok(Carried::Tcp(Box::new(segment)))
 }

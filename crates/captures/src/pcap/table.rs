@@ -1,6 +1,7 @@
 //! The connections of a capture, and where their packets are.
 
 use super::ends::{Ends, in_order};
+use super::fingerprint::Fingerprint;
 use super::quic::{Connection, Connections};
 use super::record::CapturedPacket;
 use super::segment::{Datagram, Segment};
@@ -29,6 +30,8 @@ pub struct Entry {
     pub link_type: u16,
     /// True if the client sent it.
     pub by_client: bool,
+    /// What tells it from others.
+    pub fingerprint: Fingerprint,
 }
 
 /// A connection.
@@ -46,6 +49,8 @@ pub struct Flow {
     is_open: bool,
     /// False if the file has no times for some of its packets.
     pub has_times: bool,
+    /// Number of copies of packets that were left out.
+    pub copies: usize,
     /// Sum of both directions.
     total: u64,
     /// Number of packets of the file before its last one.
@@ -97,7 +102,8 @@ impl Table {
         } else {
             state.is_open = true;
         }
-        self.add(flow, packet, segment.from, segment.length);
+        let fingerprint = Fingerprint::of_segment(segment);
+        self.add(flow, packet, segment.from, segment.length, fingerprint);
     }
 
     /// Adds a datagram.
@@ -118,7 +124,8 @@ impl Table {
                 flow
             }),
         };
-        self.add(flow, packet, datagram.from, datagram.length);
+        let fingerprint = Fingerprint::of_datagram(datagram);
+        self.add(flow, packet, datagram.from, datagram.length, fingerprint);
     }
 
     fn open(&mut self, protocol: Protocol, ends: Ends, client: SocketAddr) -> u32 {
@@ -133,13 +140,21 @@ impl Table {
             isn: [None; 2],
             is_open: false,
             has_times: true,
+            copies: 0,
             total: 0,
             last: self.packets,
         });
         (self.flows.len() - 1) as u32
     }
 
-    fn add(&mut self, flow: u32, packet: &CapturedPacket<'_>, from: SocketAddr, data: u32) {
+    fn add(
+        &mut self,
+        flow: u32,
+        packet: &CapturedPacket<'_>,
+        from: SocketAddr,
+        data: u32,
+        fingerprint: Fingerprint,
+    ) {
         // Files are shorter than 4 GiB.
         let Ok(start) = u32::try_from(packet.start) else { return };
         self.packets += 1;
@@ -159,6 +174,7 @@ impl Table {
             data,
             link_type: packet.link_type,
             by_client,
+            fingerprint,
         });
     }
 

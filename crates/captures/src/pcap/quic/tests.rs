@@ -135,7 +135,7 @@ fn other_protocols_over_udp_are_not_quic() {
         passing.push(datagram(at, true, &[&[0xc0, 0, 0, 0, 1][..], &[0xff; 1200]].concat()));
     }
     let error = CapturedConnection::parse(&pcap(&passing), &key_log()).unwrap_err();
-    assert!(matches!(error, CaptureError::NoConnection), "{error}");
+    assert!(matches!(error, CaptureError::NoConnection { .. }), "{error}");
 }
 
 proptest! {

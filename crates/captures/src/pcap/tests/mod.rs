@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod contents;
 mod files;
+mod layers;
 mod recordings;
 mod samples;
 mod tcp;
@@ -89,7 +91,7 @@ fn the_handshake_of_tls_is_not_the_application() {
 #[test]
 fn what_cannot_be_explained_is_said() {
     let empty = CapturedConnection::parse(&pcap(&[]), &[]).unwrap_err();
-    assert!(matches!(empty, CaptureError::NoConnection), "{empty}");
+    assert!(matches!(empty, CaptureError::NoConnection { .. }), "{empty}");
     // A datagram that begins as QUIC does, of a connection without keys.
     let mut file = pcap(&download(1)[..1]);
     let ip = 24 + 16;
