@@ -18,6 +18,10 @@ pub enum CaptureError {
     NotCapture,
     /// The file is not qlog.
     NotQlog(String),
+    /// The file is not an HTTP Archive with requests.
+    NotHar(String),
+    /// The file is not a log of `ss`.
+    NotTcpInfo(String),
     /// A capture has no TCP or QUIC connection with data.
     NoConnection {
         /// What it has.
@@ -70,6 +74,14 @@ impl fmt::Display for CaptureError {
             Self::NoConnection { found } => {
                 write!(f, "the capture has no TCP or QUIC connection with data, but {found}")
             }
+            Self::NotHar(reason) => {
+                write!(f, "not an HTTP Archive: {reason}; allowed: HAR 1.2 with requests")
+            }
+            Self::NotTcpInfo(reason) => write!(
+                f,
+                "not a log of TCP sockets: {reason}; allowed: output of `ss -tinO` or `ss -tin`, \
+                 repeated, with a line with the time before each"
+            ),
             Self::Encrypted(reason) => write!(
                 f,
                 "{reason}; allowed: QUIC from its first packet on, in whole packets, with its keys \

@@ -9,6 +9,24 @@ use std::fmt;
 /// Longest text that is kept, in bytes.
 const MAX_TEXT: usize = 16 * 1024;
 
+/// Longest name of a variable before a document, in bytes.
+const MAX_COMMENT: usize = 4096;
+
+/// Returns the JSON of a file: without a byte order mark, comments before it, and an assignment to
+/// a variable, as in the examples of qvis.
+pub fn without_preface(bytes: &[u8]) -> &[u8] {
+    let mut text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
+    while text.starts_with(b"#") || text.starts_with(b"//") {
+        let end = text.iter().position(|&byte| byte == b'\n').unwrap_or(text.len());
+        text = text[end..].trim_ascii_start();
+    }
+    if text.starts_with(b"var ") {
+        let start = text.iter().take(MAX_COMMENT).position(|&byte| byte == b'=');
+        text = start.map_or(text, |start| text[start + 1..].trim_ascii_start());
+    }
+    text
+}
+
 /// Gives a visitor methods that return a value for numbers and the like.
 macro_rules! skip_numbers {
     ($value:expr) => {

@@ -1,9 +1,10 @@
 //! Connections as others recorded them: qlog files of any QUIC stack, captures of TCP and, with
 //! keys, of QUIC, the path that they show, and where the time of the transfer went.
 //!
-//! A [`Recording`] is a file with its connections. It reads the forms that stacks write: text sequences and whole
-//! documents, events as objects and as arrays, drafts 00 to 13; of captures, the headers of
-//! packets. [`account`] divides the time of the main transfer.
+//! A [`Recording`] is a file with its connections. It reads the forms that stacks write: text
+//! sequences and whole documents, events as objects and as arrays, drafts 00 to 13; NetLogs of
+//! Chromium; of captures, the headers of packets. [`account`] divides the time of the main
+//! transfer. A [`HarLog`] has the requests of a page, without packets.
 //!
 //! A trace shows one end. What the other end and the path did is inferred from it;
 //! [`CapturedTransfer::notes`] says what could not be.
@@ -11,8 +12,10 @@
 #![forbid(unsafe_code)]
 
 mod account;
+mod calendar;
 mod error;
 mod event;
+mod har;
 mod http;
 mod json;
 mod logs;
@@ -33,5 +36,6 @@ pub use event::{
     CapturedConnection, EcnCounts, Event, HttpMessage, Metrics, Packet, Side, StreamEnd,
     StreamPart, Transport, TransportParameters,
 };
+pub use har::{HarLog, HarPhases, HarRequest};
 pub use recording::Recording;
 pub use summary::{ConnectionSummary, Protocol, Traffic};

@@ -29,6 +29,7 @@ const GOOGLE_CRYPTO_STREAM: u64 = 1;
 pub struct Session {
     host: Option<String>,
     self_address: Option<String>,
+    peer_address: Option<String>,
     /// True for Google's QUIC: stream 1 has the handshake, and stream 0 stands for the connection.
     is_google: bool,
     /// Events with their times in milliseconds.
@@ -50,6 +51,7 @@ impl Session {
             Kind::PacketSent => self.sent(now, params),
             Kind::PacketReceived => {
                 self.self_address = self.self_address.take().or(params.self_address.name());
+                self.peer_address = self.peer_address.take().or(params.peer_address.name());
                 self.datagram = params.size.integer().map(|size| (now, size.min(MAX_PACKET)));
                 self.current = None;
             }
@@ -176,7 +178,7 @@ impl Session {
         let is_server = self.host.is_none() && address.ends_with(":443");
         Some(CapturedConnection {
             transport: Transport::Quic,
-            title: self.host.unwrap_or_default(),
+            title: self.host.or(self.peer_address).unwrap_or_default(),
             side: if is_server { Side::Server } else { Side::Client },
             events: events.collect(),
             unreadable: 0,

@@ -222,15 +222,17 @@ fn google_quic_counts_its_handshake_stream_apart() {
         )
     };
     let ack = r#""largest_observed":7,"missing_packets":[3]"#;
+    const ADDRESSES: &str =
+        r#""size":50,"self_address":"[::]:443","peer_address":"192.0.2.1:5000""#;
     let events = [
-        event(5, 1, "QUIC_SESSION_PACKET_RECEIVED", r#""size":50,"self_address":"[::]:443""#),
+        event(5, 1, "QUIC_SESSION_PACKET_RECEIVED", ADDRESSES),
         event(5, 1, "QUIC_SESSION_UNAUTHENTICATED_PACKET_HEADER_RECEIVED", header),
         frame(1),
         frame(5),
         event(5, 1, "QUIC_SESSION_ACK_FRAME_RECEIVED", ack),
     ];
     let found = connections(&log(&events));
-    assert_eq!(found[0].side, Side::Server);
+    assert_eq!((found[0].title.as_str(), found[0].side), ("192.0.2.1:5000", Side::Server));
     let [(_, Event::Received(packet))] = &found[0].events[..] else { panic!("{found:?}") };
     assert_eq!(packet.data, [StreamPart { stream: 5, offset: 0, length: 10 }]);
     assert_eq!(packet.acknowledged, [(1, 2), (4, 7)]);

@@ -17,12 +17,10 @@ mod tests;
 
 use crate::error::CaptureError;
 use crate::event::CapturedConnection;
+use crate::json::without_preface;
 use crate::other_json;
 use head::FileHead;
 use sequence::RECORD_SEPARATOR;
-
-/// Longest comment before a document, in bytes.
-const MAX_COMMENT: usize = 4096;
 
 /// Reads the connections of a qlog file: each trace of a document or sequence is one, or several if
 /// its events name several groups.
@@ -30,7 +28,7 @@ const MAX_COMMENT: usize = 4096;
 /// # Errors
 /// It is not qlog, or has no events.
 pub(crate) fn traces(bytes: &[u8]) -> Result<Vec<CapturedConnection>, CaptureError> {
-    let text = json_of(bytes);
+    let text = without_preface(bytes);
     let connections = if text.first() == Some(&RECORD_SEPARATOR) {
         let first = text.split(|&byte| byte == RECORD_SEPARATOR).find(|record| !record.is_empty());
         let (head, result) = document::head(first.unwrap_or_default());
@@ -84,19 +82,4 @@ fn check(head: &FileHead, what: &str) -> Result<(), CaptureError> {
         return Ok(());
     };
     Err(CaptureError::NotQlog(reason))
-}
-
-/// Returns the JSON of a file: without a byte order mark, comments before it, and an assignment to
-/// a variable, as in the examples of qvis.
-fn json_of(bytes: &[u8]) -> &[u8] {
-    let mut text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
-    while text.starts_with(b"#") || text.starts_with(b"//") {
-        let end = text.iter().position(|&byte| byte == b'\n').unwrap_or(text.len());
-        text = text[end..].trim_ascii_start();
-    }
-    if text.starts_with(b"var ") {
-        let start = text.iter().take(MAX_COMMENT).position(|&byte| byte == b'=');
-        text = start.map_or(text, |start| text[start + 1..].trim_ascii_start());
-    }
-    text
 }

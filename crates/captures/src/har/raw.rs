@@ -1,0 +1,238 @@
+//! The JSON of HTTP Archives.
+
+use super::request::{HarPhases, HarRequest};
+use crate::calendar::seconds_of_iso;
+use crate::json::{Elements, FieldValue, Fields, FromObject, Scalar};
+use bentpipe_units::{Span, Time};
+use serde::de::MapAccess;
+
+/// Most requests that are read. Tests need not write so many.
+pub const MAX_REQUESTS: usize = if cfg!(test) { 1_000 } else { 100_000 };
+/// Longest time between requests, and of one, in seconds.
+pub const MAX_SECONDS: f64 = 1e6;
+/// Longest text that is kept, in bytes.
+const MAX_TEXT: usize = 2048;
+
+/// Gives a type fields that are read from those of an object with the same meaning.
+macro_rules! object {
+    ($(#[$about:meta])* $name:ident { $($field:ident: $key:literal),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Debug, Default)]
+        pub struct $name {
+            $($field: Scalar,)+
+        }
+
+        impl FromObject for $name {
+            fn field<'de, A: MapAccess<'de>>(
+                &mut self,
+                key: &str,
+                value: &mut FieldValue<'_, A>,
+            ) -> Result<(), A::Error> {
+                match key {
+                    $($key => self.$field = value.get()?,)+
+                    _ => {}
+                }
+                Ok(())
+            }
+        }
+    };
+}
+
+object!(
+    /// Program that wrote the file.
+    Creator { name: "name", version: "version" }
+);
+object!(
+    /// A request.
+    Request { method: "method", url: "url", version: "httpversion" }
+);
+object!(
+    /// The content of a response.
+    Content { size: "size" }
+);
+object!(
+    /// The phases, in milliseconds; -1 where one does not apply.
+    Timings {
+        blocked: "blocked",
+        dns: "dns",
+        connect: "connect",
+        ssl: "ssl",
+        send: "send",
+        wait: "wait",
+        receive: "receive",
+    }
+);
+
+/// A response.
+#[derive(Debug, Default)]
+struct Response {
+    status: Scalar,
+    version: Scalar,
+    header: Scalar,
+    body: Scalar,
+    /// Of Chromium.
+    transfer: Scalar,
+    content: Content,
+}
+
+impl FromObject for Response {
+    fn field<'de, A: MapAccess<'de>>(
+        &mut self,
+        key: &str,
+        value: &mut FieldValue<'_, A>,
+    ) -> Result<(), A::Error> {
+        match key {
+            "status" => self.status = value.get()?,
+            "httpversion" => self.version = value.get()?,
+            "headerssize" => self.header = value.get()?,
+            "bodysize" => self.body = value.get()?,
+            "_transfersize" => self.transfer = value.get()?,
+            "content" => self.content = value.object()?,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// A request with its response and times.
+#[derive(Debug, Default)]
+pub struct Entry {
+    started: Scalar,
+    total: Scalar,
+    request: Request,
+    response: Response,
+    timings: Timings,
+    connection: Scalar,
+    server: Scalar,
+}
+
+impl FromObject for Entry {
+    fn field<'de, A: MapAccess<'de>>(
+        &mut self,
+        key: &str,
+        value: &mut FieldValue<'_, A>,
+    ) -> Result<(), A::Error> {
+        match key {
+            "starteddatetime" => self.started = value.get()?,
+            "time" => self.total = value.get()?,
+            "request" => self.request = value.object()?,
+            "response" => self.response = value.object()?,
+            "timings" => self.timings = value.object()?,
+            "connection" => self.connection = value.get()?,
+            "serveripaddress" => self.server = value.get()?,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Entry {
+    /// Returns the request with its start in seconds since 1970; `None` without a start.
+    pub fn request(&self) -> Option<(f64, HarRequest)> {
+        let started = seconds_of_iso(self.started.text()?)?;
+        let Timings { blocked, dns, connect, ssl, send, wait, receive } = &self.timings;
+        let phases = HarPhases {
+            blocked: span(blocked),
+            dns: span(dns),
+            connect: span(connect),
+            ssl: span(ssl),
+            send: span(send),
+            wait: span(wait),
+            receive: span(receive),
+        };
+        let parts = [phases.blocked, phases.dns, phases.connect, phases.send, phases.wait];
+        let sum = parts.into_iter().chain([phases.receive]).flatten();
+        let sum = sum.fold(Span::ZERO, |sum, part| sum + part);
+        let response = &self.response;
+        let size = |value: &Scalar| value.integer().filter(|size| *size > 0);
+        let on_wire = response
+            .body
+            .integer()
+            .map(|body| body.saturating_add(response.header.integer().unwrap_or_default()));
+        let versions = [&self.request.version, &response.version].into_iter();
+        Some((
+            started,
+            HarRequest {
+                started: Time::ZERO,
+                method: text(&self.request.method).unwrap_or_default(),
+                url: text(&self.request.url).unwrap_or_default(),
+                version: versions
+                    .filter_map(text)
+                    .find(|text| !text.is_empty())
+                    .unwrap_or_default(),
+                status: response
+                    .status
+                    .integer()
+                    .and_then(|status| status.try_into().ok())
+                    .filter(|status| *status > 0),
+                total: span(&self.total).unwrap_or(sum),
+                phases,
+                transfer_bytes: size(&response.transfer).or(on_wire),
+                content_bytes: response.content.size.integer(),
+                connection: text(&self.connection).filter(|name| !name.is_empty()),
+                server: text(&self.server).filter(|name| !name.is_empty()),
+            },
+        ))
+    }
+}
+
+/// Returns a time that is written in milliseconds; negative ones do not apply.
+fn span(value: &Scalar) -> Option<Span> {
+    let seconds = value.float()? / 1e3;
+    (0.0..=MAX_SECONDS).contains(&seconds).then(|| Span::from_secs_f64(seconds))
+}
+
+fn text(value: &Scalar) -> Option<String> {
+    let mut text = value.name()?;
+    if text.len() > MAX_TEXT {
+        let end = (0..=MAX_TEXT).rev().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or_default());
+    }
+    Some(text)
+}
+
+/// What a document has in `log`.
+#[derive(Debug, Default)]
+pub struct Log {
+    creator: Creator,
+    pub entries: Vec<Entry>,
+}
+
+impl Log {
+    pub fn creator(&self) -> String {
+        let parts = [&self.creator.name, &self.creator.version];
+        let parts: Vec<_> = parts.into_iter().filter_map(text).collect();
+        parts.join(" ")
+    }
+}
+
+impl FromObject for Log {
+    fn field<'de, A: MapAccess<'de>>(
+        &mut self,
+        key: &str,
+        value: &mut FieldValue<'_, A>,
+    ) -> Result<(), A::Error> {
+        match key {
+            "creator" => self.creator = value.object()?,
+            "entries" => value.with(Elements(&mut self.entries, MAX_REQUESTS))?,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// A document.
+#[derive(Debug, Default)]
+pub struct Archive {
+    pub log: Log,
+}
+
+impl FromObject for Archive {
+    fn field<'de, A: MapAccess<'de>>(
+        &mut self,
+        key: &str,
+        value: &mut FieldValue<'_, A>,
+    ) -> Result<(), A::Error> {
+        if key == "log" { value.with(Fields(&mut self.log)) } else { Ok(()) }
+    }
+}
