@@ -4,7 +4,8 @@
 //! A [`Recording`] is a file with its connections. It reads the forms that stacks write: text
 //! sequences and whole documents, events as objects and as arrays, drafts 00 to 13; NetLogs of
 //! Chromium; of captures, the headers of packets. [`account`] divides the time of the main
-//! transfer. A [`HarLog`] has the requests of a page, without packets.
+//! transfer. A [`HarLog`] has the requests of a page, and a [`TcpInfoLog`] what the kernel says of
+//! its sockets, both without packets.
 //!
 //! A trace shows one end. What the other end and the path did is inferred from it;
 //! [`CapturedTransfer::notes`] says what could not be.
@@ -26,6 +27,7 @@ mod qlog;
 mod recording;
 mod source;
 mod summary;
+mod tcp_info;
 
 pub use account::{
     CapturedTransfer, Evidence, Exchange, FlowLimit, Interval, LimitChange, LimitKind,
@@ -39,3 +41,4 @@ pub use event::{
 pub use har::{HarLog, HarPhases, HarRequest};
 pub use recording::Recording;
 pub use summary::{ConnectionSummary, Protocol, Traffic};
+pub use tcp_info::{TcpInfoLog, TcpInfoSample, TcpInfoSocket, TcpInfoSummary};
