@@ -2,12 +2,47 @@
 
 use super::measure::{RawSize, number_on_path, size_of, span};
 use crate::event::{EcnCounts, Packet, StreamEnd, StreamPart};
-use crate::json::{FieldValue, FromObject, List, Scalar};
-use serde::de::MapAccess;
+use crate::json::{FieldValue, FromObject, List, Scalar, skip_scalars};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
 
-/// Most frames of a packet that are read, and most ranges of an acknowledgement.
+/// Most frames of a packet that are read, and most ranges that it acknowledges.
 pub const MAX_FRAMES: usize = 4096;
 const MAX_RANGES: usize = 4096;
+
+/// A range of packet numbers: a list of the first and the last, or of one number.
+#[derive(Debug, Clone, Default)]
+struct RawRange([Option<u64>; 2]);
+
+impl<'de> Deserialize<'de> for RawRange {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Ends;
+        impl<'de> Visitor<'de> for Ends {
+            type Value = RawRange;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of two numbers")
+            }
+            skip_scalars!(RawRange::default());
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<RawRange, A::Error> {
+                let mut ends = [None, None];
+                for end in &mut ends {
+                    match seq.next_element::<Scalar>()? {
+                        Some(number) => *end = number.integer(),
+                        None => return Ok(RawRange([ends[0], ends[0]])),
+                    }
+                }
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(RawRange(ends))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawRange, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(RawRange::default())
+            }
+        }
+        deserializer.deserialize_any(Ends)
+    }
+}
 
 /// A frame.
 #[derive(Debug, Clone, Default)]
@@ -18,7 +53,7 @@ pub struct RawFrame {
     length: Scalar,
     payload_length: Scalar,
     raw: RawSize,
-    ranges: List<List<Scalar, 2>, MAX_RANGES>,
+    ranges: List<RawRange, MAX_RANGES>,
     maximum: Scalar,
     path: Scalar,
     fin: Scalar,
@@ -117,12 +152,13 @@ impl RawFrame {
     }
 
     fn add_ranges(&self, path: u64, packet: &mut Packet, unit: f64) {
-        packet.acknowledged.extend(self.ranges.0.iter().filter_map(|range| {
-            let first = range.0.first()?.integer()?;
-            let last = range.0.get(1).map_or(Some(first), Scalar::integer)?;
+        let ranges = self.ranges.0.iter().filter_map(|range| {
+            let (first, last) = (range.0[0]?, range.0[1]?);
             let number = |number| number_on_path(path, number);
             Some((number(first.min(last)), number(first.max(last))))
-        }));
+        });
+        let room = MAX_RANGES.saturating_sub(packet.acknowledged.len());
+        packet.acknowledged.extend(ranges.take(room));
         packet.ack_delay = span(&self.ack_delay, unit).or(packet.ack_delay);
         packet.ecn = EcnCounts::of(self.ecn.each_ref().map(Scalar::integer)).or(packet.ecn);
     }
