@@ -71,8 +71,10 @@ class Work:
     competitor: float = 0
     # The transfer begins this long after the emulator, on paths that change at given times.
     begin: float = 0
-    # Of the kernel's TCP: its controller, and other parameters.
+    # Of the kernel's TCP: its controller, its initial window, and other parameters.
     congestion: str = "cubic"
+    # Segments; 0: the kernel's.
+    initial_window: int = 0
     sysctl: dict = field(default_factory=dict)
 
     def bytes(self):

@@ -24,12 +24,14 @@ def devices():
             for name in [line.split(":")[0]]]
 
 
-def set_congestion(name):
+def set_congestion(name, window):
     """Gives the routes of this namespace a TCP controller, as a namespace may not choose each as
-    its default."""
+    its default, and an initial window in segments."""
+    more = ["initcwnd", str(window)] if window else []
     routes = subprocess.run(["ip", "route"], capture_output=True, text=True, check=True).stdout
     for route in routes.splitlines():
-        subprocess.run(["ip", "route", "change", *route.split(), "congctl", name], check=True)
+        subprocess.run(["ip", "route", "change", *route.split(), "congctl", name, *more],
+                       check=True)
 
 
 def start_capture(words, log):
@@ -154,5 +156,5 @@ def said(output):
 if __name__ == "__main__":
     part, where = sys.argv[1:]
     given = json.loads((Path(where) / "orders.json").read_text())
-    set_congestion(given["congestion"])
+    set_congestion(given["congestion"], given["initial_window"])
     {"server": server, "client": client}[part](Path(where), given)

@@ -139,7 +139,8 @@ def play(case, installed, out):
         "server": programs.serve(case, installed, folder),
         "client": programs.fetch(case, installed, folder),
         "captures": captures(case, folder), "competitor": case.work.competitor,
-        "begin": case.work.begin, "congestion": case.work.congestion, "rtt": case.path.rtt,
+        "begin": case.work.begin, "rtt": case.path.rtt,
+        "congestion": case.work.congestion, "initial_window": case.work.initial_window,
         "timeout": TIMEOUT,
         "environment": {end: programs.environment(case, end, folder)
                         for end in ("client", "server")}}

@@ -4,8 +4,10 @@ it saves with what the explanation said."""
 import copy
 import json
 import re
+import sys
 
 from tools.peers.explain_truth.command import explain
+from tools.peers.explain_truth.draw import SEGMENT
 from tools.peers.explain_truth.make import play, truth
 
 # The saving that is told may be this far from that of the change.
@@ -29,13 +31,15 @@ def size(value):
     return None if found is None else int(found)
 
 
-def with_window(case, value):
+def with_window(case, value, setting):
+    """Sets the window or the buffer that the case is about. The kernel doubles what a program asks
+    for (`SO_RCVBUF`, `SO_SNDBUF`), but takes `tcp_rmem` and `tcp_wmem` as they are; about half of
+    a receive buffer is the window."""
     match case.kind:
         case "receive-window":
-            case.work.receive_buffer = value
+            case.work.receive_buffer = value // 2 if "rmem" in setting else value
         case "send-buffer":
-            # The kernel doubles what a program asks for.
-            case.work.send_buffer = value // 2
+            case.work.send_buffer = value if "SO_SNDBUF" in setting else value // 2
         case "stream-window":
             case.work.stream_window = value
         case "connection-window":
@@ -54,7 +58,7 @@ def mended(case, remedy):
         case "receive-window" | "send-buffer" | "stream-window" | "connection-window":
             if not (found := size(value)):
                 return None
-            with_window(new, found)
+            with_window(new, found, str(remedy.get("setting")))
         case "small-queue":
             if not (found := size(value)):
                 return None
@@ -86,7 +90,7 @@ def mended(case, remedy):
             found = quantity(value, UNITS)
             if not found or case.quic:
                 return None
-            work.initial_window = int(found if found < 1000 else found / 1448)
+            work.initial_window = int(found if found < 1000 else found / SEGMENT)
         case "long-handshake":
             if work.tls != "1.2":
                 return None
@@ -156,8 +160,7 @@ def remedy(options, installed):
     found = []
     for row in rows(options, installed):
         found.append(row)
-        if not options.json:
-            print(f"{row['case']}/{row['file']}: {row['setting']}: said {row['told_s']:.2f} s, "
-                  f"saved {row['saved_s']:.2f} s", flush=True)
+        print(f"{row['case']}/{row['file']}: {row['setting']}: said {row['told_s']:.2f} s, "
+              f"saved {row['saved_s']:.2f} s", file=sys.stderr, flush=True)
     print(json.dumps(found, indent=1) if options.json else summary(found))
     return 0

@@ -105,6 +105,8 @@ class Remedies(unittest.TestCase):
         self.assertEqual(after.work.receive_buffer, 7_000_000)
         self.assertNotEqual(before.work.receive_buffer, 7_000_000)
         self.assertEqual(remedy.mended(case("send-buffer"), told).work.send_buffer, 3_500_000)
+        told |= {"setting": "net.ipv4.tcp_rmem"}
+        self.assertEqual(remedy.mended(before, told).work.receive_buffer, 3_500_000)
 
     def test_losses_and_pauses_go_away(self):
         after = remedy.mended(case("random-loss"), {"cause": "congestion_window_s"})
