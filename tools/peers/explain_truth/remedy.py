@@ -73,6 +73,8 @@ def mended(case, remedy):
             path.back_keys = ""
         case "blockage" | "handover" | "outage":
             path.forward = path.back_keys = path.forward_rate = path.forward_delay = ""
+        case "reordering":
+            path.forward_delay = ""
         case "server-thinks":
             work.think = 0
         case "client-late":

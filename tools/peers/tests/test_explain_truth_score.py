@@ -2,7 +2,7 @@
 
 import unittest
 
-from tools.peers.explain_truth import draw, make, predict, remedy, score
+from tools.peers.explain_truth import draw, make, predict, remedy, score, verify
 from tools.peers.explain_truth.kinds import KINDS
 
 
@@ -123,6 +123,20 @@ class Remedies(unittest.TestCase):
         self.assertTrue(remedy.compare(record([]), told, {"measured_s": 3.2})["within"])
         self.assertFalse(remedy.compare(record([]), told, {"measured_s": 4.0})["within"])
         self.assertFalse(remedy.compare(record([]), told, {"measured_s": 5.5})["within"])
+
+
+class Removals(unittest.TestCase):
+    def test_most_kinds_can_be_made_without_their_cause(self):
+        without = {kind.name for kind in KINDS if not verify.removed(case(kind.name))}
+        self.assertLessEqual(without, {"clean", "sequential-requests", "long-handshake",
+                                       "slow-start"})
+
+    def test_what_is_saved_is_compared_with_the_other_parts(self):
+        made = case("server-thinks")
+        made.parts = {"application_s": 4.0, "handshake_s": 1.0}
+        before = {"measured_s": 6.0}
+        self.assertTrue(verify.compare(made, before, {"measured_s": 2.0})["dominates"])
+        self.assertFalse(verify.compare(made, before, {"measured_s": 5.5})["dominates"])
 
 
 if __name__ == "__main__":
