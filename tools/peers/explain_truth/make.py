@@ -260,6 +260,13 @@ def write(out, records):
 
 
 def truth(folder):
-    """The cases of a folder, with their records."""
+    """The cases of a folder, with their records. Those that `verify` found to have another cause
+    are not complete."""
     records = json.loads((folder / "truth.json").read_text())
+    verified = folder / "verified.json"
+    rows = json.loads(verified.read_text()) if verified.exists() else []
+    other = {row["case"] for row in rows if not row["dominates"]}
+    for record in records:
+        if record["id"] in other:
+            record["status"] = "without the cause it is as slow"
     return [(case_of(record), record) for record in records]

@@ -22,6 +22,7 @@ http {{
     server {{
         listen {plain}{buffer};
         listen {secure} ssl;
+        ssl_protocols TLSv1.2 TLSv1.3;
         ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;
         location / {{ {answer} }}
     }}
@@ -48,6 +49,7 @@ CLIENTS = [
     Program("python", {"several", "pause", "receive-buffer", "read-rate", "acks", "upload"}, False),
     Program("iperf3", {"acks", "upload"}, False),
     Program("chromium", {"acks"}, False),
+    Program("chromium-quic", {"acks"}, True),
     Program("quic-go", {"several", "pause", "window", "acks"}, True),
     Program("aioquic", {"several", "pause", "ack-delay"}, True, 9.0),
     Program("bentpipe", {"several", "pause"}, True),
@@ -66,7 +68,7 @@ SERVERS = [
     Program("picoquic", set(), True),
 ]
 # Programs that only talk to each other.
-ALONE = {"iperf3": "iperf3", "chromium": "bentpipe-tcp"}
+ALONE = {"iperf3": "iperf3", "chromium": "bentpipe-tcp", "chromium-quic": "bentpipe"}
 
 
 def fit(client, server):
@@ -94,6 +96,8 @@ class Installed:
                              ("picoquic", "picoquic/bin/picoquicdemo")):
             if not (self.peers / needed).exists():
                 self.missing[name] = f"{self.peers / needed} is missing; see peers/install"
+        if "chromium" in self.missing:
+            self.missing["chromium-quic"] = self.missing["chromium"]
         self.quic_go = self.build_quic_go()
 
     def build_quic_go(self):
@@ -205,11 +209,8 @@ def fetch(case, installed, folder):
         case "iperf3":
             back = [] if work.upload else ["-R"]
             return ["iperf3", "-c", ADDRESS, "-p", str(PLAIN), "-n", str(work.size), *back]
-        case "chromium":
-            return ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu",
-                    "--disable-quic", "--no-proxy-server", "--disable-background-networking",
-                    "--disable-component-update", "--no-first-run", f"--user-data-dir={folder}/web",
-                    "--ignore-certificate-errors", "--dump-dom", f"https://{ADDRESS}:{QUIC}/"]
+        case "chromium" | "chromium-quic":
+            return chromium(case, folder)
         case "quic-go":
             return [str(installed.quic_go), "client", "--url", url(case), *several, "--parallel",
                     str(work.parallel), *windows]
@@ -234,6 +235,22 @@ def fetch(case, installed, folder):
     raise ValueError(case.client)
 
 
+def chromium(case, folder):
+    """Chromium for a page with the file; its certificate errors are those of this key."""
+    key = subprocess.run(
+        f"openssl x509 -in {folder}/cert.pem -pubkey -noout | openssl pkey -pubin -outform der "
+        "| openssl dgst -sha256 -binary | base64", shell=True, check=True, capture_output=True,
+        text=True).stdout.strip()
+    origin = f"{ADDRESS}:{QUIC}"
+    quic = ["--enable-quic", f"--origin-to-force-quic-on={origin}"] if case.quic else [
+        "--disable-quic"]
+    return ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", *quic,
+            "--no-proxy-server", "--disable-background-networking", "--disable-component-update",
+            "--no-first-run", f"--user-data-dir={folder}/web",
+            f"--ignore-certificate-errors-spki-list={key}", f"--log-net-log={folder}/net-log.json",
+            "--dump-dom", f"https://{origin}/"]
+
+
 def curl(case, folder):
     work = case.work
     words = ["curl", "-s", "-S", "-k", "--noproxy", "*", "--http1.1"]
@@ -247,6 +264,8 @@ def curl(case, folder):
         words += ["--limit-rate", str(work.read_rate)]
     if work.upload:
         return [*words, "-T", str(folder / "root" / str(work.size)), "-o", "/dev/null", url(case)]
+    if work.parallel > 1:
+        words += ["-Z", "--parallel-max", str(work.parallel)]
     for _ in range(work.count):
         words += ["-o", "/dev/null", url(case)]
     return words

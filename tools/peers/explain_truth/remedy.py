@@ -7,7 +7,6 @@ import re
 import sys
 
 from tools.peers.explain_truth.command import explain
-from tools.peers.explain_truth.draw import SEGMENT
 from tools.peers.explain_truth.make import play, truth
 
 # The saving that is told may be this far from that of the change.
@@ -39,7 +38,7 @@ def with_window(case, value, setting):
         case "receive-window":
             case.work.receive_buffer = value // 2 if "rmem" in setting else value
         case "send-buffer":
-            case.work.send_buffer = value if "SO_SNDBUF" in setting else value // 2
+            case.work.send_buffer = value if setting == "SO_SNDBUF" else value // 2
         case "stream-window":
             case.work.stream_window = value
         case "connection-window":
@@ -59,6 +58,10 @@ def mended(case, remedy):
             if not (found := size(value)):
                 return None
             with_window(new, found, str(remedy.get("setting")))
+        case "random-loss" | "policer" | "small-queue" | "reordering" if value == "BBR":
+            if case.quic:
+                return None
+            work.congestion = "bbr"
         case "small-queue":
             if not (found := size(value)):
                 return None
@@ -88,15 +91,17 @@ def mended(case, remedy):
         case "competing":
             work.competitor = 0
         case "slow-start":
-            # In segments, or as bytes.
-            found = quantity(value, UNITS)
+            found = quantity(value, {"": 1, "packets": 1})
             if not found or case.quic:
                 return None
-            work.initial_window = int(found if found < 1000 else found / SEGMENT)
-        case "long-handshake":
-            if work.tls != "1.2":
+            work.initial_window = int(found)
+        case "sequential-requests":
+            if case.client not in ("quic-go", "aioquic") and case.server != "bentpipe-tcp":
                 return None
-            work.tls = "1.3"
+            work.parallel = work.count
+        case "long-handshake":
+            # One round trip, as with a session that resumes.
+            work.tls = ""
         case _:
             return None
     return new

@@ -14,6 +14,8 @@ VERDICTS = ["right", "wrong", "unknown", "refused"]
 # program's start adds time.
 BYTES, SECONDS = 0.1, 0.1
 SLACK_BYTES, SLACK_SECONDS = 20_000, 0.4
+# A window counts as right within this share of it.
+WINDOW = 0.25
 
 
 def recorded(document):
@@ -50,23 +52,42 @@ def sizes(record, document):
         found.append(f"{told} bytes, transferred {expected}")
     took, told = record["measured_s"], recorded(document)["completion_s"]
     # A browser has to start, and a page has a second request.
-    slack = 3 if record["client"] in ("chromium", "iperf3") else SLACK_SECONDS
+    slow = ("chromium", "chromium-quic", "iperf3")
+    slack = 3 if record["client"] in slow else SLACK_SECONDS
     if abs(told - took) > SECONDS * took + slack:
         found.append(f"{told:.2f} s, took {took:.2f} s")
     return found
 
 
-def place(record, document):
-    """Whether the words say where packets were lost, or which window it was: True, False, or None
-    if the truth has no such detail or the first cause is wrong."""
-    words = {"channel": "on the channel", "queue": "at a full queue", "policer": "at the policer",
-             "receive window": "receive window", "send buffer": "send buffer", "stream": "stream",
-             "connection": "connection", "server": "server", "client": "client"}
-    if document is None or record["detail"] not in words:
+def detail(record, document):
+    """Whether the document says where packets were lost, which window it was or whose pauses:
+    True, False, or None if the truth has no such detail or the first cause is wrong."""
+    if document is None or judge(record, document)[0] != "right":
         return None
-    if judge(record, document)[0] != "right":
-        return None
-    return words[record["detail"]] in recorded(document)["text"]
+    losses, pauses = document.get("losses") or {}, document.get("pauses") or {}
+    limit = (document.get("flow_control") or {}).get("limit", "")
+    queue = 2 * losses.get("at_a_full_queue", 0) > losses.get("packets", 0)
+    sends = "client" if document["direction"] == "upload" else "server"
+    match record["detail"]:
+        case "queue":
+            return queue
+        case "channel" | "policer":
+            return not queue and losses.get("packets", 0) > 0
+        case "receive window" | "send buffer":
+            return record["detail"] in limit
+        case "stream" | "connection":
+            return f"{record['detail']} window" in limit
+        case "server" | "client":
+            ours = "sender_s" if record["detail"] == sends else "receiver_s"
+            return 2 * pauses.get(ours, 0) > sum(pauses.values())
+    return None
+
+
+def window(record, document):
+    """How many times the true window the one that is told is, or None if there is none."""
+    true = record.get("size", {}).get("window")
+    told = ((document or {}).get("flow_control") or {}).get("bytes")
+    return told / true if true and told else None
 
 
 def explained(folder, bentpipe, kinds=()):
@@ -85,7 +106,8 @@ def explained(folder, bentpipe, kinds=()):
             yield {
                 "file": f"{record['id']}/{file['path']}", "kind": record["kind"],
                 "form": f"{form}, {file['end']}", "program": program, "verdict": verdict,
-                "named": named, "label": record["label"], "detail": place(record, document),
+                "named": named, "label": record["label"], "detail": detail(record, document),
+                "window": window(record, document),
                 "differs": sizes(record, document), "error": reason(ended) if not document else "",
                 "seconds": round(ended.seconds, 2), "memory_mb": round(ended.memory_mb),
                 "load": max(record["load"]),
@@ -119,7 +141,11 @@ def summary(rows):
     parts = [total(rows)]
     parts += [table(rows, column) for column in ("kind", "form", "program")]
     told = [row["detail"] for row in rows if row["detail"] is not None]
-    parts.append(f"of {len(told)} right ones with a place, {sum(told)} say it")
+    parts.append(f"of {len(told)} right ones, {sum(told)} have the right place of losses, "
+                 "window or end that pauses")
+    ratios = [row["window"] for row in rows if row["window"] is not None]
+    near = sum(abs(ratio - 1) <= WINDOW for ratio in ratios)
+    parts.append(f"of {len(ratios)} windows that are told, {near} are within {100 * WINDOW:.0f} %")
     parts.append(f"bytes or duration differ in {sum(bool(row['differs']) for row in rows)}; "
                  f"longest {max(row['seconds'] for row in rows):.2f} s")
     missed = [f"{row['file']}: {row['verdict']}: {row['named'] or row['error']}, planted "
@@ -129,7 +155,17 @@ def summary(rows):
     return "\n\n".join([*parts, "\n".join(missed), "\n".join(differing)])
 
 
+def left_out(folder):
+    """The cases that do not count, by reason."""
+    count = collections.Counter(record["status"] for _, record in truth(folder))
+    del count["complete"]
+    return "; ".join(f"{number} left out: {reason}" for reason, number in sorted(count.items()))
+
+
 def score(options):
     rows = list(explained(options.folder, options.bentpipe, options.kinds))
-    print(json.dumps(rows, indent=1) if options.json else summary(rows))
+    if options.json:
+        print(json.dumps(rows, indent=1))
+    else:
+        print("\n".join(text for text in (left_out(options.folder), summary(rows)) if text))
     return 0
