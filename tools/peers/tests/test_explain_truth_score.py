@@ -61,7 +61,8 @@ class Verdicts(unittest.TestCase):
 
     def test_the_summary_counts_and_lists_what_is_missed(self):
         row = {"kind": "clean", "form": "qlog, client", "program": "curl", "detail": None,
-               "window": None, "differs": [], "seconds": 0.1, "label": ["timeout_s"], "error": "", "text": "took"}
+               "window": None, "differs": [], "seconds": 0.1, "label": ["timeout_s"], "error": "",
+               "text": "took"}
         rows = [row | {"file": "a", "verdict": "right", "named": "timeout_s"},
                 row | {"file": "b", "verdict": "wrong", "named": "outage_s"}]
         text = score.summary(rows)
