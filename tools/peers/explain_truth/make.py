@@ -109,7 +109,9 @@ def captures(case, folder):
             made[end] = ["dumpcap", "-q", "-i", "{device}", "-s", "128", "-w", file]
         elif case.capture.startswith("tcpdump"):
             device = "any" if case.capture.endswith("any") else "{device}"
-            made[end] = ["tcpdump", "-Z", "root", "-U", "-n", "-i", device, "-s", "128", "-w", file]
+            made[end] = [
+                "tcpdump", "-Z", "root", "--immediate-mode", "-U", "-n", "-i", device, "-s", "128",
+                "-w", file]
     return made
 
 
@@ -119,6 +121,8 @@ def sysctl(case):
     work = case.work
     if work.receive_buffer and case.client == "curl":
         made["net.ipv4.tcp_rmem"] = f"4096 {2 * work.receive_buffer} {2 * work.receive_buffer}"
+    if work.send_buffer and case.server != "python":
+        made["net.ipv4.tcp_wmem"] = f"4096 {2 * work.send_buffer} {2 * work.send_buffer}"
     return made | work.sysctl
 
 

@@ -14,6 +14,7 @@ import time
 import urllib.parse
 
 import aioquic.asyncio
+import aioquic.quic.connection as stack
 from aioquic.asyncio.protocol import QuicConnectionProtocol
 from aioquic.h3.connection import H3_ALPN, H3Connection
 from aioquic.h3.events import DataReceived, HeadersReceived
@@ -61,10 +62,19 @@ class Client(QuicConnectionProtocol):
                 self.waiting[part.stream_id].set_result(None)
 
 
+def announce_ack_delay(seconds):
+    """Makes connections announce this max_ack_delay; aioquic has no setting for it."""
+    original = stack.QuicTransportParameters
+    stack.QuicTransportParameters = lambda **named: original(
+        **named | {"max_ack_delay": round(seconds * 1000)})
+
+
 async def client(options):
     where = urllib.parse.urlsplit(options.url)
     made = configuration(is_client=True)
     made.max_data, made.max_stream_data = options.connection_window, options.stream_window
+    if options.ack_delay:
+        announce_ack_delay(options.ack_delay)
     begin = time.monotonic()
     async with aioquic.asyncio.connect(where.hostname, where.port, configuration=made,
                                        create_protocol=Client) as protocol:
