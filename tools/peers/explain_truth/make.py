@@ -217,6 +217,8 @@ def files(case, folder):
         for path in sorted(logs, key=lambda path: path.stat().st_size)[-1:]:
             if "other_flows_s" not in case.label:
                 found.append({"path": str(path.relative_to(folder)), "end": end, "form": "qlog"})
+    if case.client == "chromium-quic" and (folder / "net-log.json").exists():
+        found.append({"path": "net-log.json", "end": "client", "form": "NetLog"})
     return found
 
 

@@ -100,7 +100,7 @@ def explained(folder, bentpipe, kinds=()):
             document, ended = explain(bentpipe, path, path.parent / "keys.txt")
             verdict, named = judge(record, document)
             program = record["client" if file["end"] == "client" else "server"]
-            form = file["form"] if file["form"] == "qlog" else (
+            form = file["form"] if file["form"] != "capture" else (
                 "TCP capture" if not record["quic"] else "QUIC capture"
                 if (path.parent / "keys.txt").exists() else "QUIC capture without keys")
             yield {
