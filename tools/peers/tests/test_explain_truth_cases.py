@@ -7,6 +7,7 @@ import unittest
 
 from tools.peers.explain_truth import draw, make, programs
 from tools.peers.explain_truth.kinds import KINDS
+from tools.testing import folder
 
 
 class Cases(unittest.TestCase):
@@ -47,6 +48,46 @@ class Cases(unittest.TestCase):
     def test_a_case_comes_back_from_its_record(self):
         for case in make.draw_cases(6, len(KINDS)):
             self.assertEqual(draw.case_of(json.loads(json.dumps(case.record()))), case)
+
+
+class Files(unittest.TestCase):
+    def case(self, kind, client):
+        found = next(one for one in KINDS if one.name == kind)
+        drawn = (make.draw_case(seed, 0, found) for seed in range(200))
+        return next(case for case in drawn if case.client == client)
+
+    def recorded(self, case, *names):
+        where = folder(self)
+        for name in ("client-qlog", "server-qlog"):
+            (where / name).mkdir()
+        for name in names:
+            (where / name).write_text(name)
+        return {(file["path"], file["end"], file["form"]) for file in make.files(case, where)}
+
+    def test_an_end_has_its_capture_and_its_largest_qlog(self):
+        self.assertEqual(
+            self.recorded(self.case("clean", "quic-go"), "client.pcapng", "server.pcapng",
+                          "server-qlog/short", "server-qlog/longer", "net-log.json"),
+            {("client.pcapng", "client", "capture"), ("server.pcapng", "server", "capture"),
+             ("server-qlog/longer", "server", "qlog")})
+
+    def test_a_browser_has_a_net_log(self):
+        found = self.recorded(self.case("clean", "chromium-quic"), "client.pcapng", "net-log.json")
+        self.assertIn(("net-log.json", "client", "NetLog"), found)
+
+    def test_programs_without_a_setting_get_their_buffer_from_the_kernel(self):
+        case = self.case("receive-window", "curl")
+        self.assertTrue(make.sysctl(case)["net.ipv4.tcp_rmem"].endswith(
+            f" {2 * case.work.receive_buffer}"))
+        self.assertEqual(make.sysctl(self.case("receive-window", "python")), make.OPEN)
+
+    def test_captures_are_of_both_ends_unless_the_emulator_makes_them(self):
+        case = self.case("clean", "curl")
+        for capture, programs_of_both in (("emulator", set()), ("tcpdump", {"tcpdump"}),
+                                          ("dumpcap", {"dumpcap"})):
+            case.capture = capture
+            made = make.captures(case, folder(self))
+            self.assertEqual({words[0] for words in made.values()}, programs_of_both)
 
 
 class Arithmetic(unittest.TestCase):
