@@ -1,9 +1,11 @@
 """Tests of how explanations are compared with the truth, on documents made here."""
 
+import json
 import unittest
 
-from tools.peers.explain_truth import draw, make, predict, remedy, score, verify
+from tools.peers.explain_truth import draw, make, predict, reading, remedy, score, verify
 from tools.peers.explain_truth.kinds import KINDS
+from tools.testing import folder
 
 
 def record(label, **more):
@@ -150,6 +152,23 @@ class Removals(unittest.TestCase):
         before = {"measured_s": 6.0}
         self.assertTrue(verify.compare(made, before, {"measured_s": 2.0})["dominates"])
         self.assertFalse(verify.compare(made, before, {"measured_s": 5.5})["dominates"])
+
+
+class Reading(unittest.TestCase):
+    def test_a_drawing_has_different_kinds_and_follows_its_seed(self):
+        where = folder(self)
+        records = []
+        for number, kind in enumerate(KINDS[:6]):
+            made = make.draw_case(1, number, kind).record()
+            files = [{"path": "client.pcap", "end": "client", "form": "capture"}]
+            records.append(made | {"status": "complete", "measured_s": 9.0, "files": files})
+        records[5]["status"] = "failed: 1"
+        (where / "truth.json").write_text(json.dumps(records))
+        found = reading.drawn(where, 1, 5)
+        self.assertEqual(len({made.kind for made, _, _ in found}), 5)
+        self.assertEqual(found, reading.drawn(where, 1, 5))
+        self.assertNotEqual(found, reading.drawn(where, 2, 5))
+        self.assertIn("of 9.00 s", reading.answer(*found[0][:2]))
 
 
 if __name__ == "__main__":
