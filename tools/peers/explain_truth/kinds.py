@@ -121,7 +121,7 @@ def sequential(draw):
 
 def random_loss(draw):
     path = Path(draw.rate(20, 40), draw.between(0.12, 0.25), queue="1 BDP")
-    loss = draw.between(0.004, 0.012)
+    loss = draw.between(0.01, 0.022)
     path.forward = f", loss = {loss:.5f}"
     rate = lossy_rate(path, loss)
     # More than what a lucky slow start sends.
