@@ -17,6 +17,9 @@ const LONG_SHARE: f64 = 0.1;
 /// busy for that long.
 const SUSTAINED: f64 = 0.8;
 
+/// The slowest link that is thought of.
+pub const SLOWEST: Rate = Rate::from_bps(100);
+
 /// What a trace shows of its path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PathEstimate {
@@ -84,6 +87,12 @@ pub fn highest_rate(packets: &[Passed], rtt: Span) -> Option<SeenRate> {
         None => (short, false),
     };
     Some(SeenRate { rate, by_path, is_sustained, proven })
+}
+
+/// Returns the rate of packets that are too few to show one: as if they took a round trip.
+pub fn over_a_round_trip(packets: &[Passed], rtt: Span) -> Rate {
+    let bytes = packets.iter().fold(0_u64, |sum, packet| sum.saturating_add(packet.2));
+    Rate::over(Bytes::new(bytes), rtt)
 }
 
 fn bps(rate: Rate) -> f64 {

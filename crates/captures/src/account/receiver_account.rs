@@ -4,7 +4,7 @@ use super::asks::{Ask, Asks};
 use super::exchange::exchanges;
 use super::fluid_link::FullLink;
 use super::own_waits::OwnWaits;
-use super::path::{PathEstimate, SeenRate, highest_rate};
+use super::path::{PathEstimate, SLOWEST, SeenRate, highest_rate, over_a_round_trip};
 use super::received::{Arrival, Received};
 use super::sent::handshake_timeouts;
 use super::spending::{FlowLimit, LimitKind, Spending, Turn};
@@ -29,9 +29,8 @@ pub fn receiver_account(
     let Received { arrivals, start, handshake, request, rtt, .. } = received;
     let passed: Vec<_> = arrivals.iter().map(|one| (None, one.at, one.wire)).collect();
     let seen = highest_rate(&passed, *rtt);
-    let estimated = rate.or(seen.map(|seen| seen.rate)).unwrap_or_else(|| {
-        Rate::over(Bytes::new(passed.iter().map(|packet| packet.2).sum()), *rtt)
-    });
+    let estimated = rate.or(seen.map(|seen| seen.rate));
+    let estimated = estimated.unwrap_or_else(|| over_a_round_trip(&passed, *rtt)).max(SLOWEST);
     let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else {
         return Err(CaptureError::Empty("it has no data that was received"));
     };

@@ -5,7 +5,7 @@ use super::exchange::exchanges;
 use super::fluid_link::{FluidLink, FullLink};
 use super::losses::Losses;
 use super::outage::{is_held, outages};
-use super::path::{PathEstimate, highest_rate};
+use super::path::{PathEstimate, SLOWEST, highest_rate, over_a_round_trip};
 use super::path_waits::{PathWaits, least};
 use super::sender_state::{Flight, SenderState};
 use super::sent::{DataPacket, Sent, handshake_timeouts};
@@ -39,9 +39,8 @@ pub fn sender_account(
         .collect();
     passed.sort_by_key(|(_, arrival, _)| *arrival);
     let seen = highest_rate(&passed, *rtt);
-    let estimated = rate.or(seen.map(|seen| seen.rate)).unwrap_or_else(|| {
-        Rate::over(Bytes::new(passed.iter().map(|packet| packet.2).sum()), *rtt)
-    });
+    let estimated = rate.or(seen.map(|seen| seen.rate));
+    let estimated = estimated.unwrap_or_else(|| over_a_round_trip(&passed, *rtt)).max(SLOWEST);
     let first = packets.first().map_or(*start, |packet| packet.at);
     let unacknowledged = sent.unacknowledged();
     // What is not acknowledged has left the link when the link has sent it.
@@ -246,8 +245,11 @@ impl<'a> Walk<'a> {
             let back = (self.state.previous + rtt).max(from).min(to);
             // The data before may have come late. TCP does not say for how long its receiver held
             // the acknowledgement back.
-            let late =
-                if self.late > HELD { (back + self.late).min(first).max(back) } else { back };
+            let late = if self.late > HELD {
+                (back + self.late).min(first).min(to).max(back)
+            } else {
+                back
+            };
             spending.add(TimePart::Request, from, back);
             spending.add(TimePart::Capacity, back, late);
             let (from, back) = (late, late);
