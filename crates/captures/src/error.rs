@@ -27,8 +27,8 @@ pub enum CaptureError {
         /// What it has.
         found: String,
     },
-    /// The QUIC connection of a capture cannot be decrypted.
-    Encrypted(&'static str),
+    /// A connection of UDP has no handshake of QUIC.
+    NoHandshake,
     /// The connection of a capture has too many packets.
     TooManyPackets {
         /// Number of packets.
@@ -68,8 +68,7 @@ impl fmt::Display for CaptureError {
             Self::NotQlog(reason) => write!(
                 f,
                 "not a qlog file: {reason}; allowed: qlog as JSON or JSON text sequence, of QUIC, \
-                 NetLogs of Chromium with QUIC sessions, and pcap or pcapng captures of TCP or, \
-                 with keys, of QUIC"
+                 NetLogs of Chromium with QUIC sessions, and pcap or pcapng captures of TCP or QUIC"
             ),
             Self::NoConnection { found } => {
                 write!(f, "the capture has no TCP or QUIC connection with data, but {found}")
@@ -82,11 +81,10 @@ impl fmt::Display for CaptureError {
                 "not a log of TCP sockets: {reason}; allowed: output of `ss -tinO` or `ss -tin`, \
                  repeated, with a line with the time before each"
             ),
-            Self::Encrypted(reason) => write!(
+            Self::NoHandshake => write!(
                 f,
-                "{reason}; allowed: QUIC from its first packet on, in whole packets, with its keys \
-                 in the file (Decryption Secrets Block) or in `--keys FILE`, as programs write \
-                 them with SSLKEYLOGFILE"
+                "the capture has no handshake of QUIC; allowed: TCP, and QUIC from its first \
+                 packet on"
             ),
             Self::TooManyPackets { count, limit } => write!(
                 f,

@@ -32,6 +32,10 @@ pub struct CapturedConnection {
     pub title: String,
     /// The end that recorded it.
     pub side: Side,
+    /// True if the packets of the application were not decrypted. Their sizes, times and directions
+    /// are as recorded; their stream data (one stream in each direction) and what they acknowledge
+    /// are estimates, and losses are not seen.
+    pub is_encrypted: bool,
     /// The events that matter here, in the order of their times, the first at zero.
     pub events: Vec<(Time, Event)>,
     /// Number of records that are not events, or have a form that is not known.
@@ -234,6 +238,7 @@ impl CapturedConnection {
             transport,
             title: String::new(),
             side,
+            is_encrypted: false,
             events: Vec::new(),
             unreadable: 0,
             notes: Vec::new(),

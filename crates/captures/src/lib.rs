@@ -1,5 +1,5 @@
-//! Connections as others recorded them: qlog files of any QUIC stack, captures of TCP and, with
-//! keys, of QUIC, the path that they show, and where the time of the transfer went.
+//! Connections as others recorded them: qlog files of any QUIC stack, captures of TCP and QUIC, the
+//! path that they show, and where the time of the transfer went.
 //!
 //! A [`Recording`] is a file with its connections. It reads the forms that stacks write: text
 //! sequences and whole documents, events as objects and as arrays, drafts 00 to 13; NetLogs of

@@ -180,6 +180,7 @@ impl Session {
             transport: Transport::Quic,
             title: self.host.or(self.peer_address).unwrap_or_default(),
             side: if is_server { Side::Server } else { Side::Client },
+            is_encrypted: false,
             events: events.collect(),
             unreadable: 0,
             notes: vec!["a NetLog has times in whole milliseconds".to_owned()],

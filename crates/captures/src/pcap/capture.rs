@@ -100,8 +100,7 @@ impl Capture {
                     .to_string(),
             ),
             Protocol::Tcp if data == 0 => Some("it has no data".to_owned()),
-            Protocol::Tcp => None,
-            Protocol::Quic => quic::problem(&self.keys).map(str::to_owned),
+            Protocol::Tcp | Protocol::Quic => None,
             Protocol::Udp => Some("it has no handshake of QUIC".to_owned()),
         };
         ConnectionSummary {
@@ -197,11 +196,13 @@ impl Capture {
                     })
                     .collect();
                 match flow.quic {
-                    Some(connection) => quic::trace(&datagrams, unreadable, connection, &self.keys),
+                    Some(connection) => {
+                        Ok(quic::trace(&datagrams, unreadable, connection, &self.keys))
+                    }
                     None => Err(CaptureError::NoConnection { found: self.describe() }),
                 }
             }
-            Protocol::Udp => Err(CaptureError::Encrypted("the capture has no handshake of QUIC")),
+            Protocol::Udp => Err(CaptureError::NoHandshake),
         }
     }
 }

@@ -56,6 +56,7 @@ pub fn trace(
         transport: Transport::Tcp,
         title: ports.unwrap_or_default(),
         side,
+        is_encrypted: false,
         events,
         unreadable,
         notes,

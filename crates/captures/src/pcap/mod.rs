@@ -1,4 +1,4 @@
-//! Packet captures: pcap and pcapng files of TCP, of which headers suffice, and of QUIC with keys.
+//! Packet captures: pcap and pcapng files of TCP, of which headers suffice, and of QUIC.
 //!
 //! - `file`, `pcapng` and `record`: the packets of a file, with their times and link types, and its
 //!   secrets;

@@ -182,6 +182,7 @@ impl Group {
             transport: Transport::Quic,
             title,
             side: side(head.vantage(), &self.events),
+            is_encrypted: false,
             events: self.events.into_iter().map(|(time, event)| (at(time), event)).collect(),
             unreadable: left_out,
             notes,

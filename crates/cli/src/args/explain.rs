@@ -18,7 +18,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Explain {
     /// A directory written by `bentpipe run`, a qlog file of any QUIC stack, or a pcap or pcapng
-    /// capture of TCP or, with keys, of QUIC: a file of the sender of the data tells more than one
+    /// capture of TCP or QUIC: a file of the sender of the data tells more than one
     /// of the receiver
     #[arg(value_name = "PATH")]
     pub path: PathBuf,

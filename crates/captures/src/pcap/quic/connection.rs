@@ -1,58 +1,53 @@
 //! A QUIC connection of a capture, as the end near the capture recorded it.
 
 use super::connections::Connection;
+use super::estimate::{Covered, Seen, estimate};
 use super::frames::add_frames;
-use super::header::{LongPacket, MAX_ID, Rest, divide};
-use super::hello::Parts;
+use super::header::{LongPacket, Rest, divide};
 use super::initial::InitialKeys;
-use super::joined::{LEAST_ID, MTU, size_from_id, size_from_keys, sizes};
-use super::key_log::{KeyLog, Secrets};
-use super::protection::{Keys, SUITES};
+use super::joined::{MTU, size_from_id, size_from_keys};
+use super::key_log::KeyLog;
+use super::opening::{ConnectionKeys, Opening, sender};
 use super::vantage::HalfTrips;
-use super::version::{Kind, Version};
-use crate::error::CaptureError;
+use super::version::Kind;
 use crate::event::{CapturedConnection, Event, MAX_SPAN, Packet, Side, Transport};
 use crate::pcap::segment::Datagram;
 use crate::pcap::vantage::BETWEEN;
 use bentpipe_units::{Span, Time};
 use std::collections::BTreeMap;
 
-/// Packets of a direction with which its secrets are looked for.
-const TRIES: usize = 8;
-/// Most connections whose secrets are tried if the client's random number is known.
-const MAX_STRANGERS: usize = 256;
 /// Numbers of Handshake packets begin here, and those of packets that cannot be opened: the spaces
 /// of packet numbers (RFC 9000 §12.3), which end below, become one.
 const HANDSHAKE_NUMBERS: u64 = 1 << 62;
 const HIDDEN_NUMBERS: u64 = 1 << 63;
-
-/// Returns why no connection can be read with these keys; `None` if one may be.
-pub fn problem(log: &KeyLog) -> Option<&'static str> {
-    let is_empty = log.connections(None).next().is_none();
-    is_empty.then_some("the capture has no keys of its QUIC connection")
-}
+/// The latency spin bit, which header protection leaves open (RFC 9000 §17.4).
+const SPIN: u8 = 0x20;
+/// Size of the packets of a joined datagram if no other says it: what every path carries (RFC 9000
+/// §14).
+const SMALL_MTU: usize = 1200;
 
 /// Returns a connection, of which `datagrams` are all that the capture has, in the order of their
-/// times in nanoseconds. `unreadable` records of the file could not be read.
-///
-/// # Errors
-/// `log` does not open it.
+/// times in nanoseconds. Without its keys, what its packets carry is estimated. `unreadable`
+/// records of the file could not be read.
 pub fn trace(
     datagrams: &[(u64, Datagram<'_>)],
     unreadable: usize,
     connection: Connection,
     log: &KeyLog,
-) -> Result<CapturedConnection, CaptureError> {
+) -> CapturedConnection {
     let opening = Opening::find(datagrams, connection);
-    let sides = find_keys(datagrams, &opening, log)?;
+    let (keys, problem) = match ConnectionKeys::find(datagrams, &opening, log) {
+        Ok(keys) => (Some(keys), None),
+        Err(problem) => (None, Some(problem)),
+    };
     let mut reader = Reader {
-        early: early_keys(datagrams, &opening, log),
-        handshake: [0, 1].map(|sender| handshake_keys(datagrams, &opening, log, sender)),
         opening,
         initial: InitialKeys::default(),
-        sides,
+        keys,
         sizes: [None; 2],
         seen: Vec::new(),
+        covered: Vec::new(),
+        numbers: [0; 2],
         trips: HalfTrips::default(),
         hidden: 0,
         unreadable,
@@ -60,198 +55,23 @@ pub fn trace(
     for (at, datagram) in datagrams {
         reader.datagram(*at, datagram);
     }
-    Ok(reader.trace())
+    reader.trace(problem)
 }
-
-/// What the packets of the handshake say.
-#[derive(Debug)]
-struct Opening {
-    connection: Connection,
-    /// That on which the ends agreed.
-    version: &'static Version,
-    /// Lengths of the connection IDs that client and server chose for themselves.
-    ids: [usize; 2],
-    /// The client's random number.
-    random: Option<[u8; 32]>,
-    /// Name of the server.
-    name: Option<String>,
-}
-
-impl Opening {
-    fn find(datagrams: &[(u64, Datagram<'_>)], connection: Connection) -> Self {
-        let mut version = [None; 2];
-        let mut ids = [0; 2];
-        let mut initial = InitialKeys::default();
-        let mut hello = Parts::default();
-        for (_, datagram) in datagrams {
-            let sender = sender(&connection, datagram);
-            for packet in divide(datagram.data).0 {
-                version[sender] = Some(packet.version);
-                if packet.kind != Kind::Retry {
-                    ids[sender] = packet.source_id.len();
-                }
-                if sender == 0
-                    && let Some((_, frames)) = initial.open(&packet, sender)
-                {
-                    let mut crypto = Vec::new();
-                    add_frames(&frames, &mut Packet::default(), &mut crypto);
-                    crypto.iter().for_each(|(offset, bytes)| hello.add(*offset, bytes));
-                }
-            }
-        }
-        let hello = hello.message();
-        let [client, server] = version;
-        Self {
-            connection,
-            // The server has the last word (RFC 9368 §2.3).
-            version: server.or(client).unwrap_or(&super::version::VERSIONS[0]),
-            ids,
-            random: hello.as_ref().map(|hello| hello.random),
-            name: hello.and_then(|hello| hello.name),
-        }
-    }
-
-    /// Returns the offset of the packet number in short headers of an end.
-    fn number_at(&self, sender: usize) -> usize {
-        1 + self.ids[1 - sender].min(MAX_ID)
-    }
-
-    /// Returns the secrets of a kind that may be the connection's, its own first.
-    fn secrets<'a>(
-        &self,
-        log: &'a KeyLog,
-        of: impl Fn(&'a Secrets) -> &'a Vec<Vec<u8>>,
-    ) -> impl Iterator<Item = &'a Vec<u8>> {
-        let random = self.random.as_ref().map(|random| &random[..]);
-        // Those of others: the log has another random number if names are encrypted (RFC 9850).
-        let most = if random.is_some() { MAX_STRANGERS } else { usize::MAX };
-        log.connections(random).take(most).flat_map(of)
-    }
-
-    /// Returns the first keys of `secrets` that open one of the packets, given with the offsets of
-    /// their numbers.
-    fn keys_that_open<'a>(
-        &self,
-        mut secrets: impl Iterator<Item = &'a Vec<u8>>,
-        packets: &[(&[u8], usize)],
-    ) -> Option<Keys> {
-        secrets.find_map(|secret| {
-            SUITES.iter().find_map(|suite| {
-                let mut keys = Keys::new(self.version, suite, secret)?;
-                let opens = packets.iter().any(|(one, at)| keys.open(one, *at).is_some());
-                if opens { Keys::new(self.version, suite, secret) } else { None }
-            })
-        })
-    }
-}
-
-/// Returns the index of the end that sent a datagram, 0 for the client.
-fn sender(connection: &Connection, datagram: &Datagram<'_>) -> usize {
-    let is_server = datagram.from == connection.server
-        || datagram.to == connection.client && datagram.to != connection.server;
-    usize::from(is_server)
-}
-
-/// Finds the secrets that open the first packets with short headers of both ends; those of an end
-/// may be missing.
-fn find_keys(
-    datagrams: &[(u64, Datagram<'_>)],
-    opening: &Opening,
-    log: &KeyLog,
-) -> Result<[Option<Keys>; 2], CaptureError> {
-    if let Some(reason) = problem(log) {
-        return Err(CaptureError::Encrypted(reason));
-    }
-    let mut is_cut = false;
-    let mut joined: [Option<&[u8]>; 2] = [None; 2];
-    let mut tries: [Vec<(&[u8], usize)>; 2] = [Vec::new(), Vec::new()];
-    for (_, datagram) in datagrams {
-        let sender = sender(&opening.connection, datagram);
-        let (_, Rest::Short(bytes)) = divide(datagram.data) else { continue };
-        is_cut |= !datagram.is_whole;
-        // Alone, or the first of several that are joined, which a connection ID tells apart.
-        let id = opening.ids[1 - sender];
-        let size = size_from_id(bytes, id).unwrap_or(bytes.len());
-        let is_single = id >= LEAST_ID || size <= MTU;
-        if datagram.is_whole && is_single && tries[sender].len() < TRIES {
-            tries[sender].push((&bytes[..size], opening.number_at(sender)));
-        } else if datagram.is_whole && !is_single {
-            joined[sender].get_or_insert(bytes);
-        }
-    }
-    for sender in [0, 1] {
-        if let (true, Some(bytes)) = (tries[sender].is_empty(), joined[sender]) {
-            let at = opening.number_at(sender);
-            tries[sender] = sizes(bytes).map(|size| (&bytes[..size], at)).collect();
-        }
-    }
-    let keys = [0, 1].map(|sender| {
-        let secrets = opening.secrets(log, |secrets| &secrets.application[sender]);
-        opening.keys_that_open(secrets, &tries[sender])
-    });
-    if keys.iter().all(Option::is_none) {
-        let has_any = tries.iter().any(|one| !one.is_empty());
-        return Err(CaptureError::Encrypted(if is_cut && !has_any {
-            "the packets of the QUIC connection were cut off"
-        } else {
-            "no key opens the QUIC connection"
-        }));
-    }
-    Ok(keys)
-}
-
-/// Returns the first packets of a kind of an end, with the offsets of their numbers.
-fn packets_of<'a>(
-    datagrams: &[(u64, Datagram<'a>)],
-    opening: &Opening,
-    kind: Kind,
-    sender: usize,
-) -> Vec<(&'a [u8], usize)> {
-    let connection = opening.connection;
-    datagrams
-        .iter()
-        .filter(|(_, datagram)| self::sender(&connection, datagram) == sender)
-        .flat_map(|(_, datagram)| divide(datagram.data).0)
-        .filter(|packet| packet.kind == kind)
-        .map(|packet| (packet.bytes, packet.number_at))
-        .take(TRIES)
-        .collect()
-}
-
-/// Finds the keys that open the first packet of early data.
-fn early_keys(datagrams: &[(u64, Datagram<'_>)], opening: &Opening, log: &KeyLog) -> Option<Keys> {
-    let packets = packets_of(datagrams, opening, Kind::ZeroRtt, 0);
-    opening.keys_that_open(opening.secrets(log, |secrets| &secrets.early), &packets)
-}
-
-/// Finds the keys that open the Handshake packets of an end.
-fn handshake_keys(
-    datagrams: &[(u64, Datagram<'_>)],
-    opening: &Opening,
-    log: &KeyLog,
-    sender: usize,
-) -> Option<Keys> {
-    let packets = packets_of(datagrams, opening, Kind::Handshake, sender);
-    let secrets = opening.secrets(log, |secrets| &secrets.handshake[sender]);
-    opening.keys_that_open(secrets, &packets)
-}
-
-/// A packet that passed the capture: when, in nanoseconds, the index of its sender, and the packet.
-type Seen = (u64, usize, Packet);
 
 /// Reads the datagrams of a connection.
 struct Reader {
     opening: Opening,
     initial: InitialKeys,
-    early: Option<Keys>,
-    /// Keys of the client's and the server's Handshake packets, and of those with short headers.
-    handshake: [Option<Keys>; 2],
-    sides: [Option<Keys>; 2],
-    /// Size of the packets that were joined last.
+    /// `None` if they are missing.
+    keys: Option<ConnectionKeys>,
+    /// Size of the packets that were joined last; without keys, of the largest that was alone.
     sizes: [Option<usize>; 2],
     seen: Vec<Seen>,
+    /// Packets of the application that are not opened, and their number in each direction.
+    covered: Vec<Covered>,
+    numbers: [u64; 2],
     trips: HalfTrips,
-    /// Number of packets that cannot be opened and count.
+    /// Number of packets of the handshake that cannot be opened.
     hidden: u64,
     unreadable: usize,
 }
@@ -259,13 +79,17 @@ struct Reader {
 impl Reader {
     fn datagram(&mut self, at: u64, datagram: &Datagram<'_>) {
         let sender = sender(&self.opening.connection, datagram);
-        let (long, rest) = divide(datagram.data);
+        let (long, rest) = divide(datagram);
         for packet in &long {
             self.long(at, sender, packet);
         }
         match rest {
-            Rest::Short(bytes) => self.short(at, sender, bytes),
-            Rest::Versions => self.hidden(at, sender, Kind::Retry, datagram.data.len()),
+            Rest::Short(bytes, wire) if self.keys.is_none() => {
+                self.short_covered(at, sender, bytes, wire);
+            }
+            Rest::Short(bytes, _) => self.short(at, sender, bytes),
+            Rest::Versions => self.hidden(at, sender, Kind::Retry, datagram.length as usize),
+            Rest::Cut(kind, wire) => self.hidden(at, sender, kind, wire),
             Rest::Unknown => self.unreadable += 1,
             Rest::Nothing => {}
         }
@@ -276,24 +100,17 @@ impl Reader {
         let (opened, first_number) = match kind {
             Kind::Initial => (self.initial.open(packet, sender), 0),
             Kind::Handshake => {
-                let keys = self.handshake[sender].as_mut();
+                let keys = self.keys.as_mut().and_then(|keys| keys.handshake[sender].as_mut());
                 (keys.and_then(|keys| keys.open(bytes, number_at)), HANDSHAKE_NUMBERS)
             }
             Kind::ZeroRtt => {
-                let opened = self.early.as_mut().and_then(|keys| keys.open(bytes, number_at));
-                if let (Some(early), Some(keys)) = (&self.early, &mut self.sides[sender]) {
-                    keys.continue_after(early);
-                }
-                match opened {
-                    Some((number, frames)) => self.application(at, sender, bytes, number, &frames),
-                    None => self.unreadable += 1,
-                }
+                self.early(at, sender, packet);
                 return;
             }
             Kind::Retry => (None, 0),
         };
         let Some((number, frames)) = opened else {
-            self.hidden(at, sender, kind, bytes.len());
+            self.hidden(at, sender, kind, packet.length);
             return;
         };
         let mut packet = Packet {
@@ -317,10 +134,58 @@ impl Reader {
         self.see(at, sender, Packet { bytes: bytes as u64, number, ..Packet::default() });
     }
 
+    /// Adds a 0-RTT packet.
+    fn early(&mut self, at: u64, sender: usize, packet: &LongPacket<'_>) {
+        let LongPacket { bytes, number_at, length, .. } = *packet;
+        let Some(keys) = &mut self.keys else {
+            self.cover(at, sender, length, number_at, None);
+            return;
+        };
+        let opened = keys.early.as_mut().and_then(|keys| keys.open(bytes, number_at));
+        if let (Some(early), Some(keys)) = (&keys.early, &mut keys.application[sender]) {
+            keys.continue_after(early);
+        }
+        match opened {
+            Some((number, frames)) => self.application(at, sender, bytes, number, &frames),
+            None => self.unreadable += 1,
+        }
+    }
+
+    /// Adds what has short headers and is not opened.
+    fn short_covered(&mut self, at: u64, sender: usize, bytes: &[u8], wire: usize) {
+        let number_at = self.opening.number_at(sender);
+        let largest = self.sizes[sender];
+        let spin = bytes.first().map(|first| first & SPIN != 0);
+        let size = if wire <= MTU {
+            self.sizes[sender] = largest.max(Some(wire));
+            wire
+        } else {
+            // Joined, unless the path carries such packets.
+            size_from_id(bytes, number_at - 1).or(largest).unwrap_or(SMALL_MTU)
+        };
+        let mut left = wire;
+        while left > 0 {
+            let one = left.min(size.max(1));
+            self.cover(at, sender, one, number_at, spin);
+            left -= one;
+        }
+    }
+
+    /// Adds a packet of the application that is not opened.
+    fn cover(&mut self, at: u64, sender: usize, size: usize, number_at: usize, spin: Option<bool>) {
+        let number = self.numbers[sender];
+        self.numbers[sender] += 1;
+        self.covered.push(Covered { index: self.seen.len(), overhead: number_at, spin });
+        let bytes = size as u64;
+        let packet = Packet { is_application: true, number, bytes, ..Packet::default() };
+        self.see(at, sender, packet);
+    }
+
     /// Adds what has short headers.
     fn short(&mut self, at: u64, sender: usize, bytes: &[u8]) {
         let number_at = self.opening.number_at(sender);
-        let Some(keys) = &mut self.sides[sender] else {
+        let keys = self.keys.as_mut().and_then(|keys| keys.application[sender].as_mut());
+        let Some(keys) = keys else {
             self.unreadable += 1;
             return;
         };
@@ -340,7 +205,7 @@ impl Reader {
             return;
         };
         for packet in bytes.chunks(size) {
-            let keys = self.sides[sender].as_mut();
+            let keys = self.keys.as_mut().and_then(|keys| keys.application[sender].as_mut());
             match keys.and_then(|keys| keys.open(packet, number_at)) {
                 Some((number, frames)) => self.application(at, sender, packet, number, &frames),
                 None => self.unreadable += 1,
@@ -362,11 +227,15 @@ impl Reader {
         self.seen.push((at, sender, packet));
     }
 
-    fn trace(self) -> CapturedConnection {
+    fn trace(mut self, problem: Option<&str>) -> CapturedConnection {
+        let estimated = problem.map(|_| estimate(&mut self.seen, &self.covered, &mut self.trips));
         let (side, is_near) = self.trips.vantage();
         let mut notes = Vec::new();
         if !is_near {
             notes.push(BETWEEN.to_owned());
+        }
+        if let (Some(problem), Some(estimated)) = (problem, estimated) {
+            notes.extend(estimated.notes(problem));
         }
         let Connection { client, server, .. } = self.opening.connection;
         let name = self.opening.name.map_or(String::new(), |name| format!(", {name}"));
@@ -374,6 +243,7 @@ impl Reader {
             transport: Transport::Quic,
             title: format!("QUIC from {client} to {server}{name}"),
             side,
+            is_encrypted: problem.is_some(),
             events: events(self.seen, side),
             unreadable: self.unreadable,
             notes,

@@ -58,7 +58,7 @@ impl Connections {
     /// Returns the connection of a datagram; `None` before its handshake, and if it is not QUIC.
     pub fn of(&mut self, datagram: &Datagram<'_>) -> Option<Connection> {
         let ends = in_order(datagram.from, datagram.to);
-        let (long, rest) = divide(datagram.data);
+        let (long, rest) = divide(datagram);
         let mut found = self.current.get(&ends).copied();
         if let Some(first) = long.first() {
             if found.is_none_or(|index| self.begins_another(index, datagram, first)) {
@@ -70,7 +70,7 @@ impl Connections {
                 self.learn(found?, datagram, packet);
             }
         } else if found.is_none()
-            && let Rest::Short(bytes) = rest
+            && let Rest::Short(bytes, _) = rest
         {
             found = self.lengths.iter().rev().find_map(|length| {
                 let id = bytes.get(1..=*length)?;
@@ -116,7 +116,7 @@ impl Connections {
     /// Begins a connection.
     fn begin(&mut self, datagram: &Datagram<'_>, first: &LongPacket<'_>) -> Option<usize> {
         let begins = datagram.is_whole && begins_connection(first);
-        if self.states.len() >= MAX_CONNECTIONS || !begins && !looks_like_handshake(datagram.data) {
+        if self.states.len() >= MAX_CONNECTIONS || !begins && !looks_like_handshake(datagram) {
             return None;
         }
         // Without its begin: the end whose port is the larger one.

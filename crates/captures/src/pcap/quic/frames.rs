@@ -17,8 +17,8 @@ pub fn add_frames<'a>(
     while !frames.is_empty() {
         let (kind, rest) = integer(frames)?;
         frames = match kind {
-            // PADDING, PING, IMMEDIATE_ACK.
-            0 | 1 | 0x1f => rest,
+            // PADDING, PING, IMMEDIATE_ACK of current and older drafts.
+            0 | 1 | 0x1f | 0xac => rest,
             2 | 3 => acknowledgement(rest, kind == 3, packet)?,
             6 => {
                 let (offset, rest) = integer(rest)?;
@@ -65,6 +65,8 @@ pub fn add_frames<'a>(
             // DATAGRAM (RFC 9221), the first without a length.
             0x30 => &[],
             0x31 => skip_bytes(rest)?,
+            // TIMESTAMP (draft-huitema-quic-ts).
+            0x02f5 => skip_integers(rest, 1)?,
             // RESET_STREAM_AT (draft-ietf-quic-reliable-stream-reset), ACK_FREQUENCY
             // (draft-ietf-quic-ack-frequency).
             0x24 | 0xaf => skip_integers(rest, 4)?,
@@ -137,7 +139,8 @@ mod tests {
             &[0x10, 50, 0x11, 4, 60, 0x12, 1, 0x14, 50, 0x18, 1, 0, 1, 7],
             &[0; 16],
             &[0x19, 0, 0x1a, 0, 0, 0, 0, 0, 0, 0, 0, 0x1e, 0x31, 1, 1],
-            &[0x40, 0xaf, 0, 1, 2, 3, 0x1d, 0, 2, 1, 1],
+            &[0x40, 0xaf, 0, 1, 2, 3, 0x42, 0xf5, 9, 0x40, 0xac, 0x24, 0, 0, 9, 9],
+            &[0x1d, 0, 2, 1, 1],
             // Stream 8 up to the end of the packet.
             &[0x08, 8, 1, 1, 1],
         ]

@@ -252,11 +252,11 @@ impl Kit {
         let request = self.short(0, false, &stream(0, 100));
         self.send(begin + 50, 0, request);
         let count = self.shape.packets;
-        let mut releases = vec![(begin + DELAY_US + 2000, 20)];
+        // When the server sends, how many packets, and its spin bit: it repeats the client's.
+        let mut releases = vec![(begin + DELAY_US + 2000, 20, false)];
         let (mut next, mut link_free, mut released) = (0, 0, 0);
-        let (mut spin, mut spun_at) = (false, begin);
         while next < count && released < releases.len() {
-            let (at, packets): (u64, u64) = releases[released];
+            let (at, packets, spin): (u64, u64, bool) = releases[released];
             released += 1;
             let last = (next + packets).min(count);
             let mut batch = Vec::new();
@@ -264,9 +264,8 @@ impl Kit {
                 if next == self.shape.rebinds_at {
                     self.port = 50_001;
                 }
-                // The server repeats what it last saw of the client: a value for each round trip.
                 let frames = [ack(0), stream(next * SEGMENT as u64, SEGMENT)].concat();
-                batch.push(self.short(1, spin && self.shape.spins, &frames));
+                batch.push(self.short(1, spin, &frames));
                 next += 1;
                 link_free = at.max(link_free) + PACKET_US;
                 if batch.len() == self.shape.joined || next == last {
@@ -277,12 +276,10 @@ impl Kit {
                 }
                 if next % 2 == 0 {
                     let arrival = link_free + DELAY_US;
-                    if self.shape.spins && arrival > spun_at + 2 * DELAY_US {
-                        (spin, spun_at) = (!spin, arrival);
-                    }
-                    let packet = self.short(0, spin && self.shape.spins, &ack(next - 1));
+                    let inverted = !spin && self.shape.spins;
+                    let packet = self.short(0, inverted, &ack(next - 1));
                     self.send(arrival, 0, packet);
-                    releases.push((arrival + DELAY_US, 4));
+                    releases.push((arrival + DELAY_US, 4, inverted));
                 }
             }
         }

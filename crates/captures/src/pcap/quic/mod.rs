@@ -1,4 +1,5 @@
-//! QUIC connections of a capture, decrypted with their keys (RFC 9000, RFC 9001, RFC 9369).
+//! QUIC connections of a capture, decrypted with their keys, or estimated without (RFC 9000,
+//! RFC 9001, RFC 9369).
 //!
 //! - `connections`: which connection a datagram belongs to;
 //! - `version`: the versions that are read;
@@ -10,10 +11,13 @@
 //! - `hello`: the client's first message of TLS;
 //! - `frames`: what a packet carries;
 //! - `vantage`: where the capture was made;
+//! - `opening`: what the handshake says, and the keys of the connection;
+//! - `estimate` and `spin`: what packets that cannot be opened say;
 //! - `connection`: a connection as a [`CapturedConnection`](crate::CapturedConnection).
 
 mod connection;
 mod connections;
+mod estimate;
 mod frames;
 mod header;
 mod hello;
@@ -22,12 +26,14 @@ mod joined;
 mod key_log;
 #[cfg(test)]
 mod kit;
+mod opening;
 mod protection;
+mod spin;
 #[cfg(test)]
 mod tests;
 mod vantage;
 mod version;
 
-pub(super) use connection::{problem, trace};
+pub(super) use connection::trace;
 pub(super) use connections::{Connection, Connections};
 pub(super) use key_log::KeyLog;

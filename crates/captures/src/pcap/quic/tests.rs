@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-use super::kit::{Kit, Passing, SEGMENT, Shape, key_log, pcap};
+use super::kit::{Kit, Passing, SEGMENT, Shape, ack, key_log, pcap, stream};
+use super::version::Kind;
 use crate::event::{CapturedConnection, Event, Side};
 use crate::{CaptureError, account};
 use proptest::prelude::*;
@@ -97,8 +98,103 @@ fn of_several_secrets_those_that_open_are_used() {
     let renamed = text.replace("5a5a", "5b5b");
     let trace = CapturedConnection::parse(&file, renamed.as_bytes()).unwrap();
     assert_download("of another random number", &trace, Side::Server);
-    let error = CapturedConnection::parse(&file, other.as_bytes()).unwrap_err().to_string();
-    assert!(error.contains("no key opens"), "{error}");
+    let trace = CapturedConnection::parse(&file, other.as_bytes()).unwrap();
+    assert!(trace.is_encrypted && trace.notes[0].contains("none that was given opens"));
+}
+
+/// Returns a capture of `file` with at most `kept` bytes of each packet.
+fn cut(passing: &[Passing], kept: usize) -> Vec<u8> {
+    let file = pcap(passing);
+    let (mut rest, mut cut) = (&file[24..], file[..24].to_vec());
+    while !rest.is_empty() {
+        let length = u32::from_le_bytes(rest[8..12].try_into().unwrap()) as usize;
+        let kept = kept.min(length);
+        cut.extend(&rest[..8]);
+        cut.extend((kept as u32).to_le_bytes());
+        cut.extend(&rest[12..16 + kept]);
+        rest = &rest[16 + length..];
+    }
+    cut
+}
+
+#[test]
+fn without_keys_sizes_and_times_give_data_rtt_and_rate() {
+    let plain = Shape::default();
+    let shapes = [
+        ("plain", plain.clone()),
+        ("greased", Shape { greased: true, ..plain.clone() }),
+        ("split", Shape { hellos: 2, ..plain.clone() }),
+        ("joined", Shape { joined: 4, ..plain.clone() }),
+        ("joined without an ID", Shape { joined: 4, ids: [0, 8], packets: 403, ..plain.clone() }),
+        ("no ID", Shape { ids: [0, 4], ..plain.clone() }),
+        ("spins", Shape { spins: true, ..plain }),
+    ];
+    for (what, shape) in shapes {
+        for (place, side) in [(0.0, Side::Client), (1.0, Side::Server)] {
+            let kit = Kit::new(Shape { place, ..shape.clone() }).download();
+            let files = [kit.pcap(), cut(&kit.passing, 96)];
+            for (is_cut, file) in files.iter().enumerate() {
+                let what = format!("{what} at the {side:?}, cut {is_cut}");
+                let trace = CapturedConnection::parse(file, &[]).unwrap();
+                assert!(trace.is_encrypted && trace.unreadable == 0, "{what}");
+                assert_eq!(trace.side, side, "{what}");
+                let recorded = account(&trace, None).unwrap();
+                let bytes = recorded.bytes.get() as f64 / (shape.packets as f64 * SEGMENT as f64);
+                assert!((0.98..1.02).contains(&bytes), "{what}: {bytes} of the bytes");
+                assert_eq!(recorded.is_sender, side == Side::Server, "{what}");
+                let rtt = recorded.path.rtt.as_millis_f64();
+                assert!((200.0..206.0).contains(&rtt), "{what}: {rtt} ms");
+                // At the sender, a rate would be that of sending.
+                let rate = recorded.path.rate.as_mbps_f64();
+                let is_right = (9.5..10.7).contains(&rate);
+                assert!(side == Side::Server || is_right, "{what}: {rate} Mbps");
+                let says = |text: &str| trace.notes.iter().any(|note| note.contains(text));
+                assert!(says("keys are missing") && says("losses cannot be seen"), "{what}");
+                assert_eq!(says("changes of the spin bit"), shape.spins, "{:?}", trace.notes);
+                assert_eq!(says("the spin bit does not spin"), !shape.spins, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn without_keys_requests_are_turns_and_probes_of_the_mtu_are_not_data() {
+    let mut kit = Kit::new(Shape { packets: 20, ..Shape::default() }).download();
+    let end = kit.passing.last().unwrap().0;
+    // The client looks for the MTU, then asks again, and gets another answer.
+    let probe = kit.short(0, false, &[0; 1400]);
+    kit.send(end, 0, probe);
+    let request = kit.short(0, false, &stream(100, 60));
+    kit.send(end + 100_000, 0, request);
+    let answer = kit.short(1, false, &stream(20 * SEGMENT as u64, 700));
+    kit.send(end + 210_000, 1, answer);
+    kit.passing.sort_by_key(|one| one.0);
+    let trace = CapturedConnection::parse(&kit.pcap(), &[]).unwrap();
+    let data = |event: &Event, received: bool| match event {
+        Event::Received(packet) if received && packet.is_application => packet.stream_bytes(),
+        Event::Sent(packet) if !received && packet.is_application => packet.stream_bytes(),
+        _ => 0,
+    };
+    let requests: Vec<u64> =
+        trace.events.iter().map(|(_, event)| data(event, true)).filter(|size| *size > 0).collect();
+    assert_eq!(requests.len(), 2);
+    assert!(requests[0].abs_diff(100) < 3 && requests[1].abs_diff(60) < 3, "{requests:?}");
+    let answers: u64 = trace.events.iter().map(|(_, event)| data(event, false)).sum();
+    assert!((20 * 1200 + 700..20 * 1210 + 710).contains(&answers), "{answers}");
+}
+
+#[test]
+fn without_keys_acknowledgements_that_are_padded_are_no_data() {
+    let mut kit = Kit::new(Shape { packets: 4, ..Shape::default() }).download();
+    let end = kit.passing.last().unwrap().0;
+    for number in 0..60 {
+        let acknowledgement = [ack(3), vec![0; 40]].concat();
+        let packet = kit.short(0, false, &acknowledgement);
+        kit.send(end + 1000 * number, 0, packet);
+    }
+    let trace = CapturedConnection::parse(&kit.pcap(), &[]).unwrap();
+    let sizes = trace.received().map(|packet| packet.stream_bytes()).filter(|size| *size > 0);
+    assert_eq!(sizes.count(), 1, "the request alone");
 }
 
 #[test]
@@ -166,8 +262,34 @@ proptest! {
             prop_assert!(!trace.title.chars().any(char::is_control));
             if let Ok(recorded) = account(&trace, None) {
                 let total = recorded.completion.as_secs_f64();
-                prop_assert!((recorded.budget.total_s() - total).abs() <= 1e-6 * (1.0 + total));
+                let sum = recorded.budget.total_s();
+                prop_assert!((sum - total).abs() <= 1e-6 * (1.0 + total), "{sum} of {total}");
             }
+        }
+    }
+    #[test]
+    fn hostile_frames_of_either_end_are_read_or_left_out(
+        packets in proptest::collection::vec(
+            (any::<bool>(), 0..3_usize, proptest::collection::vec(any::<u8>(), 4..60)),
+            1..24,
+        ),
+    ) {
+        let mut kit = Kit::new(Shape { packets: 20, ..Shape::default() }).download();
+        for (number, (by_client, kind, frames)) in packets.iter().enumerate() {
+            let sender = usize::from(!by_client);
+            let packet = match kind {
+                0 => kit.long(1, Kind::Initial, sender, frames),
+                1 => kit.long(1, Kind::Handshake, sender, frames),
+                _ => kit.short(sender, false, frames),
+            };
+            kit.send(700_000 + 10_000 * number as u64, sender, packet);
+        }
+        kit.passing.sort_by_key(|one| one.0);
+        let trace = CapturedConnection::parse(&kit.pcap(), &key_log()).unwrap();
+        prop_assert!(trace.events.is_sorted_by_key(|(at, _)| *at));
+        if let Ok(recorded) = account(&trace, None) {
+            let (sum, total) = (recorded.budget.total_s(), recorded.completion.as_secs_f64());
+            prop_assert!((sum - total).abs() <= 1e-6 * (1.0 + total), "{sum} of {total}");
         }
     }
 }

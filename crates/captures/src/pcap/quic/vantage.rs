@@ -16,11 +16,11 @@ pub struct HalfTrips {
     passed: [BTreeMap<(bool, u64), u64>; 2],
     /// Smallest times to client and server.
     smallest: [Option<u64>; 2],
-    /// The same from the order of the handshake, if no packet of an end acknowledges any.
+    /// The same from the order of the handshake: from the last packet that an end may have answered
+    /// to its first answer.
     by_order: [Option<u64>; 2],
-    /// When the client's first packet passed, and the first packet of the server that the client
-    /// answers: one with its certificate.
-    first: [Option<u64>; 2],
+    /// When that packet of client and server passed.
+    asked: [Option<u64>; 2],
 }
 
 impl HalfTrips {
@@ -42,19 +42,23 @@ impl HalfTrips {
     /// Adds a packet of the handshake. The client's Initial packets are no answer: there may be
     /// several before any answer of the server.
     pub fn handshake(&mut self, at: u64, sender: usize, kind: Kind) {
-        if let Some(answered) = self.first[1 - sender]
+        if let Some(asked) = self.asked[1 - sender]
             && (sender == 1 || kind == Kind::Handshake)
         {
-            self.by_order[sender].get_or_insert(at.saturating_sub(answered));
+            self.by_order[sender].get_or_insert(at.saturating_sub(asked));
         }
-        if sender == 0 || kind == Kind::Handshake {
-            self.first[sender].get_or_insert(at);
-        }
+        self.asked[sender] = Some(at);
+    }
+
+    /// Returns the RTT to an end, in nanoseconds, if it is known.
+    pub fn smallest(&self, end: usize) -> Option<u64> {
+        self.smallest[end].or(self.by_order[end])
     }
 
     /// Returns the end that is nearer to the capture, and whether it is near.
     pub fn vantage(&self) -> (Side, bool) {
-        let [client, server] = [0, 1].map(|end| self.smallest[end].or(self.by_order[end]));
+        let of = |end: usize| self.smallest[end].into_iter().chain(self.by_order[end]).min();
+        let [client, server] = [of(0), of(1)];
         let (Some(client), Some(server)) = (client, server) else { return (Side::Client, false) };
         let (client, server) = (client as f64, server as f64);
         let near = client.min(server) <= NEAR * (client + server);
