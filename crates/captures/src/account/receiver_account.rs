@@ -53,6 +53,7 @@ pub fn receiver_account(
     let exchanges = exchanges(trace, false, &walk.turns, &spending.intervals);
     Ok(CapturedTransfer {
         bytes: Bytes::new(received.bytes),
+        is_encrypted: trace.is_encrypted,
         is_sender: false,
         is_upload: false,
         completion: last.at.since(*start),

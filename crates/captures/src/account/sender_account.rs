@@ -66,7 +66,8 @@ pub fn sender_account(
     let busy = data_end.since(first).saturating_sub(walk.idle).saturating_sub(walk.tail);
     spending.add(TimePart::Request, end.saturating_sub(walk.tail + *rtt), *end);
     divide_busy(&mut spending.budget, busy.as_secs_f64(), &walk.carried);
-    let is_filled = seen.is_some_and(|seen| seen.by_path);
+    // Without acknowledgements, that is the rate of sending.
+    let is_filled = !trace.is_encrypted && seen.is_some_and(|seen| seen.by_path);
     let elsewhere = losses.lost - losses.lost_at_queue;
     spending.evidence.lost = losses.lost;
     spending.evidence.lost_at_queue = losses.lost_at_queue;
@@ -84,6 +85,7 @@ pub fn sender_account(
     let exchanges = exchanges(trace, true, &walk.turns, &spending.intervals);
     Ok(CapturedTransfer {
         bytes: Bytes::new(sent.bytes),
+        is_encrypted: trace.is_encrypted,
         is_sender: true,
         is_upload: false,
         completion: end.since(*start),

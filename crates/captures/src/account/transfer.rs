@@ -11,6 +11,9 @@ use bentpipe_units::{Bytes, Span};
 pub struct CapturedTransfer {
     /// Data of the transfer.
     pub bytes: Bytes,
+    /// True if the data was encrypted and the keys are missing: it is told from sizes, and nothing
+    /// is known of acknowledgements and losses.
+    pub is_encrypted: bool,
     /// True if the end that recorded it sent the data.
     pub is_sender: bool,
     /// True if the client sent the data.

@@ -59,7 +59,10 @@ pub(super) fn predict(recorded: &CapturedTransfer) -> Prediction {
     of_path += first.map_or(0.0, |first| first.to.since(first.from).as_secs_f64());
     let low = times.iter().copied().fold(f64::INFINITY, f64::min) * (1.0 - OFF);
     let high = times.iter().copied().fold(0.0, f64::max) * (1.0 + OFF) + of_path;
-    let is_known = low > 0.0 && high <= WIDEST * low && recorded.evidence.reordered <= REORDERED;
+    // Of encrypted data that this end sent nothing is known but when it left.
+    let is_seen = !(recorded.is_encrypted && recorded.is_sender);
+    let is_known =
+        is_seen && low > 0.0 && high <= WIDEST * low && recorded.evidence.reordered <= REORDERED;
     let range = is_known.then_some(Range { low_s: low, high_s: high });
     Prediction { results: Some(results), range }
 }
