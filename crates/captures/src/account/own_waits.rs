@@ -4,7 +4,7 @@
 use super::path_waits::least;
 use super::spending::Spending;
 use super::waits::Waits;
-use crate::event::{CapturedConnection, Event};
+use crate::event::{CapturedConnection, Event, Transport};
 use bentpipe_timeseries::TimePart;
 use bentpipe_units::{Span, Time};
 use std::collections::HashMap;
@@ -30,6 +30,8 @@ pub struct OwnWaits {
     echoes: HashMap<Time, u32>,
     /// Arrivals of data.
     data: Vec<Time>,
+    /// Round trips of this end's own packets, by the arrival of their acknowledgements.
+    round_trips: Vec<(Time, Span)>,
 }
 
 impl OwnWaits {
@@ -41,7 +43,9 @@ impl OwnWaits {
             stamped: HashMap::new(),
             echoes: HashMap::new(),
             data: Vec::new(),
+            round_trips: Vec::new(),
         };
+        let mut sent: HashMap<u64, Time> = HashMap::new();
         for (at, event) in &trace.events {
             match event {
                 Event::Sent(packet) if packet.is_application => {
@@ -52,8 +56,19 @@ impl OwnWaits {
                     if let Some((stamp, _)) = packet.timestamps {
                         own.stamped.entry(stamp).or_insert(*at);
                     }
+                    if trace.transport == Transport::Quic {
+                        sent.insert(packet.number, *at);
+                    }
                 }
-                Event::Received(packet) if packet.is_application && !packet.data.is_empty() => {
+                Event::Received(packet) if packet.is_application => {
+                    let largest = packet.acknowledged.iter().map(|range| range.1).max();
+                    if let Some(sent) = largest.and_then(|largest| sent.remove(&largest)) {
+                        let delay = packet.ack_delay.unwrap_or_default();
+                        own.round_trips.push((*at, at.since(sent).saturating_sub(delay)));
+                    }
+                    if packet.data.is_empty() {
+                        continue;
+                    }
                     own.data.push(*at);
                     if let Some((_, echo)) = packet.timestamps {
                         own.echoes.entry(*at).or_insert(echo);
@@ -86,7 +101,7 @@ impl OwnWaits {
             let is_long = forward.min(silence) >= OUTAGE.max(self.rtt.mul_f64(OUTAGE_SHARE));
             take(if is_long { TimePart::Outage } else { TimePart::OtherFlows }, forward);
         }
-        let back = self.of_acknowledgement(at, forward);
+        let back = self.of_acknowledgement(at, forward).max(self.of_round_trip(at));
         if back >= least(self.rtt) {
             take(TimePart::ReturnLink, back);
         }
@@ -107,6 +122,16 @@ impl OwnWaits {
         let later = self.acknowledgements.partition_point(|own| *own <= *echo + least(self.rtt));
         let has_later = self.acknowledgements.get(later).is_some_and(|own| *own < reached);
         if has_later { reached.since(*echo) } else { Span::ZERO }
+    }
+
+    /// Returns by how much the round trips of this end's packets at about `at` were longer than
+    /// the shortest: QUIC has no timestamps, and where data has the link for itself, what waits are
+    /// acknowledgements.
+    fn of_round_trip(&self, at: Time) -> Span {
+        let index = self.round_trips.partition_point(|(arrived, _)| *arrived <= at);
+        let last = index.checked_sub(1).and_then(|index| self.round_trips.get(index));
+        let recent = last.filter(|(arrived, took)| at.since(*arrived) <= *took);
+        recent.map_or(Span::ZERO, |(_, took)| took.saturating_sub(self.rtt))
     }
 
     /// Returns for how long this end held back the acknowledgement of the data before `from`.
