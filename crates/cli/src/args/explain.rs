@@ -10,6 +10,8 @@ Examples:
   bentpipe explain server.qlog                      (a connection of any QUIC stack)
   bentpipe explain server.pcapng                    (the largest connection of a capture)
   bentpipe explain server.pcap --keys keys.txt      (QUIC, with the file of SSLKEYLOGFILE)
+  bentpipe explain before.pcap --against after.pcap (what changed)
+  tcpdump -w - port 443 | bentpipe explain -        (standard input)
   bentpipe explain out/cnes-start --variant 1rtt --variant 0rtt-careful
   bentpipe explain out/first --json | jq '.[].causes[0]'";
 
@@ -36,6 +38,9 @@ pub struct Explain {
     /// Of a file with several connections: explain this one [default: the one with the most data]
     #[arg(long, value_name = "N")]
     pub connection: Option<std::num::NonZeroUsize>,
+    /// Of a qlog file or a capture: what changed from it to this one
+    #[arg(long, value_name = "FILE")]
+    pub against: Option<PathBuf>,
     /// Of a qlog file or a capture: write the scenario of its path and transfer here
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,

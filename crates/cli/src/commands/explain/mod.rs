@@ -27,6 +27,7 @@ pub fn run(args: &Explain) -> Result<u8, LabError> {
         ("--scenario", args.scenario.is_some()),
         ("--keys", args.keys.is_some()),
         ("--connection", args.connection.is_some()),
+        ("--against", args.against.is_some()),
     ] {
         if given {
             let reason = "it belongs to a qlog file or a capture; allowed with one".to_owned();

@@ -1,6 +1,7 @@
 //! `bentpipe explain FILE`: where the time of a connection of another stack went, what would help,
 //! and what it would have taken with Bentpipe's on the path that the file shows.
 
+mod against;
 mod connections;
 mod prediction;
 mod remedies;
@@ -50,17 +51,14 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
         let reason = "a trace has no variants; allowed with a directory of `bentpipe run`";
         return Err(LabError::Usage { argument: "--variant", reason: reason.to_owned() });
     }
-    let unreadable = |error: CaptureError| LabError::read(&args.path, error);
     if args.path == Path::new("-") {
         survive_interrupt();
     }
-    let recording = Recording::open(&args.path, args.keys.as_deref()).map_err(unreadable)?;
-    let trace = match args.connection {
-        Some(number) => recording.read(number.get() - 1),
-        None => recording.largest(),
-    };
-    let trace = trace.map_err(unreadable)?;
-    let recorded = account(&trace, args.rate).map_err(unreadable)?;
+    let explained = Explained::read(&args.path, args)?;
+    if let Some(other) = &args.against {
+        return against::run(&explained, &Explained::read(other, args)?, args.json);
+    }
+    let Explained { recording, trace, recorded } = explained;
     if let Some(file) = &args.scenario {
         bentpipe_lab::write_file(file, Simulated::of(&recorded).text().as_bytes())?;
     }
@@ -93,6 +91,27 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
         explanation.text() + &connections::table(&listed, &recording)
     };
     output::write(&text, args.json)
+}
+
+/// A file, the connection of it that is explained, and its account.
+struct Explained {
+    recording: Recording,
+    trace: CapturedConnection,
+    recorded: CapturedTransfer,
+}
+
+impl Explained {
+    fn read(path: &Path, args: &Explain) -> Result<Self, LabError> {
+        let unreadable = |error: CaptureError| LabError::read(path, error);
+        let recording = Recording::open(path, args.keys.as_deref()).map_err(unreadable)?;
+        let trace = match args.connection {
+            Some(number) => recording.read(number.get() - 1),
+            None => recording.largest(),
+        };
+        let trace = trace.map_err(unreadable)?;
+        let recorded = account(&trace, args.rate).map_err(unreadable)?;
+        Ok(Self { recording, trace, recorded })
+    }
 }
 
 /// Ignores the first Ctrl-C, which is for the program whose capture is read from standard input: it
