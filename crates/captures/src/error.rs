@@ -14,6 +14,11 @@ pub enum CaptureError {
         /// The limit.
         limit: u64,
     },
+    /// The file is compressed and becomes larger than the limit, in bytes.
+    TooLargeDecompressed {
+        /// The limit.
+        limit: u64,
+    },
     /// Keys were given for a file that is not a capture.
     NotCapture,
     /// The file is not qlog.
@@ -62,6 +67,11 @@ impl fmt::Display for CaptureError {
                      packets only (`tcpdump -s 128`), or a shorter transfer"
                 )
             }
+            Self::TooLargeDecompressed { limit } => write!(
+                f,
+                "the file has more than {limit} bytes when it is decompressed; allowed: at most \
+                 {limit}. Record a shorter transfer"
+            ),
             Self::NotCapture => {
                 write!(f, "not a capture; allowed with `--keys`: pcap or pcapng")
             }

@@ -14,8 +14,10 @@
 
 mod account;
 mod calendar;
+mod decompress;
 mod error;
 mod event;
+mod file_kind;
 mod har;
 mod http;
 mod json;

@@ -1,7 +1,9 @@
 //! A file with connections: qlog, a NetLog or a capture.
 
+use crate::decompress::decompressed;
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Event, Packet, Side};
+use crate::file_kind;
 use crate::logs;
 use crate::pcap::{Capture, is_capture};
 use crate::source::{MAX_KEYS, MAX_SIZE, content};
@@ -26,27 +28,33 @@ enum Content {
 
 impl Recording {
     /// Reads a qlog file (a JSON text sequence, JSON lines or a document), a NetLog of Chromium, or
-    /// a pcap or pcapng capture; the path `-` is standard input. A connection of QUIC in a capture
+    /// a pcap or pcapng capture, each as it is or compressed with gzip or Zstandard; the path `-` is
+    /// standard input. A connection of QUIC in a capture
     /// needs its keys: in the capture, or in the file `keys`, in the form of `SSLKEYLOGFILE`.
     ///
     /// # Errors
     /// A file cannot be read, is neither a regular file nor a pipe, or is too large; the file is
     /// neither qlog nor a capture; `keys` is given for a qlog file.
     pub fn open(path: &Path, keys: Option<&Path>) -> Result<Self, CaptureError> {
-        let bytes = content(path, MAX_SIZE)?;
+        let bytes = decompressed(content(path, MAX_SIZE)?, MAX_SIZE)?;
         let keys = match keys {
             Some(_) if !is_capture(&bytes) => return Err(CaptureError::NotCapture),
             Some(keys) => content(keys, MAX_KEYS)?,
             None => Vec::new(),
         };
-        Self::parse(bytes, &keys)
+        Self::of(bytes, &keys)
     }
 
-    /// Reads the content of a qlog file or of a capture, with the content of a key log.
+    /// Reads the content of a qlog file or of a capture, compressed or not, with the content of a
+    /// key log.
     ///
     /// # Errors
     /// It is neither, or a capture without a connection.
     pub fn parse(bytes: Vec<u8>, keys: &[u8]) -> Result<Self, CaptureError> {
+        Self::of(decompressed(bytes, MAX_SIZE)?, keys)
+    }
+
+    fn of(bytes: Vec<u8>, keys: &[u8]) -> Result<Self, CaptureError> {
         let content = if is_capture(&bytes) {
             let capture = Capture::new(&bytes, keys);
             if capture.summaries().is_empty() {
@@ -54,7 +62,13 @@ impl Recording {
             }
             Content::Capture { bytes, capture }
         } else {
-            let mut connections = logs::connections(&bytes)?;
+            let mut connections = logs::connections(&bytes).map_err(|error| match error {
+                CaptureError::NotQlog(reason) => {
+                    let kind = file_kind::describe(&bytes).map(|kind| format!("it is {kind}"));
+                    CaptureError::NotQlog(kind.unwrap_or(reason))
+                }
+                other => other,
+            })?;
             connections.sort_by_key(|one| std::cmp::Reverse(one.stream_bytes()));
             let summaries = connections.iter().enumerate().map(summary_of_qlog).collect();
             Content::Qlog { connections, summaries }

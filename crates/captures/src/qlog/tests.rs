@@ -218,8 +218,8 @@ fn all_forms_have_the_same_events() {
 #[test]
 fn other_files_are_refused_with_the_reason() {
     for (text, reason) in [
-        ("", "EOF"),
-        ("root:x:0:0", "expected value"),
+        ("", "it is empty"),
+        ("root:x:0:0", "text, but not JSON"),
         ("{}", "`qlog_version`"),
         ("{\"qlog_version\":\"0.3\"}", "`traces`"),
         ("\u{1e}{\"a\":1}", "first record"),

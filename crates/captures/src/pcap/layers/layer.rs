@@ -55,7 +55,7 @@ pub enum Before {
     Prism,
     /// AVS.
     Avs,
-    /// Per-Packet Information of CACE.
+    /// Per-Packet Information (PPI).
     Ppi,
 }
 
