@@ -123,7 +123,8 @@ impl Capture {
 
     /// Says what the capture has.
     pub fn describe(&self) -> String {
-        self.others.describe(self.flows.iter().map(|(flow, range)| (flow, range.len())))
+        let flows = self.flows.iter().map(|(flow, range)| (flow, range.len()));
+        self.others.describe(flows, self.left_out)
     }
 
     /// Returns the number of connections that are not listed.

@@ -32,8 +32,13 @@ impl Others {
         }
     }
 
-    /// Says what the capture has, with these connections and the number of packets of each.
-    pub fn describe<'a>(&self, flows: impl Iterator<Item = (&'a Flow, usize)>) -> String {
+    /// Says what the capture has, with these connections and the number of packets of each, and
+    /// others that were left out.
+    pub fn describe<'a>(
+        &self,
+        flows: impl Iterator<Item = (&'a Flow, usize)>,
+        left_out: usize,
+    ) -> String {
         let mut empty = 0;
         let mut ports: BTreeMap<u16, u64> = BTreeMap::new();
         for (flow, packets) in flows {
@@ -54,6 +59,9 @@ impl Others {
             format!("{count} UDP packet{} to port {port}{hint}", plural(count))
         }));
         parts.extend(most(self.counts.clone()).map(|(kind, count)| kind.words(count)));
+        if left_out > 0 {
+            parts.push(format!("{left_out} connection{} more", plural(left_out as u64)));
+        }
         if self.more > 0 {
             parts.push(format!("{} packet{} of other kinds", self.more, plural(self.more)));
         }

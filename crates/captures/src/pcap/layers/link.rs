@@ -20,13 +20,11 @@ pub fn read(link_type: u16, frame: Part<'_>) -> Result<Next<'_>, Kind> {
         0 | 108 => after(Layer::Ip, 4),
         // RAW in its numbers, IPV4, IPV6.
         12 | 14 | 101 | 228 | 229 => after(Layer::Ip, 0),
-        // PPP; PPP_HDLC, which may be Cisco's; PPP_ETHER; PPP_WITH_DIR.
-        9 => after(Layer::Ppp, 0),
-        50 | 104 if matches!(frame.u8(0)?, 0x0f | 0x8f) => {
-            // Cisco HDLC: address, control, EtherType.
-            after(Layer::EtherType(frame.u16(2)?), 4)
-        }
-        50 => after(Layer::Ppp, 0),
+        // PPP and PPP_HDLC, each of which may be Cisco's; PPP_ETHER; PPP_WITH_DIR.
+        9 | 50 if !matches!(frame.u8(0)?, 0x0f | 0x8f) => after(Layer::Ppp, 0),
+        // Cisco HDLC: address, control, EtherType.
+        9 | 50 | 104 => after(Layer::EtherType(frame.u16(2)?), 4),
+        107 => frame_relay(frame),
         51 => after(Layer::EtherType(0x8864), 0),
         204 => after(Layer::Ppp, 1),
         // ATM_RFC1483.
@@ -51,6 +49,27 @@ pub fn read(link_type: u16, frame: Part<'_>) -> Result<Next<'_>, Kind> {
 fn linux_protocol(number: u16) -> Layer {
     // `ETH_P_802_2`.
     if number == 4 { Layer::Llc } else { Layer::EtherType(number) }
+}
+
+/// Reads the header of Frame Relay: RFC 2427, or Cisco's with an EtherType.
+fn frame_relay(frame: Part<'_>) -> Result<Next<'_>, Kind> {
+    // The last byte of the address has its lowest bit set.
+    let address = frame.kept().iter().take(4).position(|byte| byte & 1 == 1);
+    let rest = frame.skip(address.ok_or(Kind::Malformed)? + 1)?;
+    if rest.u8(0)? != 3 {
+        return Ok(Next::Layer(Layer::EtherType(rest.u16(0)?), rest.skip(2)?));
+    }
+    // Padding before the protocol, if what follows has an even length then.
+    let rest = rest.skip(if rest.u8(1)? == 0 { 2 } else { 1 })?;
+    match rest.u8(0)? {
+        0xcc | 0x8e => Ok(Next::Layer(Layer::Ip, rest.skip(1)?)),
+        // SNAP, of a bridged frame or with an EtherType.
+        0x80 => match rest.array(1)? {
+            [0, 0x80, 0xc2] => Ok(Next::Layer(Layer::Ethernet, rest.skip(6)?)),
+            _ => Ok(Next::Layer(Layer::EtherType(rest.u16(4)?), rest.skip(6)?)),
+        },
+        _ => Err(Kind::Llc),
+    }
 }
 
 /// Reads the attributes of an NFLOG packet, which are in the byte order of the machine.
