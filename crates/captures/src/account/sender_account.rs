@@ -5,7 +5,7 @@ use super::exchange::exchanges;
 use super::fluid_link::{FluidLink, FullLink};
 use super::losses::Losses;
 use super::outage::{is_held, outages};
-use super::path::{PathEstimate, SLOWEST, highest_rate, over_a_round_trip};
+use super::path::{PathEstimate, SLOWEST, SeenRate, highest_rate, over_a_round_trip};
 use super::path_waits::{PathWaits, least};
 use super::sender_state::{Flight, SenderState};
 use super::sent::{DataPacket, Sent, handshake_timeouts};
@@ -67,7 +67,9 @@ pub fn sender_account(
     spending.add(TimePart::Request, end.saturating_sub(walk.tail + *rtt), *end);
     divide_busy(&mut spending.budget, busy.as_secs_f64(), &walk.carried);
     // Without acknowledgements, that is the rate of sending.
-    let is_filled = !trace.is_encrypted && seen.is_some_and(|seen| seen.by_path);
+    let is_queue = losses.queue >= least(*rtt);
+    let by_path = |seen: SeenRate| seen.by_path || seen.is_sustained && is_queue;
+    let is_filled = !trace.is_encrypted && seen.is_some_and(by_path);
     let elsewhere = losses.lost - losses.lost_at_queue;
     spending.evidence.lost = losses.lost;
     spending.evidence.lost_at_queue = losses.lost_at_queue;
