@@ -4,10 +4,12 @@ use super::connections::Connection;
 use super::estimate::{Covered, Seen, estimate};
 use super::frames::add_frames;
 use super::header::{LongPacket, Rest, divide};
+use super::hello::Parts;
 use super::initial::InitialKeys;
 use super::joined::{MTU, size_from_id, size_from_keys};
 use super::key_log::KeyLog;
 use super::opening::{ConnectionKeys, Opening, sender};
+use super::parameters::Parameters;
 use super::vantage::HalfTrips;
 use super::version::Kind;
 use crate::event::{CapturedConnection, Event, MAX_SPAN, Packet, Side, Transport};
@@ -49,6 +51,7 @@ pub fn trace(
         covered: Vec::new(),
         numbers: [0; 2],
         trips: HalfTrips::default(),
+        extensions: Parts::default(),
         hidden: 0,
         unreadable,
     };
@@ -71,6 +74,8 @@ struct Reader {
     covered: Vec<Covered>,
     numbers: [u64; 2],
     trips: HalfTrips,
+    /// The server's messages of TLS after its first one.
+    extensions: Parts,
     /// Number of packets of the handshake that cannot be opened.
     hidden: u64,
     unreadable: usize,
@@ -118,7 +123,11 @@ impl Reader {
             bytes: bytes.len() as u64,
             ..Packet::default()
         };
-        add_frames(&frames, &mut packet, &mut Vec::new());
+        let mut crypto = Vec::new();
+        add_frames(&frames, &mut packet, &mut crypto);
+        if (kind, sender) == (Kind::Handshake, 1) {
+            crypto.iter().for_each(|(offset, bytes)| self.extensions.add(*offset, bytes));
+        }
         for (first, last) in &mut packet.acknowledged {
             (*first, *last) = (*first | first_number, *last | first_number);
         }
@@ -237,6 +246,8 @@ impl Reader {
         if let (Some(problem), Some(estimated)) = (problem, estimated) {
             notes.extend(estimated.notes(problem));
         }
+        let announced = [self.opening.parameters.take(), self.extensions.server_parameters()];
+        let events = events(self.seen, side, announced);
         let Connection { client, server, .. } = self.opening.connection;
         let name = self.opening.name.map_or(String::new(), |name| format!(", {name}"));
         CapturedConnection {
@@ -244,21 +255,30 @@ impl Reader {
             title: format!("QUIC from {client} to {server}{name}"),
             side,
             is_encrypted: problem.is_some(),
-            events: events(self.seen, side),
+            events,
             unreadable: self.unreadable,
             notes,
         }
     }
 }
 
-/// Returns what passed as the events of one end.
-fn events(seen: Vec<Seen>, side: Side) -> Vec<(Time, Event)> {
+/// Returns what passed as the events of one end. `announced` are the parameters of client and
+/// server, with the first packet of each.
+fn events(
+    seen: Vec<Seen>,
+    side: Side,
+    mut announced: [Option<Parameters>; 2],
+) -> Vec<(Time, Event)> {
     let start = seen.first().map_or(0, |(at, ..)| *at);
     let mut events = Vec::new();
     let mut outstanding = Outstanding::default();
     for (at, sender, packet) in seen {
         let now = Time::ZERO + Span::from_nanos(at.saturating_sub(start)).min(MAX_SPAN);
-        if (sender == 0) != (side == Side::Client) {
+        let is_own = (sender == 0) == (side == Side::Client);
+        if let Some(parameters) = announced[sender].take() {
+            events.extend(parameters.events(is_own).into_iter().map(|event| (now, event)));
+        }
+        if !is_own {
             events.push((now, Event::Received(packet)));
             continue;
         }

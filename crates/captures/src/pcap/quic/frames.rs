@@ -1,7 +1,7 @@
 //! The frames of a packet (RFC 9000 §19), as far as they matter here.
 
 use super::header::integer;
-use crate::event::{Packet, StreamPart};
+use crate::event::{EcnCounts, Packet, StreamEnd, StreamPart};
 use bentpipe_units::Span;
 
 /// Messages of TLS in a packet: their offset, and the bytes.
@@ -28,8 +28,11 @@ pub fn add_frames<'a>(
                 rest
             }
             // RESET_STREAM, STOP_SENDING, NEW_TOKEN.
-            4 => skip_integers(rest, 3)?,
-            5 => skip_integers(rest, 2)?,
+            4 | 5 => {
+                let end = if kind == 4 { StreamEnd::Reset } else { StreamEnd::Stopped };
+                packet.stream_ends.push((integer(rest)?.0, end));
+                skip_integers(rest, if kind == 4 { 3 } else { 2 })?
+            }
             7 => skip_bytes(rest)?,
             8..=0xf => stream(rest, kind, packet)?,
             0x10 => {
@@ -110,7 +113,14 @@ fn acknowledgement<'a>(bytes: &'a [u8], has_ecn: bool, packet: &mut Packet) -> O
         packet.acknowledged.push((smallest, largest));
         rest = after;
     }
-    skip_integers(rest, if has_ecn { 3 } else { 0 })
+    if has_ecn {
+        let (ect0, after) = integer(rest)?;
+        let (ect1, after) = integer(after)?;
+        let (ce, after) = integer(after)?;
+        packet.ecn = EcnCounts::of([Some(ect0), Some(ect1), Some(ce)]);
+        rest = after;
+    }
+    Some(rest)
 }
 
 fn stream<'a>(bytes: &'a [u8], kind: u64, packet: &mut Packet) -> Option<&'a [u8]> {
@@ -119,6 +129,9 @@ fn stream<'a>(bytes: &'a [u8], kind: u64, packet: &mut Packet) -> Option<&'a [u8
     let (length, rest) = if kind & 2 != 0 { integer(rest)? } else { (rest.len() as u64, rest) };
     let after = rest.get(usize::try_from(length).ok()?..)?;
     packet.data.push(StreamPart { stream, offset, length });
+    if kind & 1 != 0 {
+        packet.stream_ends.push((stream, StreamEnd::Fin));
+    }
     Some(after)
 }
 
@@ -132,7 +145,7 @@ mod tests {
         let bytes = [
             &[0, 1][..],
             // Packets 90 to 100 and 80 to 85, with ECN counts.
-            &[3, 0x40, 100, 8, 1, 10, 3, 5, 0, 0, 0],
+            &[3, 0x40, 100, 8, 1, 10, 3, 5, 7, 0, 2],
             &[4, 0, 0, 0, 5, 0, 0, 6, 0, 2, 1, 1, 7, 1, 1],
             // Stream 4, offset 9, two bytes.
             &[0x0e, 4, 9, 2, 1, 1],
@@ -142,7 +155,7 @@ mod tests {
             &[0x40, 0xaf, 0, 1, 2, 3, 0x42, 0xf5, 9, 0x40, 0xac, 0x24, 0, 0, 9, 9],
             &[0x1d, 0, 2, 1, 1],
             // Stream 8 up to the end of the packet.
-            &[0x08, 8, 1, 1, 1],
+            &[0x09, 8, 1, 1, 1],
         ]
         .concat();
         let mut packet = Packet::default();
@@ -160,6 +173,8 @@ mod tests {
             max_stream_data: vec![(4, 60)],
             is_blocked: true,
             handshake_done: true,
+            stream_ends: vec![(0, StreamEnd::Reset), (0, StreamEnd::Stopped), (8, StreamEnd::Fin)],
+            ecn: Some(EcnCounts { ect0: 7, ect1: 0, ce: 2 }),
             ..Packet::default()
         };
         assert_eq!(packet, expected);

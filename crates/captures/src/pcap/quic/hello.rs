@@ -1,12 +1,19 @@
-//! The client's first message of TLS (RFC 8446 §4.1.2), out of the frames of Initial packets.
+//! The first messages of TLS of both ends, out of the frames of packets of the handshake: the
+//! ClientHello and the server's EncryptedExtensions (RFC 8446 §4.1.2 and §4.3.1).
 
+use super::parameters::Parameters;
 use std::collections::BTreeMap;
 
+/// Types of the messages.
+const CLIENT_HELLO: u8 = 1;
+const ENCRYPTED_EXTENSIONS: u8 = 8;
 /// Most bytes of it that are kept. Browsers send less than 2 kB, with key shares of ML-KEM.
 const MAX_SIZE: usize = 64 * 1024;
 /// Extension with the name of the server (RFC 6066 §3), and the type of a host's name.
-const SERVER_NAME: u16 = 0;
+const SERVER_NAME: usize = 0;
 const HOST_NAME: u8 = 0;
+/// Extension with the transport parameters (RFC 9001 §8.2), and that of drafts up to 32.
+const PARAMETERS: [usize; 2] = [0x39, 0xffa5];
 /// Longest name of a host (RFC 1035 §3.1).
 const MAX_NAME: usize = 253;
 
@@ -24,6 +31,8 @@ pub struct ClientHello {
     pub random: [u8; 32],
     /// Name of the server, if it is one that hosts have.
     pub name: Option<String>,
+    /// The client's transport parameters.
+    pub parameters: Option<Parameters>,
 }
 
 impl Parts {
@@ -36,19 +45,36 @@ impl Parts {
         }
     }
 
-    /// Returns the message; `None` before its random number is complete.
-    pub fn message(&self) -> Option<ClientHello> {
+    /// Returns the ClientHello; `None` before its random number is complete.
+    pub fn client_hello(&self) -> Option<ClientHello> {
+        let bytes = self.joined();
+        if bytes.first() != Some(&CLIENT_HELLO) {
+            return None;
+        }
+        let random = *bytes.get(6..)?.first_chunk()?;
+        let extensions = extensions(&bytes[38..]).unwrap_or_default();
+        let parameters = parameters(extensions);
+        Some(ClientHello { random, name: name(extensions), parameters })
+    }
+
+    /// Returns the server's transport parameters; `None` before its EncryptedExtensions.
+    pub fn server_parameters(&self) -> Option<Parameters> {
+        let bytes = self.joined();
+        if bytes.first() != Some(&ENCRYPTED_EXTENSIONS) {
+            return None;
+        }
+        parameters(vector(bytes.get(4..)?, 2)?.0)
+    }
+
+    /// Returns the message as far as it is complete.
+    fn joined(&self) -> Vec<u8> {
         let mut bytes: Vec<u8> = Vec::new();
         for (offset, part) in &self.parts {
             let known = (bytes.len() as u64).checked_sub(*offset);
             let Some(known) = known.and_then(|known| usize::try_from(known).ok()) else { break };
             bytes.extend(part.get(known..).unwrap_or_default());
         }
-        if bytes.first() != Some(&1) {
-            return None;
-        }
-        let random = *bytes.get(6..)?.first_chunk()?;
-        Some(ClientHello { random, name: name(&bytes[38..]) })
+        bytes
     }
 }
 
@@ -64,27 +90,39 @@ fn vector(bytes: &[u8], width: usize) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(length)
 }
 
-/// Returns the name of the server, out of what follows the random number.
-fn name(bytes: &[u8]) -> Option<String> {
+/// Returns the extensions, out of what follows the random number, as far as they are there.
+fn extensions(bytes: &[u8]) -> Option<&[u8]> {
     let (_session, rest) = vector(bytes, 1)?;
     let (_suites, rest) = vector(rest, 2)?;
     let (_compression, rest) = vector(rest, 1)?;
-    let (_, mut extensions) = number(rest, 2)?;
+    Some(number(rest, 2)?.1)
+}
+
+/// Returns the content of the first extension of one of these kinds.
+fn extension<'a>(mut extensions: &'a [u8], kinds: &[usize]) -> Option<&'a [u8]> {
     loop {
         let (kind, rest) = number(extensions, 2)?;
         let (content, rest) = vector(rest, 2)?;
-        if kind == usize::from(SERVER_NAME) {
-            let (names, _) = vector(content, 2)?;
-            let (&kind, rest) = names.split_first()?;
-            let (name, _) = vector(rest, 2)?;
-            // Whatever a client writes here is printed: only what names of hosts consist of.
-            let is_plain =
-                name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(byte));
-            let is_name = kind == HOST_NAME && is_plain && (1..=MAX_NAME).contains(&name.len());
-            return is_name.then(|| String::from_utf8_lossy(name).into_owned());
+        if kinds.contains(&kind) {
+            return Some(content);
         }
         extensions = rest;
     }
+}
+
+fn parameters(extensions: &[u8]) -> Option<Parameters> {
+    extension(extensions, &PARAMETERS).map(Parameters::read)
+}
+
+/// Returns the name of the server.
+fn name(extensions: &[u8]) -> Option<String> {
+    let (names, _) = vector(extension(extensions, &[SERVER_NAME])?, 2)?;
+    let (&kind, rest) = names.split_first()?;
+    let (name, _) = vector(rest, 2)?;
+    // Whatever a client writes here is printed: only what names of hosts consist of.
+    let is_plain = name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(byte));
+    let is_name = kind == HOST_NAME && is_plain && (1..=MAX_NAME).contains(&name.len());
+    is_name.then(|| String::from_utf8_lossy(name).into_owned())
 }
 
 /// Returns a message for tests.
@@ -101,6 +139,7 @@ pub fn message_for_tests(random: [u8; 32], name: &[u8], padding: usize) -> Vec<u
         &with_length(&vec![0; padding]),
         &[0, 0],
         &with_length(&names),
+        &[0, 0x39, 0, 3, 4, 1, 9],
     ]
     .concat();
     let body =
@@ -120,12 +159,14 @@ mod tests {
         let mut parts = Parts::default();
         parts.add(900, &message[900..]);
         parts.add(20, &message[20..700]);
-        assert_eq!(parts.message(), None);
+        assert_eq!(parts.client_hello(), None);
         parts.add(0, &message[..38]);
-        assert_eq!(parts.message(), Some(ClientHello { random: [7; 32], name: None }));
+        let first = ClientHello { random: [7; 32], name: None, parameters: None };
+        assert_eq!(parts.client_hello(), Some(first));
         parts.add(650, &message[650..1000]);
         let name = Some("example.org".to_owned());
-        assert_eq!(parts.message(), Some(ClientHello { random: [7; 32], name }));
+        let parameters = Some(Parameters::read(&[4, 1, 9]));
+        assert_eq!(parts.client_hello(), Some(ClientHello { random: [7; 32], name, parameters }));
         parts.add(1 << 61, &[0; MAX_SIZE]);
         assert!(parts.size <= MAX_SIZE);
     }
@@ -137,7 +178,7 @@ mod tests {
         {
             let mut parts = Parts::default();
             parts.add(0, &message_for_tests([1; 32], name, 0));
-            assert_eq!(parts.message().unwrap().name, None, "{name:?}");
+            assert_eq!(parts.client_hello().unwrap().name, None, "{name:?}");
         }
     }
 }

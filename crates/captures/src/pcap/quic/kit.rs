@@ -234,7 +234,10 @@ impl Kit {
         }
         let answer = [ack(largest), crypto(0, &[2; 90])].concat();
         let initial = self.long(version, Kind::Initial, 1, &answer);
-        let certificate = self.long(version, Kind::Handshake, 1, &crypto(0, &[11; 900]));
+        // EncryptedExtensions with transport parameters, and a certificate.
+        let extensions = [8, 0, 0, 9, 0, 7, 0, 0x39, 0, 3, 4, 1, 8];
+        let messages = [&extensions[..], &[11; 900]].concat();
+        let certificate = self.long(version, Kind::Handshake, 1, &crypto(0, &messages));
         self.send(at + DELAY_US + 1200, 1, [initial, certificate].concat());
         at += 2 * DELAY_US + 1400;
         let own = self.numbers[1][0] - 1;

@@ -8,7 +8,7 @@
 //! - `protection`: the keys of one direction, and the packets that they open;
 //! - `initial`: the keys of Initial packets, which anyone can derive;
 //! - `key_log`: the secrets of TLS, in the form of `SSLKEYLOGFILE`;
-//! - `hello`: the client's first message of TLS;
+//! - `hello` and `parameters`: what the first messages of TLS say;
 //! - `frames`: what a packet carries;
 //! - `vantage`: where the capture was made;
 //! - `opening`: what the handshake says, and the keys of the connection;
@@ -27,6 +27,7 @@ mod key_log;
 #[cfg(test)]
 mod kit;
 mod opening;
+mod parameters;
 mod protection;
 mod spin;
 #[cfg(test)]

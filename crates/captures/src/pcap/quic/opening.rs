@@ -7,6 +7,7 @@ use super::hello::Parts;
 use super::initial::InitialKeys;
 use super::joined::{LEAST_ID, MTU, size_from_id, sizes};
 use super::key_log::{KeyLog, Secrets};
+use super::parameters::Parameters;
 use super::protection::{Keys, SUITES};
 use super::version::{Kind, VERSIONS, Version};
 use crate::event::Packet;
@@ -29,6 +30,8 @@ pub struct Opening {
     random: Option<[u8; 32]>,
     /// Name of the server.
     pub name: Option<String>,
+    /// The client's transport parameters.
+    pub parameters: Option<Parameters>,
 }
 
 impl Opening {
@@ -54,7 +57,7 @@ impl Opening {
                 }
             }
         }
-        let hello = hello.message();
+        let hello = hello.client_hello();
         let [client, server] = version;
         Self {
             connection,
@@ -62,7 +65,8 @@ impl Opening {
             version: server.or(client).unwrap_or(&VERSIONS[0]),
             ids,
             random: hello.as_ref().map(|hello| hello.random),
-            name: hello.and_then(|hello| hello.name),
+            name: hello.as_ref().and_then(|hello| hello.name.clone()),
+            parameters: hello.and_then(|hello| hello.parameters),
         }
     }
 

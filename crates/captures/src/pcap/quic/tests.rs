@@ -64,6 +64,28 @@ fn a_capture_between_the_ends_says_so() {
 }
 
 #[test]
+fn the_handshake_announces_flow_control() {
+    for place in [0.0, 1.0] {
+        for keys in [key_log(), Vec::new()] {
+            let file = Kit::new(Shape { place, ..Shape::default() }).download().pcap();
+            let trace = CapturedConnection::parse(&file, &keys).unwrap();
+            let of = |is: fn(&Event) -> Option<(bool, Option<u64>)>| {
+                trace.events.iter().filter_map(|(_, event)| is(event)).collect::<Vec<_>>()
+            };
+            let announced = of(|event| match event {
+                Event::Parameters(one) => Some((one.is_local, one.initial_max_data)),
+                _ => None,
+            });
+            // The client's are in the clear.
+            let client = (place < 0.5, Some(9));
+            let server = (place > 0.5, Some(8));
+            let expected = if keys.is_empty() { vec![client] } else { vec![client, server] };
+            assert_eq!(announced, expected, "at {place}");
+        }
+    }
+}
+
+#[test]
 fn initial_and_handshake_packets_acknowledge_each_in_their_own_space() {
     let trace = trace(Shape::default());
     let numbers: Vec<u64> = trace
