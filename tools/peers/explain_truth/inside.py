@@ -5,6 +5,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -144,13 +145,9 @@ def transfer(folder, orders, begin):
 
 
 def said(output):
-    """The JSON object that a program of ours printed last."""
-    lines = [line for line in output.decode(errors="replace").splitlines() if line.strip()]
-    try:
-        found = json.loads(lines[-1]) if lines else {}
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+    """The JSON object that a program, or a page of ours, printed last."""
+    found = re.findall(r'\{"bytes":[^{}]*\}', output.decode(errors="replace"))
+    return json.loads(found[-1]) if found else {}
 
 
 if __name__ == "__main__":

@@ -243,13 +243,17 @@ def on_demand(draw):
 
 
 def frames(draw):
-    path = Path(draw.rate(8, 20), draw.between(0.05, 0.09))
-    frame = draw.between(0.35, 0.7)
+    # What arrives during a frame has to fit.
+    path = Path(draw.rate(8, 20), draw.between(0.05, 0.09), queue="2 s")
+    frame = draw.between(0.4, 0.7)
     path.forward = f', frame = "{frame * 1000:.0f} ms"'
-    work = Work(int(draw.between(3e3, 12e3)), count=draw.whole(8, 12))
-    # An answer begins just after a frame and waits for the next.
+    work = Work(int(draw.between(400e3, 700e3)))
+    # Each window waits for the end of a frame, until one fills a frame.
+    window, sent, rounds = QUIC_GO_WINDOW if draw.quic else INITIAL_WINDOW, 0, 0
+    while sent < work.size and path.seconds(window) < frame:
+        rounds, sent, window = rounds + 1, sent + window, 2 * window
     return path, work, {"frame_s": frame}, parts(
-        path, work, slow_start_s=0, capacity_s=(frame - path.rtt) * work.count)
+        path, work, slow_start_s=rounds * path.rtt, capacity_s=rounds * (frame - path.rtt))
 
 
 def competing(draw):
@@ -319,10 +323,12 @@ KINDS = [
     Kind("held-acks", ["ack_delay_s"], "", held_acks, client={"ack-delay"}, tcp=False),
     Kind("on-demand", ["capacity_s", "return_link_s"], "", on_demand, client={"several"},
          server={"several"}),
-    Kind("frames", ["capacity_s"], "", frames, client={"several"}, server={"several"}),
+    Kind("frames", ["capacity_s"], "", frames),
     Kind("competing", ["other_flows_s"], "", competing, quic=False),
     # Several packets lost in a row over more than a round trip are an outage, too.
-    Kind("lost-handshake", ["timeout_s", "outage_s"], "", lost_handshake),
+    # Chromium opens another connection meanwhile.
+    Kind("lost-handshake", ["timeout_s", "outage_s"], "", lost_handshake,
+         without=frozenset({"chromium", "chromium-quic"})),
     Kind("long-handshake", ["handshake_s"], "", long_handshake, client={"tls"}, server={"tls"},
          quic=False),
     Kind("slow-reader", ["flow_control_s", "application_s"], "reader", slow_reader,
