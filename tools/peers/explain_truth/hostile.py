@@ -198,7 +198,10 @@ def hostile(options):
 
 def summary(rows):
     bad = [row for row in rows if row["wrong"]]
+    longest = max(rows, key=lambda row: row["seconds"])
+    largest = max(rows, key=lambda row: row["memory_mb"])
     lines = [f"{len(rows)} files, {sum(row['explained'] for row in rows)} explained, {len(bad)} "
-             f"with a fault; longest {max(row['seconds'] for row in rows):.2f} s, most memory "
-             f"{max(row['memory_mb'] for row in rows):.0f} MB"]
+             "with a fault",
+             f"longest {longest['seconds']:.2f} s: {longest['name']}",
+             f"most memory {largest['memory_mb']:.0f} MB: {largest['name']}"]
     return "\n".join(lines + [f"{row['name']}: {row['wrong']}" for row in bad])
