@@ -78,7 +78,8 @@ impl fmt::Display for CaptureError {
             Self::NotQlog(reason) => write!(
                 f,
                 "not a qlog file: {reason}; allowed: qlog as JSON or JSON text sequence, of QUIC, \
-                 NetLogs of Chromium with QUIC sessions, and pcap or pcapng captures of TCP or QUIC"
+                 NetLogs of Chromium with QUIC sessions, HTTP Archives, output of `ss -tin`, and \
+                 pcap or pcapng captures of TCP or QUIC"
             ),
             Self::NoConnection { found } => {
                 write!(f, "the capture has no TCP or QUIC connection with data, but {found}")

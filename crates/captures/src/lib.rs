@@ -18,6 +18,7 @@ mod decompress;
 mod error;
 mod event;
 mod file_kind;
+mod foreign_file;
 mod har;
 mod http;
 mod json;
@@ -40,6 +41,7 @@ pub use event::{
     CapturedConnection, EcnCounts, Event, HttpMessage, Metrics, Packet, Side, StreamEnd,
     StreamPart, Transport, TransportParameters,
 };
+pub use foreign_file::ForeignFile;
 pub use har::{HarLog, HarPhases, HarRequest};
 pub use recording::Recording;
 pub use summary::{ConnectionSummary, Protocol, Traffic};

@@ -36,7 +36,11 @@ impl Recording {
     /// A file cannot be read, is neither a regular file nor a pipe, or is too large; the file is
     /// neither qlog nor a capture; `keys` is given for a qlog file.
     pub fn open(path: &Path, keys: Option<&Path>) -> Result<Self, CaptureError> {
-        let bytes = decompressed(content(path, MAX_SIZE)?, MAX_SIZE)?;
+        Self::with_keys(decompressed(content(path, MAX_SIZE)?, MAX_SIZE)?, keys)
+    }
+
+    /// Reads the content of a file, with the key log at a path.
+    pub(crate) fn with_keys(bytes: Vec<u8>, keys: Option<&Path>) -> Result<Self, CaptureError> {
         let keys = match keys {
             Some(_) if !is_capture(&bytes) => return Err(CaptureError::NotCapture),
             Some(keys) => content(keys, MAX_KEYS)?,

@@ -3,10 +3,12 @@
 
 mod against;
 mod connections;
+mod har;
 mod prediction;
 mod remedies;
 mod requests;
 mod simulated;
+mod sockets;
 mod words;
 
 use super::account::{document, table};
@@ -14,7 +16,8 @@ use crate::args::Explain;
 use crate::output;
 use crate::status::FAILED;
 use bentpipe_captures::{
-    CaptureError, CapturedConnection, CapturedTransfer, PathEstimate, Recording, account,
+    CaptureError, CapturedConnection, CapturedTransfer, ForeignFile, PathEstimate, Recording,
+    account,
 };
 use bentpipe_lab::LabError;
 use bentpipe_results::Point;
@@ -54,9 +57,21 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
     if args.path == Path::new("-") {
         survive_interrupt();
     }
-    let explained = Explained::read(&args.path, args)?;
+    let file = ForeignFile::open(&args.path, args.keys.as_deref());
+    let recording = match file.map_err(|error| LabError::read(&args.path, error))? {
+        ForeignFile::Recording(recording) => recording,
+        ForeignFile::Har(log) => {
+            return without_packets(args, || har::text(&log), || har::document(&log));
+        }
+        ForeignFile::TcpInfo(log) => {
+            return without_packets(args, || sockets::text(&log), || sockets::document(&log));
+        }
+    };
+    let explained = Explained::of(recording, &args.path, args)?;
     if let Some(other) = &args.against {
-        return against::run(&explained, &Explained::read(other, args)?, args.json);
+        let recording = Recording::open(other, args.keys.as_deref());
+        let recording = recording.map_err(|error| LabError::read(other, error))?;
+        return against::run(&explained, &Explained::of(recording, other, args)?, args.json);
     }
     let Explained { recording, trace, recorded } = explained;
     if let Some(file) = &args.scenario {
@@ -101,9 +116,8 @@ struct Explained {
 }
 
 impl Explained {
-    fn read(path: &Path, args: &Explain) -> Result<Self, LabError> {
+    fn of(recording: Recording, path: &Path, args: &Explain) -> Result<Self, LabError> {
         let unreadable = |error: CaptureError| LabError::read(path, error);
-        let recording = Recording::open(path, args.keys.as_deref()).map_err(unreadable)?;
         let trace = match args.connection {
             Some(number) => recording.read(number.get() - 1),
             None => recording.largest(),
@@ -112,6 +126,28 @@ impl Explained {
         let recorded = account(&trace, args.rate).map_err(unreadable)?;
         Ok(Self { recording, trace, recorded })
     }
+}
+
+/// Writes what a file without packets says, as text or as JSON.
+fn without_packets(
+    args: &Explain,
+    text: impl Fn() -> String,
+    document: impl Fn() -> Value,
+) -> Result<u8, LabError> {
+    for (argument, given) in [
+        ("--rate", args.rate.is_some()),
+        ("--scenario", args.scenario.is_some()),
+        ("--connection", args.connection.is_some()),
+        ("--against", args.against.is_some()),
+    ] {
+        if given {
+            let reason =
+                "the file has no packets; allowed with a qlog file or a capture".to_owned();
+            return Err(LabError::Usage { argument, reason });
+        }
+    }
+    let text = if args.json { format!("{:#}\n", document()) } else { text() };
+    output::write(&text, args.json)
 }
 
 /// Ignores the first Ctrl-C, which is for the program whose capture is read from standard input: it

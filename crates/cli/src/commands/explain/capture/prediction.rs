@@ -10,7 +10,7 @@ use bentpipe_units::Bytes;
 /// Times the rate that was seen that a link may have which was never filled.
 const FASTER: f64 = 10.0;
 /// What a simulation of the known path may be off by, to each side, as a share.
-const OFF: f64 = 0.07;
+const OFF: f64 = 0.12;
 /// Widest range that is worth saying.
 const WIDEST: f64 = 3.0;
 /// Losses in so many episodes or less are those of a start that filled a queue.
