@@ -22,6 +22,7 @@ mod foreign_file;
 mod har;
 mod http;
 mod json;
+mod logged;
 mod logs;
 mod netlog;
 mod other_json;

@@ -66,15 +66,16 @@ impl Recording {
             }
             Content::Capture { bytes, capture }
         } else {
-            let mut connections = logs::connections(&bytes).map_err(|error| match error {
+            let mut logged = logs::connections(&bytes).map_err(|error| match error {
                 CaptureError::NotQlog(reason) => {
                     let kind = file_kind::describe(&bytes).map(|kind| format!("it is {kind}"));
                     CaptureError::NotQlog(kind.unwrap_or(reason))
                 }
                 other => other,
             })?;
-            connections.sort_by_key(|one| std::cmp::Reverse(one.stream_bytes()));
-            let summaries = connections.iter().enumerate().map(summary_of_qlog).collect();
+            logged.sort_by_key(|(_, one)| std::cmp::Reverse(one.stream_bytes()));
+            let summaries = logged.iter().enumerate().map(summary_of_qlog).collect();
+            let connections = logged.into_iter().map(|(_, connection)| connection).collect();
             Content::Qlog { connections, summaries }
         };
         Ok(Self { content })
@@ -167,7 +168,9 @@ impl CapturedConnection {
 }
 
 /// Summarises a connection of a qlog file.
-fn summary_of_qlog((index, connection): (usize, &CapturedConnection)) -> ConnectionSummary {
+fn summary_of_qlog(
+    (index, (start, connection)): (usize, &(Time, CapturedConnection)),
+) -> ConnectionSummary {
     let mut directions = [Traffic::default(); 2];
     let is_server = connection.side == Side::Server;
     let mut add = |by_client: bool, packet: &Packet| {
@@ -189,7 +192,7 @@ fn summary_of_qlog((index, connection): (usize, &CapturedConnection)) -> Connect
         title: connection.title.clone(),
         client: String::new(),
         server: String::new(),
-        start: Time::ZERO,
+        start: *start,
         to_server,
         to_client,
         problem: None,

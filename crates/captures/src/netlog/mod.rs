@@ -9,6 +9,8 @@ mod tests;
 use crate::error::CaptureError;
 use crate::event::CapturedConnection;
 use crate::json::{FieldValue, Fields, FromObject, skip_scalars};
+use crate::logged::{Logged, with_starts};
+use bentpipe_units::Time;
 use event::{EventTypes, RawEvent};
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -32,11 +34,12 @@ pub(crate) fn is_netlog(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().starts_with(b"{") && (has_mark(start) || has_mark(end))
 }
 
-/// Reads the QUIC sessions of a NetLog. What was read before the text ends counts.
+/// Reads the QUIC sessions of a NetLog, each with its start since that of the first. What was read
+/// before the text ends counts.
 ///
 /// # Errors
 /// It has no QUIC session with packets.
-pub(crate) fn connections(bytes: &[u8]) -> Result<Vec<CapturedConnection>, CaptureError> {
+pub(crate) fn connections(bytes: &[u8]) -> Result<Vec<(Time, CapturedConnection)>, CaptureError> {
     let mut head = Head::default();
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let _ = Fields(&mut head).deserialize(&mut json);
@@ -46,7 +49,7 @@ pub(crate) fn connections(bytes: &[u8]) -> Result<Vec<CapturedConnection>, Captu
     let is_full = log.is_full();
     let mut connections: Vec<_> =
         log.sessions.into_values().filter_map(Session::connection).collect();
-    for connection in &mut connections {
+    for Logged { connection, .. } in &mut connections {
         if result.is_err() {
             connection.notes.push("the file is cut off: later events are missing".to_owned());
         }
@@ -62,7 +65,7 @@ pub(crate) fn connections(bytes: &[u8]) -> Result<Vec<CapturedConnection>, Captu
              packets",
         ));
     }
-    Ok(connections)
+    Ok(with_starts(connections))
 }
 
 /// The meaning of numbers.

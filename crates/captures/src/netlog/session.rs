@@ -10,6 +10,7 @@ use crate::event::{
     Transport, TransportParameters,
 };
 use crate::json::Scalar;
+use crate::logged::Logged;
 use bentpipe_units::{Span, Time};
 use std::collections::BTreeMap;
 
@@ -161,7 +162,7 @@ impl Session {
     }
 
     /// Returns the connection, if it has packets.
-    pub fn connection(mut self) -> Option<CapturedConnection> {
+    pub fn connection(mut self) -> Option<Logged> {
         self.events.iter().find(|(_, event)| is_packet(event))?;
         self.events.sort_by_key(|(at, _)| *at);
         let start = self.events.first().map_or(0, |(at, _)| *at);
@@ -176,7 +177,7 @@ impl Session {
         let address = self.self_address.unwrap_or_default();
         // A session of Chromium begins with its host; servers of its toolkit have none.
         let is_server = self.host.is_none() && address.ends_with(":443");
-        Some(CapturedConnection {
+        let connection = CapturedConnection {
             transport: Transport::Quic,
             title: self.host.or(self.peer_address).unwrap_or_default(),
             side: if is_server { Side::Server } else { Side::Client },
@@ -184,7 +185,8 @@ impl Session {
             events: events.collect(),
             unreadable: 0,
             notes: vec!["a NetLog has times in whole milliseconds".to_owned()],
-        })
+        };
+        Some(Logged { start: start as f64 / 1e3, trace: 0, connection })
     }
 }
 

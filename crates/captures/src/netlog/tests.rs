@@ -89,7 +89,8 @@ fn log(events: &[String]) -> String {
 
 fn connections(text: &str) -> Vec<CapturedConnection> {
     assert!(super::is_netlog(text.as_bytes()));
-    super::connections(text.as_bytes()).unwrap()
+    let found = super::connections(text.as_bytes()).unwrap();
+    found.into_iter().map(|(_, connection)| connection).collect()
 }
 
 fn kinds(connection: &CapturedConnection) -> Vec<&Event> {
@@ -132,6 +133,16 @@ fn each_session_is_a_connection_with_its_packets() {
         // Sent at 1001.9 ms, received at 1050: whole milliseconds.
         assert_eq!(one.events[1].0, Time::ZERO + Span::from_millis(49));
     }
+}
+
+#[test]
+fn sessions_have_their_starts() {
+    let late = session(11, "b.example").iter().map(|one| one.replace("\"10", "\"9910")).collect();
+    let events = [session(10, "a.example"), late].concat();
+    let found = super::connections(log(&events).as_bytes()).unwrap();
+    let starts: Vec<_> = found.iter().map(|(start, _)| *start).collect();
+    // The first sends at 1001 ms; of the second, the time of sending is not that of the log.
+    assert_eq!(starts, [Time::ZERO, Time::ZERO + Span::from_millis(990_002)]);
 }
 
 #[test]

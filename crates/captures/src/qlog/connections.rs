@@ -4,6 +4,7 @@ use super::event::RawEvent;
 use super::head::{TraceHead, Vantage};
 use crate::event::{CapturedConnection, Event, Metrics, Side, Transport};
 use crate::json::Scalar;
+use crate::logged::Logged;
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::BTreeMap;
 
@@ -100,7 +101,12 @@ impl TraceEvents {
     }
 
     /// Returns the connections.
-    pub fn connections(mut self, head: &TraceHead, file_title: &Scalar) -> Vec<CapturedConnection> {
+    pub fn connections(
+        mut self,
+        head: &TraceHead,
+        file_title: &Scalar,
+        trace: usize,
+    ) -> Vec<Logged> {
         // What is of no connection belongs to the only one, or to the endpoint.
         if self.groups.len() == 2
             && let Some(index) = self.groups.iter().position(|group| group.name.is_none())
@@ -123,7 +129,9 @@ impl TraceEvents {
                     (Some(name), true) => format!("{title}, {name}"),
                     _ => title.clone(),
                 };
-                let mut connection = group.connection(title, head);
+                let mut logged = group.connection(title, head);
+                logged.trace = trace;
+                let connection = &mut logged.connection;
                 connection.unreadable += unreadable;
                 if is_full {
                     connection.notes.push(format!(
@@ -131,7 +139,7 @@ impl TraceEvents {
                          connections: the rest was not read"
                     ));
                 }
-                connection
+                logged
             })
             .collect()
     }
@@ -157,7 +165,7 @@ impl Group {
         }
     }
 
-    fn connection(mut self, title: String, head: &TraceHead) -> CapturedConnection {
+    fn connection(mut self, title: String, head: &TraceHead) -> Logged {
         let unit = head.unit();
         self.events.sort_by(|a, b| a.0.total_cmp(&b.0));
         let middle = self.events.get(self.events.len() / 2).map_or(0.0, |(at, _)| *at);
@@ -178,7 +186,7 @@ impl Group {
                 "{left_out} events have times days away from the others and were left out"
             ));
         }
-        CapturedConnection {
+        let connection = CapturedConnection {
             transport: Transport::Quic,
             title,
             side: side(head.vantage(), &self.events),
@@ -186,7 +194,8 @@ impl Group {
             events: self.events.into_iter().map(|(time, event)| (at(time), event)).collect(),
             unreadable: left_out,
             notes,
-        }
+        };
+        Logged { start: start * unit, trace: 0, connection }
     }
 }
 

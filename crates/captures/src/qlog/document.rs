@@ -4,8 +4,8 @@
 use super::connections::TraceEvents;
 use super::event::Row;
 use super::head::{FileHead, TraceHead};
-use crate::event::CapturedConnection;
 use crate::json::{FieldValue, Fields, FromObject, skip_scalars};
+use crate::logged::Logged;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
@@ -22,17 +22,18 @@ pub fn head(text: &[u8]) -> (FileHead, Result<(), serde_json::Error>) {
 }
 
 /// Reads the connections of a document with this head.
-pub fn connections(text: &[u8], head: &FileHead) -> Vec<CapturedConnection> {
+pub fn connections(text: &[u8], head: &FileHead) -> Vec<Logged> {
     let mut document = Document { heads: &head.traces, traces: Vec::new() };
     let mut json = serde_json::Deserializer::from_slice(text);
     let result = Fields(&mut document).deserialize(&mut json).and_then(|()| json.end());
-    let traces = document.traces.into_iter().zip(&head.traces);
-    let mut connections: Vec<_> =
-        traces.flat_map(|(events, trace)| events.connections(trace, &head.title)).collect();
+    let traces = document.traces.into_iter().zip(&head.traces).enumerate();
+    let mut connections: Vec<_> = traces
+        .flat_map(|(index, (events, trace))| events.connections(trace, &head.title, index))
+        .collect();
     if let Err(error) = result
         && let Some(last) = connections.last_mut()
     {
-        last.notes.push(damage(&error));
+        last.connection.notes.push(damage(&error));
     }
     connections
 }

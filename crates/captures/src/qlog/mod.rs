@@ -18,7 +18,9 @@ mod tests;
 use crate::error::CaptureError;
 use crate::event::CapturedConnection;
 use crate::json::without_preface;
+use crate::logged::with_starts;
 use crate::other_json;
+use bentpipe_units::Time;
 use head::FileHead;
 use sequence::RECORD_SEPARATOR;
 
@@ -27,7 +29,7 @@ use sequence::RECORD_SEPARATOR;
 ///
 /// # Errors
 /// It is not qlog, or has no events.
-pub(crate) fn traces(bytes: &[u8]) -> Result<Vec<CapturedConnection>, CaptureError> {
+pub(crate) fn traces(bytes: &[u8]) -> Result<Vec<(Time, CapturedConnection)>, CaptureError> {
     let text = without_preface(bytes);
     let connections = if text.first() == Some(&RECORD_SEPARATOR) {
         let first = text.split(|&byte| byte == RECORD_SEPARATOR).find(|record| !record.is_empty());
@@ -63,7 +65,7 @@ pub(crate) fn traces(bytes: &[u8]) -> Result<Vec<CapturedConnection>, CaptureErr
     if connections.is_empty() {
         return Err(CaptureError::Empty("it has no packets of QUIC"));
     }
-    Ok(connections)
+    Ok(with_starts(connections))
 }
 
 /// Says what a file with this head is, unless it can be qlog.

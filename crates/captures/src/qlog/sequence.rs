@@ -5,14 +5,14 @@ use super::connections::TraceEvents;
 use super::document;
 use super::event::{RawEvent, Row};
 use super::head::{FileHead, TraceHead};
-use crate::event::CapturedConnection;
+use crate::logged::Logged;
 use serde::de::DeserializeSeed;
 
 /// First byte of each record of a JSON text sequence (RFC 7464 §2.2).
 pub const RECORD_SEPARATOR: u8 = 0x1e;
 
 /// Reads the connections of a JSON text sequence, or of a sequence of lines.
-pub fn connections(text: &[u8], is_json_seq: bool) -> Vec<CapturedConnection> {
+pub fn connections(text: &[u8], is_json_seq: bool) -> Vec<Logged> {
     let mut reader = Reader::default();
     if is_json_seq {
         for record in text.split(|&byte| byte == RECORD_SEPARATOR) {
@@ -35,7 +35,9 @@ struct Reader {
     events: TraceEvents,
     /// Number of events of the traces before.
     before: usize,
-    connections: Vec<CapturedConnection>,
+    /// Number of traces before.
+    traces: usize,
+    connections: Vec<Logged>,
 }
 
 impl Reader {
@@ -70,9 +72,10 @@ impl Reader {
     fn end_trace(&mut self) {
         let events = std::mem::take(&mut self.events);
         self.before += events.count();
-        let mut connections = events.connections(&self.file.trace, &self.file.title);
+        let mut connections = events.connections(&self.file.trace, &self.file.title, self.traces);
+        self.traces += 1;
         if !self.has_head {
-            for connection in &mut connections {
+            for Logged { connection, .. } in &mut connections {
                 connection.notes.push(
                     "the file has no head: times count as milliseconds, and which end recorded it \
                      follows from its first packet"
@@ -83,7 +86,7 @@ impl Reader {
         self.connections.extend(connections);
     }
 
-    fn finish(mut self) -> Vec<CapturedConnection> {
+    fn finish(mut self) -> Vec<Logged> {
         self.end_trace();
         self.connections
     }

@@ -1,4 +1,4 @@
-use super::{connections, traces};
+use super::connections;
 use crate::event::{CapturedConnection, Event};
 use crate::event::{Packet, Side, StreamPart};
 use bentpipe_units::{Span, Time};
@@ -229,6 +229,12 @@ fn other_files_are_refused_with_the_reason() {
     }
 }
 
+/// Returns the connections of a file, without their starts.
+fn traces(bytes: &[u8]) -> Result<Vec<CapturedConnection>, crate::CaptureError> {
+    let found = super::traces(bytes)?;
+    Ok(found.into_iter().map(|(_, connection)| connection).collect())
+}
+
 fn trace_of(bytes: &[u8]) -> Result<CapturedConnection, crate::CaptureError> {
     CapturedConnection::parse(bytes, &[])
 }
@@ -267,6 +273,18 @@ fn each_trace_and_each_group_is_a_connection() {
     let connections = traces(text.as_bytes()).unwrap();
     let found: Vec<_> = connections.iter().map(|one| (one.title.as_str(), numbers(one))).collect();
     assert_eq!(found, [("t, a", vec![1]), ("t, b", vec![2])]);
+    // They share the clock of their trace; traces without a date do not.
+    let starts_ms = |text: &str| -> Vec<f64> {
+        let found = super::traces(text.as_bytes()).unwrap().into_iter();
+        found.map(|(start, _)| start.since_start().as_millis_f64().round()).collect()
+    };
+    assert_eq!(starts_ms(&text), [0.0, 1.0]);
+    assert_eq!(starts_ms(FORMS[FORMS.len() - 1].1), [0.0, 0.0]);
+    let dated = FORMS[3].1.trim();
+    let trace = &dated[dated.find("[ {").unwrap() + 1..dated.len() - 3];
+    let both =
+        dated.replacen("[ {", &format!("[{},{{", trace.replace("17000000000", "17000000009")), 1);
+    assert_eq!(starts_ms(&both), [900.0, 0.0], "{both}");
 
     let (_, two) = FORMS[FORMS.len() - 1];
     let connections = traces(two.as_bytes()).unwrap();
