@@ -214,7 +214,9 @@ fn without_copies(entries: Vec<Entry>, flows: &mut [Flow]) -> Vec<Entry> {
     let mut kept = Vec::with_capacity(entries.len());
     for one in entries.chunk_by(|a, b| a.flow == b.flow) {
         let flow = one.first().and_then(|entry| flows.get_mut(entry.flow as usize));
-        let Some(flow) = flow.filter(|flow| flow.has_times && one.len() > 1) else {
+        // Longer connections are not read.
+        let is_read = |flow: &&mut Flow| flow.has_times && one.len() <= MAX_PACKETS;
+        let Some(flow) = flow.filter(is_read) else {
             kept.extend_from_slice(one);
             continue;
         };
