@@ -17,6 +17,8 @@ use bentpipe_units::{Bytes, Rate, Span, Time};
 
 /// Round trips of silence, without a loss, from which on no window of the sender explains it.
 const IDLE: f64 = 1.5;
+/// Longest time for which what waited in an outage comes before what was sent again.
+const BEHIND: Span = Span::from_millis(1000);
 /// Silence of more than a round trip and this before data that was lost is a timeout.
 const TIMEOUT: Span = Span::from_millis(100);
 
@@ -204,7 +206,7 @@ impl<'a> Walk<'a> {
             return spending.limited(limit, from, to);
         }
         let is_long = silence > rtt.mul_f64(IDLE) && !self.is_missing;
-        if is_long && self.was_cut(index, arrival.at) {
+        if is_long && self.was_cut(index, silence) {
             return spending.add(TimePart::Outage, from, to);
         }
         let to = self.waits.spend(arrival.at, from, to, spending);
@@ -233,13 +235,16 @@ impl<'a> Walk<'a> {
         self.asks.between(from, arrival.at, rtt)
     }
 
-    /// Returns true if within a round trip from the arrival numbered `index` on data is missing or
-    /// comes again: the sender had gone on sending.
-    fn was_cut(&self, index: usize, from: Time) -> bool {
-        let after = self.received.arrivals.get(index..).unwrap_or_default().iter();
-        let until = from + self.received.rtt.mul_f64(1.5);
-        let mut soon = after.take_while(|one| one.at <= until);
-        soon.any(|one| one.repeats || one.fills_gap || one.at_gap)
+    /// Returns true if the sender had gone on sending in a `silence` before the arrival numbered
+    /// `index`: within a round trip from then on data is missing or comes again, or, behind what
+    /// had waited, comes again later.
+    fn was_cut(&self, index: usize, silence: Span) -> bool {
+        let after = self.received.arrivals.get(index..).unwrap_or_default();
+        let Some(first) = after.first() else { return false };
+        let soon = first.at + self.received.rtt.mul_f64(1.5);
+        let later = soon + silence.min(BEHIND);
+        let mut after = after.iter().take_while(|one| one.at <= later);
+        after.any(|one| one.repeats || one.at <= soon && (one.fills_gap || one.at_gap))
     }
 
     /// Returns true if this end had sent something a round trip before the first data after a
