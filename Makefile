@@ -173,9 +173,10 @@ explain-truth: build ## Transfers of real programs with planted causes, and how 
 matrix: build ## Every client against every server on the path with published objectives (an hour)
 	$(BENTPIPE) interop --profiles geo-50-10 --size "2 MB" "10 MB" "100 MB" --out $(OUT)/interop
 
-validate: build ## Long validations: every scenario against atlas/, error rates of compare
+validate: build ## Long validations: every scenario against atlas/, error rates of compare, planted causes
 	tools/atlas/run --check --bentpipe $(BENTPIPE)
 	cargo run --locked --quiet -p bentpipe-lab --example compare
+	BENTPIPE_SEED=99 BENTPIPE_EACH=10 cargo test --locked --quiet -p bentpipe-lab --test planted_keys -- --nocapture
 
 # The book's tables and figures come from atlas/; `make docs-check` compares them.
 atlas: page ## Run all published, study, safety and validation scenarios; say what moved; write atlas/

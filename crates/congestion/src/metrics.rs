@@ -419,9 +419,21 @@ impl SenderMetrics {
         self.stats().congestion_events += 1;
     }
 
+    /// Reports that the controller has learnt of a retransmission timeout or of persistent
+    /// congestion, after which it starts again.
+    pub fn on_collapse(&self) {
+        if let Some(limits) = &mut self.stats().limits {
+            limits.collapsed();
+        }
+    }
+
     /// Counts a spurious loss event.
     pub fn on_spurious_loss(&self) {
-        self.stats().spurious_events += 1;
+        let mut stats = self.stats();
+        stats.spurious_events += 1;
+        if let Some(limits) = &mut stats.limits {
+            limits.restored();
+        }
     }
 
     /// Calls [`SenderStats::on_state`].

@@ -13,7 +13,8 @@ pub enum SendLimit {
     FlowControl,
     /// The window or the pacing of a controller that still searches for the path's capacity.
     SlowStart,
-    /// The congestion window, after slow start.
+    /// The congestion window, after slow start, and in the slow start that follows a retransmission
+    /// timeout or persistent congestion: losses are what made the window small.
     CongestionWindow,
     /// Pacing at the controller's own rate, after slow start. Pacing that only spreads the window
     /// over the RTT (RFC 9002 §7.7) counts as the window.
@@ -145,6 +146,8 @@ pub(crate) struct LimitReporter {
     current: Option<SendLimit>,
     /// Whether the controller searches for the path's capacity.
     in_slow_start: bool,
+    /// True from a collapse of the window until the slow start that follows it has ended.
+    restarts: bool,
     /// Whether the controller sets a pacing rate of its own.
     has_own_rate: bool,
     /// True if the congestion window has held data back since sending last stopped.
@@ -160,6 +163,7 @@ impl LimitReporter {
             sender,
             current: None,
             in_slow_start: true,
+            restarts: false,
             has_own_rate: false,
             window_full: false,
             last_sent: Time::ZERO,
@@ -169,7 +173,19 @@ impl LimitReporter {
 
     pub(crate) fn set_state(&mut self, in_slow_start: bool, has_own_rate: bool) {
         self.in_slow_start = in_slow_start;
+        self.restarts &= in_slow_start;
         self.has_own_rate = has_own_rate;
+    }
+
+    /// Handles the collapse of the window by losses without any answer: a retransmission timeout
+    /// (RFC 5681 §3.1) or persistent congestion (RFC 9002 §7.6).
+    pub(crate) fn collapsed(&mut self) {
+        self.restarts = true;
+    }
+
+    /// Handles the report that the losses were spurious.
+    pub(crate) fn restored(&mut self) {
+        self.restarts = false;
     }
 
     pub(crate) fn window_full(&mut self) {
@@ -212,7 +228,7 @@ impl LimitReporter {
     fn phase(&self, stop: SendLimit) -> SendLimit {
         match stop {
             SendLimit::CongestionWindow | SendLimit::Pacing if self.in_slow_start => {
-                SendLimit::SlowStart
+                if self.restarts { SendLimit::CongestionWindow } else { SendLimit::SlowStart }
             }
             SendLimit::Pacing if !self.has_own_rate => SendLimit::CongestionWindow,
             stop => stop,
@@ -269,6 +285,32 @@ mod tests {
                 (SendLimit::Pacing, 10)
             ]
         );
+    }
+
+    #[test]
+    fn slow_start_after_a_collapse_is_the_window_that_losses_left() {
+        let limits = SendLimits::default();
+        let mut reporter = LimitReporter::new(limits.clone(), 0);
+        let mut stop = |at, in_slow_start, change: fn(&mut LimitReporter)| {
+            change(&mut reporter);
+            reporter.set_state(in_slow_start, false);
+            reporter.stopped(ms(at), SendLimit::CongestionWindow);
+        };
+        stop(0, true, |_| ());
+        stop(10, true, LimitReporter::collapsed);
+        stop(20, false, |_| ());
+        // Slow start after an idle period, and after a timeout that was spurious.
+        stop(30, true, |_| ());
+        stop(40, true, LimitReporter::collapsed);
+        stop(50, true, LimitReporter::restored);
+        let expected = [
+            (SendLimit::SlowStart, 10),
+            (SendLimit::CongestionWindow, 20),
+            (SendLimit::SlowStart, 10),
+            (SendLimit::CongestionWindow, 10),
+            (SendLimit::SlowStart, 10),
+        ];
+        assert_eq!(taken(&limits, 0, 60), expected);
     }
 
     #[test]

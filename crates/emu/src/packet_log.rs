@@ -12,6 +12,8 @@ pub struct PathService {
     pub outage: Span,
     /// Time that it waited for allocated capacity or an opportunity.
     pub capacity: Span,
+    /// Time that it waited for the ends of frames.
+    pub framed: Span,
     /// Time that it occupied the slowest link.
     pub serialised: Span,
 }
@@ -25,6 +27,7 @@ impl PathService {
         } else {
             self.capacity += service.blocked;
         }
+        self.framed += service.framed;
         self.serialised = self.serialised.max(service.serialised());
     }
 }

@@ -5,9 +5,11 @@ use bentpipe_quic::observer::Sizes;
 use bentpipe_results::fairness::{Contender, Fairness, LinkUse};
 use bentpipe_results::{
     Direction, DirectionEmulation, Distribution, Emulation, Episode, Flow, FlowMetrics, Link,
-    LinkMetrics, Object, PathKnowledge, Point, ProxyEmulation, ReverseBytes, Run, contends,
+    LinkMetrics, LossTime, Object, PathKnowledge, Point, ProxyEmulation, ReverseBytes, Run,
+    contends,
 };
 use bentpipe_sim as sim;
+use bentpipe_timeseries::{LossPlace, LossTimes};
 use bentpipe_units::{Bytes, Span};
 
 /// Returns the result of run number `run` of `variant` at `point`, without its populations, whose
@@ -71,6 +73,17 @@ fn emulation(report: &sim::EmulationOutcome) -> Emulation {
     }
 }
 
+fn loss_time(times: &LossTimes) -> LossTime {
+    let seconds = |place| times.get(place).as_secs_f64();
+    LossTime {
+        channel_s: seconds(LossPlace::Channel),
+        queue_s: seconds(LossPlace::Queue),
+        policer_s: seconds(LossPlace::Policer),
+        routing_s: seconds(LossPlace::Routing),
+        reverse_s: times.reverse().as_secs_f64(),
+    }
+}
+
 /// Converts a direction to the type of the results.
 pub(crate) fn direction(direction: sim::Direction) -> Direction {
     match direction {
@@ -99,6 +112,7 @@ fn flow(flow: &sim::FlowOutcome) -> Flow {
         metrics: metrics(flow),
         reverse_bytes: reverse_bytes(&flow.reverse_bytes),
         time_budget: flow.time_budget.map(|budget| budget.seconds()),
+        loss_time: loss_time(&flow.loss_times),
         episodes: flow.episodes.iter().map(episode).collect(),
         ack_frame_bytes: sizes("quic"),
         ack_option_bytes: sizes("tcp"),

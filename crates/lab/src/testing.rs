@@ -129,6 +129,7 @@ pub fn flow_outcome(
 ) -> FlowOutcome {
     FlowOutcome {
         time_budget: None,
+        loss_times: Default::default(),
         episodes: Vec::new(),
         name: name.to_owned(),
         visit,

@@ -319,13 +319,14 @@ impl<P> Link<P> {
                     cause,
                     at,
                     port: held.port as usize,
-                    service: held.service(),
+                    service: Frames::add_wait(&self.frames, held.sent, held.service()),
                     packet: held.packet,
                 });
             } else {
                 let Accepted { sent, port, packet, queued, blocked, serialised_ns } =
                     self.line.arrive()?;
-                let service = Service { queued, blocked, serialised_ns };
+                let service = Service { queued, blocked, serialised_ns, framed: Span::ZERO };
+                let service = Frames::add_wait(&self.frames, sent, service);
                 self.count(port, |counters| counters.delivered(packet.bytes));
                 return Some(Event::Delivered { port: port as usize, sent, service, packet });
             }

@@ -160,6 +160,13 @@ impl DirectionModel {
         }
     }
 
+    /// Returns the mean wait of a packet on the idle link for the end or the beginning of a frame:
+    /// half a frame, which profiles count as a part of the path's RTT.
+    pub fn frame_wait(&self) -> Span {
+        let allocated = self.allocation.as_ref().map(|dama| dama.frame);
+        allocated.or(self.frame).unwrap_or_default() / 2
+    }
+
     /// Returns the rate if it never changes.
     pub fn constant_rate(&self) -> Option<Rate> {
         match &self.rate {

@@ -103,7 +103,7 @@ pub type LossCause = DropCause;
 
 /// How long a packet waited for the transmitter and occupied it.
 ///
-/// The rest of a packet's time on a link is the end of its frame and propagation.
+/// The rest of a packet's time on a link is propagation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Service {
     /// Time from the offer to the start of the transmission, and of the transmission at rate zero.
@@ -116,6 +116,9 @@ pub struct Service {
     ///
     /// Short, because a packet with its service is moved several times on each link.
     pub serialised_ns: u32,
+    /// Time from the end of the transmission to the end of its frame
+    /// ([`DirectionConfig::frame`](crate::DirectionConfig::frame)).
+    pub framed: Span,
 }
 
 impl Service {

@@ -32,7 +32,7 @@ fn services(config: &str, offered: &[u64]) -> Vec<Service> {
 /// Returns a service of 1 ms whose other times are given in microseconds.
 fn micros(queued: u64, blocked: u64) -> Service {
     let [queued, blocked] = [queued, blocked].map(Span::from_micros);
-    Service { queued, blocked, serialised_ns: 1_000_000 }
+    Service { queued, blocked, serialised_ns: 1_000_000, framed: Span::ZERO }
 }
 
 /// 12 Mbps, so that 1500 bytes take a millisecond, with an outage from 10 to 30 ms.
@@ -68,9 +68,17 @@ fn packets_offered_in_an_outage_are_blocked_until_its_end() {
 }
 
 #[test]
-fn the_end_of_a_frame_is_neither_a_wait_nor_serialisation() {
+fn the_end_of_a_frame_is_a_wait_of_its_own() {
     let config = "rate = \"12 Mbps\"\ndelay = \"300 ms\"\nframe = \"10 ms\"";
-    assert_eq!(services(config, &[0]), [micros(0, 0)]);
+    let served = services(config, &[0, 0, 0, 20_000]);
+    let phase = served[0].framed;
+    assert!(phase > Span::ZERO && phase < Span::from_millis(10), "{phase}");
+    // The third packet waits two milliseconds behind the others, and so much less for a frame.
+    let third = served[2];
+    assert_eq!(Service { framed: Span::ZERO, ..third }, micros(2000, 0));
+    let later = third.framed + Span::from_millis(12);
+    assert_eq!(later.saturating_sub(phase).as_nanos() % 10_000_000, 0, "{third:?}");
+    assert_eq!(served[3], Service { framed: phase, ..micros(0, 0) });
 }
 
 #[test]

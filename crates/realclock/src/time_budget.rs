@@ -60,9 +60,10 @@ pub fn account(visit: &VisitReport<'_>, spec: &RunSpec, strip: bool) -> Option<C
         }
         _ => of_samples(&visit.ends.samples, controller),
     };
+    let rtt = spec.rtt_without_frames();
     let limits = with_timeouts(limits, data, back, spec.base_rtt, &requested);
     let sharing = Sharing::of(spec);
-    let mut account = Account::new(start, spec.base_rtt, round_trips, limits, sharing);
+    let mut account = Account::new(start, rtt, round_trips, limits, sharing);
     if strip {
         account.record_strip();
     }
@@ -94,7 +95,7 @@ pub fn account(visit: &VisitReport<'_>, spec: &RunSpec, strip: bool) -> Option<C
         }
         match event {
             Event::Back(trip) => account.ack_arrived(at, &trip),
-            Event::BackLost => account.ack_lost(at),
+            Event::BackLost => account.ack_lost(at, None),
             Event::Sent => {
                 trips[index] = trip(packets[index], account.trip(at).ack);
             }
@@ -102,7 +103,7 @@ pub fn account(visit: &VisitReport<'_>, spec: &RunSpec, strip: bool) -> Option<C
                 let packet = packets[index];
                 let serialised = packet.service.serialised;
                 if packet.is_lost {
-                    account.lost(at, serialised, false);
+                    account.lost(at, serialised, None);
                 } else {
                     let trip = &trips[index];
                     account.arrived(at, trip, serialised, packet.bytes, || requests(at));
@@ -124,6 +125,7 @@ fn trip(packet: &PacketRecord, ack: AckWait) -> Trip {
     let service = packet.service;
     let mut trip = Trip::start(packet.entered, ack);
     (trip.queued, trip.outage, trip.capacity) = (service.queued, service.outage, service.capacity);
+    trip.framed = service.framed;
     trip
 }
 

@@ -2,6 +2,7 @@
 
 use crate::document::Results;
 use crate::expect::point_text;
+use crate::explanation::{Account, causes};
 use crate::run::{Flow, Point};
 use serde::Serialize;
 
@@ -24,6 +25,8 @@ pub struct Failure<'a> {
     pub reason: &'a str,
     /// Time from the client's first packet until it ended, in seconds; `null` if unknown.
     pub after_s: Option<f64>,
+    /// What that time was lost to, in words: `57.0 s outages`; empty if that is not known.
+    pub lost_to: String,
     /// The key that would help, in words; `null` if none is known.
     pub remedy: Option<&'static str>,
 }
@@ -53,6 +56,9 @@ pub fn failures(results: &Results) -> Vec<Failure<'_>> {
                 runs: flows().filter(same).count() as u64,
                 reason: flow.error.as_deref().unwrap_or("no reason is recorded"),
                 after_s: ended_after(flow),
+                lost_to: Account::until_failure(variant, point, flow)
+                    .map(|account| causes(&account))
+                    .unwrap_or_default(),
                 remedy: remedy(flow),
             });
         }
@@ -160,6 +166,9 @@ impl Failure<'_> {
         let reason: String =
             self.reason.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         text += &format!(" ({})", reason.trim());
+        if !self.lost_to.is_empty() {
+            text += &format!(", of which {}", self.lost_to);
+        }
         if let Some(remedy) = self.remedy {
             text += &format!("; {remedy}");
         }
@@ -219,8 +228,10 @@ mod tests {
         assert_eq!(found.len(), 1);
         let text = found[0].text();
         assert!(
-            text.starts_with("did not complete: it ended after 60 s (HTTP/3: Timeout); its hands")
-                && text.contains("`quic.initial_rtt`"),
+            text.starts_with(
+                "did not complete: it ended after 60 s (HTTP/3: Timeout), of which 20.0 s \
+                 timeouts; its handshake was"
+            ) && text.contains("`quic.initial_rtt`"),
             "{text}"
         );
     }

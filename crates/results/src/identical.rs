@@ -67,6 +67,7 @@ mod tests {
             metrics: FlowMetrics { completion_s: Some(completion_s), ..Default::default() },
             reverse_bytes: Default::default(),
             time_budget: None,
+            loss_time: Default::default(),
             episodes: Vec::new(),
             ack_frame_bytes: None,
             ack_option_bytes: None,

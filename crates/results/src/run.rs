@@ -5,7 +5,7 @@ use crate::fairness::Fairness;
 use crate::metrics::{FlowMetrics, LinkMetrics};
 use crate::population::Population;
 use crate::reverse::ReverseBytes;
-use crate::time_budget::{self, Episode, Written};
+use crate::time_budget::{self, Episode, LossTime, Written};
 use bentpipe_timeseries::TimeBudget;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -114,6 +114,9 @@ pub struct Flow {
     #[serde(default, with = "time_budget")]
     #[schemars(with = "Option<Written>")]
     pub time_budget: Option<TimeBudget<f64>>,
+    /// What losses cost of the completion time; absent without any, and where it is not known.
+    #[serde(default, skip_serializing_if = "LossTime::is_none")]
+    pub loss_time: LossTime,
     /// The longest episodes in which time was lost to one cause, in the order in which they began.
     #[serde(default)]
     pub episodes: Vec<Episode>,

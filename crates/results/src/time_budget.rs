@@ -22,6 +22,40 @@ pub struct Episode {
     pub time_s: f64,
 }
 
+/// The time that losses cost, by where the packets were lost that cost it, in seconds: timeouts,
+/// the detection of losses, windows that losses have reduced, and capacity for lost packets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LossTime {
+    /// Of losses by the loss processes of links.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub channel_s: f64,
+    /// Of drops by full queues or active queue management.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub queue_s: f64,
+    /// Of drops by policers.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub policer_s: f64,
+    /// Of losses in handovers or without a route.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub routing_s: f64,
+    /// The part of these that losses of the reverse direction cost: of acknowledgements and
+    /// requests.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub reverse_s: f64,
+}
+
+impl LossTime {
+    /// Returns true if losses cost nothing, as far as is known.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+fn is_zero(seconds: &f64) -> bool {
+    *seconds == 0.0
+}
+
 /// A budget as it is written.
 pub struct Written(TimeBudget<f64>);
 

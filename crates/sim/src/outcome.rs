@@ -7,7 +7,7 @@ use bentpipe_link::Counters;
 use bentpipe_quic::FlowControlStats;
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_quic::observer::{Layers, Sizes};
-use bentpipe_timeseries::{RunSeries, SpanHistogram, TimeBudget};
+use bentpipe_timeseries::{LossTimes, RunSeries, SpanHistogram, TimeBudget};
 use bentpipe_units::{Span, Time};
 
 /// All results of a run.
@@ -216,6 +216,8 @@ pub struct FlowOutcome {
     /// What the completion time, or the time until the visit was given up, was spent on. `None` for
     /// datagrams.
     pub time_budget: Option<TimeBudget>,
+    /// What losses cost, by place.
+    pub loss_times: LossTimes,
     /// The longest episodes in which time was lost to one cause, in the order in which they began.
     pub episodes: Vec<Episode>,
     /// Packets that the data's sender sent.

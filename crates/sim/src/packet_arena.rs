@@ -66,7 +66,7 @@ impl PacketId {
         let queued = u32::try_from(service.queued.as_nanos()).ok();
         let sum = queued.and_then(|queued| self.queued.checked_add(queued));
         match sum {
-            Some(sum) if service.blocked.is_zero() => {
+            Some(sum) if service.blocked.is_zero() && service.framed.is_zero() => {
                 self.queued = sum;
                 true
             }
@@ -210,11 +210,14 @@ mod tests {
             queued: Span::from_millis(queued),
             blocked: Span::from_millis(blocked),
             serialised_ns: 0,
+            framed: Span::ZERO,
         };
         assert!(packet_id.count_queued(waits(3000, 0)));
         assert!(!packet_id.count_queued(waits(2000, 0)), "more than 4.29 s together");
         assert!(!packet_id.count_queued(waits(5000, 0)));
         assert!(!packet_id.count_queued(waits(100, 40)), "the link could not send");
+        let framed = Service { framed: Span::from_millis(1), ..waits(0, 0) };
+        assert!(!packet_id.count_queued(framed), "it waited for the end of a frame");
         assert!(packet_id.count_queued(waits(1000, 0)));
         assert_eq!(packet_id.queued(), Span::from_millis(4000));
     }

@@ -120,7 +120,7 @@ impl<N: PacketNetwork> Simulation<N> {
             secrets: spec.capture.is_some().then(SecretLog::default),
             seed: (spec.seed, spec.run),
             time_limit: spec.time_limit,
-            base_rtt: spec.base_rtt,
+            rtt_without_frames: spec.rtt_without_frames(),
             sharing: Sharing::of(spec),
             hosts: Hosts::new(epoch.clone(), (spec.seed, spec.run)),
             epoch,
@@ -267,7 +267,8 @@ impl<N: PacketNetwork> Simulation<N> {
             match event {
                 Event::Delivered { mut packet, port, service, .. } => {
                     packet.payload.count_serialised(service.serialised_ns);
-                    if !service.queued.is_zero() && !packet.payload.count_queued(service) {
+                    let waited = !service.queued.is_zero() || !service.framed.is_zero();
+                    if waited && !packet.payload.count_queued(service) {
                         let trip = &mut self.packet_arena.get_mut(packet.payload).trip;
                         trip.add(service, state.has_outages);
                     }

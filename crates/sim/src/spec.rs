@@ -43,6 +43,16 @@ pub struct RunSpec {
     pub encrypt: bool,
 }
 
+impl RunSpec {
+    /// Returns the RTT of the unloaded path without the waits for frames that
+    /// [`RunSpec::base_rtt`] has.
+    pub fn rtt_without_frames(&self) -> Span {
+        let directions = self.hops.iter().flat_map(|hop| [&hop.forward, &hop.reverse]);
+        let frames = directions.map(DirectionModel::frame_wait);
+        frames.fold(self.base_rtt, Span::saturating_sub)
+    }
+}
+
 /// Where packets are captured: at one end of a hop, as a program there sees them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapturePoint {

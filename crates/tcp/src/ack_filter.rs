@@ -35,6 +35,8 @@ struct Connection {
     last: Segment,
     /// The held segment and its due time.
     held: Option<(Time, Segment)>,
+    /// Time at which the first of those was offered that it stands for.
+    held_since: Time,
     /// Time at which an acknowledgement was last forwarded.
     passed: Time,
 }
@@ -64,8 +66,10 @@ impl AckFilter {
         }
         let Some(known) = self.connections.get_mut(&connection) else {
             if self.has_room(now) {
-                self.connections
-                    .insert(connection, Connection { last: segment, held: None, passed: now });
+                self.connections.insert(
+                    connection,
+                    Connection { last: segment, held: None, held_since: now, passed: now },
+                );
             }
             return Some(segment);
         };
@@ -90,6 +94,7 @@ impl AckFilter {
         match known.held.replace((due, segment)) {
             Some(_) => self.dropped += 1,
             None => {
+                known.held_since = now;
                 self.due.insert((due, connection));
             }
         }
@@ -107,6 +112,12 @@ impl AckFilter {
         let (_, segment) = known.held.take()?;
         known.passed = now;
         Some((connection, segment))
+    }
+
+    /// Returns since when the next held segment, or one that it has replaced, is held.
+    pub fn next_held_since(&self) -> Option<Time> {
+        let (_, connection) = self.due.first()?;
+        self.connections.get(connection).map(|known| known.held_since)
     }
 
     /// Returns when the next held segment is due.

@@ -5,11 +5,13 @@
 //! keeps the first, lowest, highest and last point of each bin of consecutive points, and doubles
 //! the bins whenever it is full. [`BinnedSum`] turns amounts, such as bytes, into a series of sums
 //! over intervals of a fixed width. [`RunSeries`] holds the series of a run, [`SpanHistogram`] has
-//! the quantiles of times, and [`TimeBudget`] the time that a transfer spent on each [`TimePart`].
+//! the quantiles of times, [`TimeBudget`] the time that a transfer spent on each [`TimePart`], and
+//! [`LossTimes`] what of it losses cost.
 
 mod binned_sum;
 mod bounded;
 mod extremes;
+mod loss_times;
 mod rate;
 mod run_series;
 mod span_histogram;
@@ -18,6 +20,7 @@ mod time_budget;
 pub use binned_sum::BinnedSum;
 pub use bounded::{BoundedSeries, Points};
 pub use extremes::extremes;
+pub use loss_times::{LossPlace, LossTimes};
 pub use rate::rate_series;
 pub use run_series::{LinkSeries, RouteChange, RunSeries, Series, VisitSeries};
 pub use span_histogram::SpanHistogram;

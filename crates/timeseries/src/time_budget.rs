@@ -72,7 +72,8 @@ parts! {
     CAUSE PathChange "path_change_s" "Path changes", "longer path";
     /// Idle link while slow start, or what takes its place, limited the sender.
     CAUSE SlowStart "slow_start_s" "Slow start", "slow start";
-    /// Idle link while the congestion window limited the sender, after slow start.
+    /// Idle link while the congestion window limited the sender, after slow start or in the slow
+    /// start that follows a timeout.
     CAUSE CongestionWindow "congestion_window_s" "Congestion window", "congestion window";
     /// Idle link while pacing limited the sender, after slow start.
     CAUSE Pacing "pacing_s" "Pacing", "pacing";
@@ -88,6 +89,8 @@ parts! {
     CAUSE Timeout "timeout_s" "Timeouts", "timeouts";
     /// Idle link because acknowledgements or requests waited on their way.
     CAUSE ReturnLink "return_link_s" "Return link", "waiting on the return link";
+    /// Idle link because the receiver, or a filter of acknowledgements, held them back.
+    CAUSE HeldAcks "held_acks_s" "Held ACKs", "acknowledgements held back";
     /// Idle link because a proxy had nothing to forward or had not yet forwarded.
     CAUSE Proxy "proxy_s" "Proxy", "waiting for a proxy";
     /// Time whose cause is unknown.

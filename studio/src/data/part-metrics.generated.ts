@@ -381,7 +381,9 @@ export const PART_METRICS = [
     unit: "s",
     better: "lower",
     label: "Congestion window",
-    about: "Idle link while the congestion window limited the sender, after slow start.",
+    about:
+      "Idle link while the congestion window limited the sender, after slow start or in the " +
+      "slow start that follows a timeout.",
     detail: true,
   },
   {
@@ -445,6 +447,15 @@ export const PART_METRICS = [
     better: "lower",
     label: "Return link",
     about: "Idle link because acknowledgements or requests waited on their way.",
+    detail: true,
+  },
+  {
+    name: "time_budget.held_acks_s",
+    scope: "flow",
+    unit: "s",
+    better: "lower",
+    label: "Held ACKs",
+    about: "Idle link because the receiver, or a filter of acknowledgements, held them back.",
     detail: true,
   },
   {

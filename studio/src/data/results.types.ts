@@ -158,6 +158,7 @@ export interface Flow {
   goodput_mbps: number | null;
   /** Time until the handshake was confirmed to the client. */
   handshake_s: number | null;
+  loss_time?: LossTime;
   /** Name of the flow. */
   name: string;
   /** The objects transferred. */
@@ -274,6 +275,27 @@ export interface Episode {
   to_s: number;
 }
 
+/**
+ * The time that losses cost, by where the packets were lost that cost it, in seconds:
+ * timeouts, the detection of losses, windows that losses have reduced, and capacity for lost
+ * packets.
+ */
+export interface LossTime {
+  /** Of losses by the loss processes of links. */
+  channel_s?: number;
+  /** Of drops by policers. */
+  policer_s?: number;
+  /** Of drops by full queues or active queue management. */
+  queue_s?: number;
+  /**
+   * The part of these that losses of the reverse direction cost: of acknowledgements and
+   * requests.
+   */
+  reverse_s?: number;
+  /** Of losses in handovers or without a route. */
+  routing_s?: number;
+}
+
 /** One object of a flow. */
 export interface FlowObject {
   /** Size of the object. */
@@ -342,6 +364,7 @@ export interface TimeBudget {
   flow_control_s?: number;
   handshake_s?: number;
   headers_s?: number;
+  held_acks_s?: number;
   loss_detection_s?: number;
   lost_packets_s?: number;
   other_flows_s?: number;

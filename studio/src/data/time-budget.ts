@@ -37,6 +37,7 @@ const COLOURS: Record<(typeof TIME_PARTS)[number]["name"], [light: string, dark:
   loss_detection_s: ["#8a4b08", "#d08c4a"],
   timeout_s: ["#5b2a86", "#a678e0"],
   return_link_s: ["#2fb5a5", "#1f9c8e"],
+  held_acks_s: ["#145c52", "#7fe0d2"],
   proxy_s: ["#7a6250", "#bfa28f"],
   unattributed_s: ["#d8c9a8", "#6e6550"],
 };

@@ -84,7 +84,8 @@ export const TIME_PARTS = [
     label: "Congestion window",
     words: "congestion window",
     needed: false,
-    about: "Idle link while the congestion window limited the sender, after slow start.",
+    about:
+      "Idle link while the congestion window limited the sender, after slow start or in the slow start that follows a timeout.",
   },
   {
     name: "pacing_s",
@@ -134,6 +135,13 @@ export const TIME_PARTS = [
     words: "waiting on the return link",
     needed: false,
     about: "Idle link because acknowledgements or requests waited on their way.",
+  },
+  {
+    name: "held_acks_s",
+    label: "Held ACKs",
+    words: "acknowledgements held back",
+    needed: false,
+    about: "Idle link because the receiver, or a filter of acknowledgements, held them back.",
   },
   {
     name: "proxy_s",

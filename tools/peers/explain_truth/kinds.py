@@ -229,7 +229,7 @@ def held_acks(draw):
     rounds, sent = 0, QUIC_GO_WINDOW
     while sent < work.size:
         rounds, sent = rounds + 1, sent + QUIC_GO_WINDOW * 2 ** (rounds + 1)
-    return path, work, {"ack_delay_s": delay}, parts(path, work, ack_delay_s=rounds * delay)
+    return path, work, {"held_acks_s": delay}, parts(path, work, held_acks_s=rounds * delay)
 
 
 def on_demand(draw):
@@ -320,7 +320,7 @@ KINDS = [
     Kind("reordering", [*AFTER_LOSS, "duplicates_s", "slow_start_s"], "", reordering,
          without=frozenset({"quic-go", "bentpipe", "picoquic"})),
     Kind("thin-return", ["return_link_s"], "", thin_return, client={"acks"}),
-    Kind("held-acks", ["ack_delay_s"], "", held_acks, client={"ack-delay"}, tcp=False),
+    Kind("held-acks", ["held_acks_s"], "", held_acks, client={"ack-delay"}, tcp=False),
     Kind("on-demand", ["capacity_s", "return_link_s"], "", on_demand, client={"several"},
          server={"several"}),
     Kind("frames", ["capacity_s"], "", frames),

@@ -107,7 +107,7 @@ impl OwnWaits {
         }
         let held = self.held_back(from);
         if held >= HELD {
-            take(TimePart::ReturnLink, held);
+            take(TimePart::HeldAcks, held);
         }
         left
     }

@@ -98,7 +98,7 @@ impl PathWaits {
             }
         }
         if held >= least {
-            take(TimePart::ReturnLink, held);
+            take(TimePart::HeldAcks, held);
         }
         left
     }

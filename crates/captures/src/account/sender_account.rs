@@ -314,7 +314,7 @@ impl<'a> Walk<'a> {
             return spending.limited(limit, from, to);
         }
         if data.repeats && state.last_arrival <= state.previous && gap >= rtt {
-            let part = if self.is_held_back { TimePart::ReturnLink } else { TimePart::Timeout };
+            let part = if self.is_held_back { TimePart::HeldAcks } else { TimePart::Timeout };
             return spending.add(part, from, to);
         }
         let is_prompt = state.is_prompt(now, rtt);

@@ -21,11 +21,12 @@ pub(crate) struct Accepted<P> {
 }
 
 impl<P> Accepted<P> {
-    /// Returns how the transmitter served the packet, once it has left it.
+    /// Returns how the transmitter served the packet, once it has left it. The wait for the end of
+    /// a frame is the link's to add.
     #[inline]
     pub fn service(&self) -> Service {
         let Self { queued, blocked, serialised_ns, .. } = *self;
-        Service { queued, blocked, serialised_ns }
+        Service { queued, blocked, serialised_ns, framed: Span::ZERO }
     }
 }
 

@@ -338,6 +338,9 @@ impl Controller for Adapter {
         self.control = self.controller.send_control();
         if let Some(metrics) = &self.metrics {
             metrics.on_congestion_event();
+            if is_persistent_congestion {
+                metrics.on_collapse();
+            }
         }
         self.update_metrics();
     }

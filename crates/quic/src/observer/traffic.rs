@@ -120,6 +120,11 @@ impl TrafficStats {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the number of packets with an acknowledgement that have left so far.
+    pub fn acks(&self) -> u64 {
+        self.lock().acks
+    }
+
     /// Takes the counters so far. Counting restarts from zero, without series.
     pub fn take(&self) -> TrafficCounts {
         std::mem::take(&mut self.lock())

@@ -10,7 +10,8 @@ use crate::flow_metrics::{FlowMetric, find_metric};
 use crate::headline::{Headlines, WORKLOADS};
 use crate::metrics::{Better, Row};
 use crate::run::{Flow, Point};
-use bentpipe_timeseries::TimePart;
+use crate::time_budget::LossTime;
+use bentpipe_timeseries::{LossPlace, TimePart};
 use std::collections::BTreeMap;
 
 /// The median of one visit of one flow, over the completed runs of a variant at a point of the
@@ -52,6 +53,11 @@ pub struct Losses {
     pub routing: f64,
     /// Packets of the reverse direction, lost for whatever reason.
     pub reverse: f64,
+    /// Seconds that losses cost at each place, in the order of [`LossPlace::ALL`]; zero if that is
+    /// not known.
+    pub cost_s: [f64; LossPlace::ALL.len()],
+    /// The part of these that losses of the reverse direction cost.
+    pub reverse_cost_s: f64,
 }
 
 impl Losses {
@@ -61,23 +67,67 @@ impl Losses {
         self.queue + self.policer > 0.0
     }
 
-    /// Returns the most frequent cause in words, with its packets: the way to the sender, if
+    /// Returns the place of the losses that cost the most time in words, with its packets.
+    pub(super) fn costliest(&self) -> Option<(&'static str, f64)> {
+        let costs = LossPlace::ALL.into_iter().zip(self.cost_s);
+        let (place, cost) = costs.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let packets = self.packets(place);
+        if cost <= 0.0 || packets <= 0.0 {
+            return self.most();
+        }
+        // Lost acknowledgements are not counted by place.
+        let of_reverse = self.reverse_cost_s > self.cost_s.iter().sum::<f64>() / 2.0;
+        Some((place.words(), packets + if of_reverse { self.reverse } else { 0.0 }))
+    }
+
+    /// Adds a share of those of a flow.
+    fn add(&mut self, flow: &Flow, share: f64) {
+        let own = &flow.metrics;
+        self.channel += own.packets_lost_channel as f64 * share;
+        self.queue += own.packets_lost_queue as f64 * share;
+        self.policer += own.packets_lost_policer as f64 * share;
+        self.routing += own.packets_lost_routing as f64 * share;
+        self.reverse += own.reverse_packets_lost as f64 * share;
+        let LossTime { channel_s, queue_s, policer_s, routing_s, reverse_s } = flow.loss_time;
+        self.reverse_cost_s += reverse_s * share;
+        for (sum, cost) in self.cost_s.iter_mut().zip([channel_s, queue_s, policer_s, routing_s]) {
+            *sum += cost * share;
+        }
+    }
+
+    fn packets(&self, place: LossPlace) -> f64 {
+        match place {
+            LossPlace::Channel => self.channel,
+            LossPlace::Queue => self.queue,
+            LossPlace::Policer => self.policer,
+            LossPlace::Routing => self.routing,
+        }
+    }
+
+    /// Returns the most frequent place in words, with its packets: the way to the sender, if
     /// no packet of the data was lost; `None` without any loss.
     pub(super) fn most(&self) -> Option<(&'static str, f64)> {
-        let Self { channel, queue, policer, routing, reverse } = *self;
-        let all = [
-            ("on the channel", channel),
-            ("at a full queue", queue),
-            ("at the policer", policer),
-            ("in route changes", routing),
-        ];
+        let all = LossPlace::ALL.map(|place| (place.words(), self.packets(place)));
         let most = all.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
-        let reverse = ("on the way to the sender", reverse);
+        let reverse = ("on the way to the sender", self.reverse);
         [most?, reverse].into_iter().find(|(_, packets)| *packets > 0.0)
     }
 }
 
 impl<'a> Account<'a> {
+    /// Returns the account of a transfer that did not complete, until it ended; `None` if it is not
+    /// known what the time was spent on.
+    pub(crate) fn until_failure(
+        variant: &'a str,
+        point: &'a Point,
+        flow: &'a Flow,
+    ) -> Option<Self> {
+        let parts: Vec<f64> = flow.time_budget?.parts().map(|(_, seconds)| seconds).collect();
+        let mut account = Self::single(variant, point, parts.iter().sum(), parts);
+        account.losses.add(flow, 1.0);
+        Some(account)
+    }
+
     /// Returns the account of a single transfer of `completion_s` seconds.
     pub fn single(variant: &'a str, point: &'a Point, completion_s: f64, parts: Vec<f64>) -> Self {
         Self {
@@ -183,12 +233,7 @@ impl<'a> Case<'a> {
         for flow in flows {
             let own = &flow.metrics;
             self.account.completion_s += own.completion_s.unwrap_or_default() * share;
-            let losses = &mut self.account.losses;
-            losses.channel += own.packets_lost_channel as f64 * share;
-            losses.queue += own.packets_lost_queue as f64 * share;
-            losses.policer += own.packets_lost_policer as f64 * share;
-            losses.routing += own.packets_lost_routing as f64 * share;
-            losses.reverse += own.reverse_packets_lost as f64 * share;
+            self.account.losses.add(flow, share);
             let Some(budget) = &flow.time_budget else {
                 known = false;
                 continue;

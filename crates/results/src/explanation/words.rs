@@ -106,24 +106,31 @@ pub fn statement(account: &Account<'_>) -> String {
 
 /// Returns where the time of an account went, in words, causes of slowness first: `5.03 s slow
 /// start; 1.60 s time to send the data, 0.65 s handshake`; empty if that is unknown. The first
-/// cause that follows from losses names where most packets were lost.
+/// cause that follows from losses names where the packets were lost that cost the time.
 pub fn composition(account: &Account<'_>) -> String {
-    let list = |needed: bool| {
-        let parts = account.longest_parts(needed).into_iter();
-        let least = SMALLEST_SHARE * account.completion_s;
-        let named = parts.filter(|(_, time)| *time >= least).take(MOST_REASONS);
-        let mut losses = account.losses.most();
-        let texts = named.map(|(part, time)| {
-            let of_loss = if OF_LOSSES.contains(&part.name()) { losses.take() } else { None };
-            format!("{} s {}{}", seconds(time), part.words(), after(of_loss))
-        });
-        texts.collect::<Vec<_>>().join(", ")
-    };
-    match (list(false).as_str(), list(true).as_str()) {
+    match (list(account, false).as_str(), list(account, true).as_str()) {
         ("", needed) => needed.to_owned(),
         (causes, "") => causes.to_owned(),
         (causes, needed) => format!("{causes}; {needed}"),
     }
+}
+
+/// Returns the causes of slowness of an account in words, as in [`composition`].
+pub(crate) fn causes(account: &Account<'_>) -> String {
+    list(account, false)
+}
+
+/// Returns the longest parts that every transfer has if `needed`, or the longest causes.
+fn list(account: &Account<'_>, needed: bool) -> String {
+    let parts = account.longest_parts(needed).into_iter();
+    let least = SMALLEST_SHARE * account.completion_s;
+    let named = parts.filter(|(_, time)| *time >= least).take(MOST_REASONS);
+    let mut losses = account.losses.costliest();
+    let texts = named.map(|(part, time)| {
+        let of_loss = if OF_LOSSES.contains(&part.name()) { losses.take() } else { None };
+        format!("{} s {}{}", seconds(time), part.words(), after(of_loss))
+    });
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 /// The metric of which a sentence says where the packets were lost.
@@ -303,6 +310,12 @@ mod tests {
             "3.00 s congestion window after losses on the channel (37 packets), \
              1.00 s timeouts; 2.00 s time to send the data"
         );
+        // A few losses cost more than many.
+        lossy.losses = Losses { channel: 12.0, queue: 700.0, reverse: 5.0, ..Losses::default() };
+        lossy.losses.cost_s = [3.5, 0.5, 0.0, 0.0];
+        assert!(composition(&lossy).contains("after losses on the channel (12 packets)"));
+        lossy.losses.reverse_cost_s = 2.5;
+        assert!(composition(&lossy).contains("after losses on the channel (17 packets)"));
         let parts = [("timeout_s", 1.0), ("serialisation_s", 2.0)];
         let mut silent = account("a", &point, &[3.0], &parts);
         silent.losses.reverse = 12.0;

@@ -48,6 +48,7 @@ fn outcome() -> FlowOutcome {
     FlowOutcome {
         time_budget: None,
         episodes: Vec::new(),
+        loss_times: Default::default(),
         name: "main".to_owned(),
         visit: 1,
         transport: "quic",

@@ -14,7 +14,7 @@ use crate::spec::{DatagramTraffic, FlowSpec};
 use crate::visit_progress::VisitProgress;
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::{IP_HEADER, IP_UDP_HEADER, SenderMetrics, UDP_HEADER};
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 use std::collections::VecDeque;
 
 /// Datagrams without congestion control.
@@ -183,6 +183,8 @@ impl Transport for DatagramTransport {
             bytes,
             ecn: Ecn::NotEct,
             position: (filler.number + 1) as f64 * f64::from(content),
+            answers: false,
+            held: Span::ZERO,
             body: Body::Filler(filler),
         };
         let is_udp = filler.protocol == FillerProtocol::Udp;

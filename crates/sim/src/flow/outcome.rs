@@ -45,6 +45,7 @@ pub fn flow_outcome(
         first_byte: progress.first_byte.map(since),
         completion: completed_at.map(since),
         time_budget: account.as_ref().map(|account| account.budget),
+        loss_times: account.as_ref().map(|account| account.loss_times).unwrap_or_default(),
         episodes: account.map(|account| account.episodes).unwrap_or_default(),
         packets_sent: counters.data_packets,
         bytes_sent: counters.data_bytes,

@@ -151,11 +151,14 @@ impl FlowProgress {
         visit.account.as_ref().map(|account| account.limits())
     }
 
-    /// Returns the start of the trip of a packet that `node` sends.
-    pub fn trip(&self, now: Time, node: u16) -> Trip {
-        match self.current.as_ref().and_then(|visit| visit.account.as_ref()) {
-            Some(account) => account.trip(now, node),
-            None => Trip::start(now, AckWait::default()),
+    /// Returns the start of the trip of a packet that `node` sends in a direction. It `answers`
+    /// data if it acknowledges it.
+    pub fn trip(&mut self, now: Time, node: u16, toward: PathDirection, answers: bool) -> Trip {
+        match self.current.as_mut() {
+            Some(CurrentVisit { account: Some(account), data_direction, .. }) => {
+                account.trip(now, node, answers && toward != *data_direction)
+            }
+            _ => Trip::start(now, AckWait::default()),
         }
     }
 

@@ -29,8 +29,8 @@ pub struct Shared {
     pub time_limit: Span,
     /// Whose packets share links with the data of a flow.
     pub sharing: Sharing,
-    /// RTT of the unloaded path.
-    pub base_rtt: Span,
+    /// RTT of the unloaded path, without waits for frames.
+    pub rtt_without_frames: Span,
     /// State of hosts across connections.
     pub hosts: Hosts,
     /// The server's node, which equals the number of hops.

@@ -9,7 +9,7 @@ use crate::error::SimError;
 use crate::outcome::ReverseBytes;
 use crate::packet_arena::{PacketArena, PacketId};
 use bentpipe_link::{Ecn, Packet};
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 
 /// What QUIC, TCP and datagrams do differently in a flow, at all its nodes.
 ///
@@ -90,6 +90,10 @@ pub struct Outgoing {
     pub ecn: Ecn,
     /// Position of its end in the sent bytes, for time series.
     pub position: f64,
+    /// True if it acknowledges data.
+    pub answers: bool,
+    /// Time for which the node has held it back, apart from what the account of the visit sees.
+    pub held: Span,
     /// Its payload.
     pub body: Body,
 }
@@ -114,17 +118,19 @@ impl Outbox<'_> {
         packet: Outgoing,
         layers: impl FnOnce() -> ReverseBytes,
     ) -> Packet<PacketId> {
-        let Outgoing { toward, to, bytes, ecn, position, body } = packet;
+        let Outgoing { toward, to, bytes, ecn, position, answers, held, body } = packet;
         if self.side().is_some() {
             self.progress.count_sent(self.now, toward, bytes, layers);
         }
+        let mut trip = self.progress.trip(self.now, self.node, toward, answers);
+        trip.held += held;
         let datagram = Datagram {
             flow: self.progress.index as u32,
             visit: self.progress.visit(),
             toward,
             to,
             position,
-            trip: self.progress.trip(self.now, self.node),
+            trip,
             body,
         };
         self.packet_arena.send(bytes, ecn, datagram)

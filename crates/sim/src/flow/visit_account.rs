@@ -7,8 +7,9 @@ use crate::packet_arena::PacketId;
 use crate::spec::{Direction, FlowSpec, Visit};
 use crate::time_budget::{Account, AccountEnd, AckWait, ClosedAccount, Trip};
 use crate::visit_progress::VisitProgress;
-use bentpipe_link::{DropCause, Packet};
+use bentpipe_link::{DropKind, Packet};
 use bentpipe_quic::congestion::SendLimits;
+use bentpipe_timeseries::LossPlace;
 use bentpipe_units::{Span, Time};
 
 /// The account of a visit, and where it is kept.
@@ -37,7 +38,7 @@ impl VisitAccount {
         let (sender, receiver) = ends(visit.direction, shared);
         let limits = SendLimits::default();
         let mut account =
-            Account::new(now, shared.base_rtt, handshake, limits.clone(), shared.sharing);
+            Account::new(now, shared.rtt_without_frames, handshake, limits.clone(), shared.sharing);
         if with_series {
             account.record_strip();
         }
@@ -58,10 +59,13 @@ impl VisitAccount {
         self.limits.clone()
     }
 
-    /// Returns the start of the trip of a packet that `node` sends.
-    pub fn trip(&self, now: Time, node: u16) -> Trip {
+    /// Returns the start of the trip of a packet that `node` sends, which `answers` data if it
+    /// acknowledges it.
+    pub fn trip(&mut self, now: Time, node: u16, answers: bool) -> Trip {
         if node == self.sender {
             self.account.trip(now)
+        } else if node == self.receiver && answers {
+            self.account.ack_trip(now)
         } else {
             Trip::start(now, AckWait::default())
         }
@@ -94,16 +98,18 @@ impl VisitAccount {
 
     /// Handles the loss of a packet that had occupied the slowest link for `carried`.
     pub fn lost(&mut self, now: Time, is_data: bool, lost: LossReason, carried: Span) {
-        match lost {
-            _ if !is_data => self.account.ack_lost(now),
-            LossReason::OnLink(DropCause::Loss(_)) | LossReason::Node => {
-                self.account.lost(now, carried, false);
-            }
-            LossReason::OnLink(_) => self.account.lost(now, Span::ZERO, false),
-            LossReason::Handover | LossReason::NoRoute | LossReason::HopLimit => {
-                self.account.lost(now, Span::ZERO, true)
-            }
+        let place = match DropKind::from(lost) {
+            DropKind::Channel => LossPlace::Channel,
+            DropKind::Queue => LossPlace::Queue,
+            DropKind::Policer => LossPlace::Policer,
+            DropKind::Routing => LossPlace::Routing,
+        };
+        if !is_data {
+            return self.account.ack_lost(now, Some(place));
         }
+        // Nothing else has left the transmitter.
+        let carried = if place == LossPlace::Channel { carried } else { Span::ZERO };
+        self.account.lost(now, carried, Some(place));
     }
 
     /// Closes the account of a visit that ends `now`. It has been completed at `completed_at`, by

@@ -1,12 +1,18 @@
 //! The account of one visit, from which its time budget follows.
 
+mod idle;
+
 use super::early::{DOWN, Early, LostInARow, PacketCounts, UP};
 use super::episodes::Episodes;
-use super::spending::{Spending, move_share, part_of};
+use super::losses::Losses;
+use super::receiver::Unanswered;
+use super::round::Round;
+use super::spending::{Spending, move_share};
 use super::strip::Strip;
+use super::transit::LongestTransit;
 use super::{AckWait, Episode, Sharing, Trip};
 use bentpipe_quic::congestion::SendLimits;
-use bentpipe_timeseries::{Points, TimeBudget, TimePart};
+use bentpipe_timeseries::{LossPlace, LossTimes, Points, TimeBudget, TimePart};
 use bentpipe_units::{Span, Time};
 
 /// Packets in a row whose loss makes an outage of the time between the first and the last of them,
@@ -34,7 +40,8 @@ pub struct Account {
     until: Time,
     /// Time at which the data's sender began to send data.
     data_from: Option<Time>,
-    /// Round trips of the handshake on a path without losses, and the RTT of the empty path.
+    /// Round trips of the handshake on a path without losses, and the RTT of the empty path,
+    /// without waits for frames.
     handshake_round_trips: u32,
     rtt: Span,
     /// What packets met before the first data packet arrived.
@@ -57,9 +64,12 @@ pub struct Account {
     outage: Option<(Time, Time)>,
     /// Packets lost on the channel since the last arrival.
     lost_in_a_row: LostInARow,
-    /// Time at which the current round trip of the sender began, and how much of its idle time
-    /// may still be the return link's.
-    round: (Time, Span),
+    /// The current round trip of the sender.
+    round: Round,
+    /// What the receiver has not acknowledged.
+    unanswered: Unanswered,
+    /// Losses, and what they cost.
+    losses: Losses,
     /// How long the latest acknowledgement or request has waited on its way.
     ack: AckWait,
     /// The latest of these that an outage had held.
@@ -89,6 +99,8 @@ pub struct ClosedAccount {
     pub budget: TimeBudget,
     /// The longest episodes, in the order in which they began.
     pub episodes: Vec<Episode>,
+    /// What losses cost, by place.
+    pub loss_times: LossTimes,
     /// The share of each part over time in percent, if recorded.
     pub strip: Vec<(TimePart, Points)>,
 }
@@ -139,7 +151,9 @@ impl Account {
             opening: None,
             outage: None,
             lost_in_a_row: LostInARow::default(),
-            round: (start, Span::ZERO),
+            round: Round::default(),
+            unanswered: Unanswered::default(),
+            losses: Losses::default(),
             ack: AckWait::default(),
             ack_of_outage: AckWait::default(),
             idle_since_ack: Vec::new(),
@@ -172,10 +186,19 @@ impl Account {
         Trip::start(now, self.ack)
     }
 
+    /// Returns the start of the trip of an acknowledgement that the data's receiver sends now.
+    pub fn ack_trip(&mut self, now: Time) -> Trip {
+        let held = self.unanswered.answered(now);
+        let mut trip = Trip::start(now, AckWait::default());
+        trip.held = held;
+        trip
+    }
+
     /// Handles the arrival of a packet at the data's sender.
     pub fn ack_arrived(&mut self, now: Time, trip: &Trip) {
         self.packets[UP].arrived += 1;
-        self.ack = AckWait { whole: trip.waited(), outage: trip.outage, arrival: now };
+        let Trip { outage, framed, held, .. } = *trip;
+        self.ack = AckWait { whole: trip.waited(), outage, framed, held, arrival: now };
         if !trip.outage.is_zero() {
             self.ack_of_outage = self.ack;
         }
@@ -188,17 +211,15 @@ impl Account {
     }
 
     /// Handles the arrival of an acknowledgement after idle time: what an outage that held it has
-    /// cost so far, with probes in between, is the outage's.
+    /// cost so far, with probes in between, is the outage's; timeouts while it was held back are
+    /// those that did so.
     fn reassign_idle(&mut self) {
-        if self.ack.outage.is_zero() {
-            return self.idle_since_ack.clear();
-        }
         for (old, from, to) in self.idle_since_ack.drain(..) {
-            let span = self.ack.held(from, to).min(self.spending.budget.get(old));
+            let (new, span) = self.ack.absence(old, from, to);
+            let span = span.min(self.spending.budget.get(old));
             if span.is_zero() {
                 continue;
             }
-            let new = TimePart::Outage;
             self.spending.budget.transfer(old, new, span);
             let times = (self.start, from, to);
             self.episodes.rename(old, new, span, times);
@@ -209,13 +230,16 @@ impl Account {
     }
 
     /// Handles the loss of a packet of the data's sender that had occupied the slowest link so far
-    /// for `carried`; nothing if it was dropped before. With `by_outage`, the path has lost it as a
-    /// whole.
-    pub fn lost(&mut self, now: Time, carried: Span, by_outage: bool) {
+    /// for `carried`; nothing if it was dropped before. The path has lost it as a whole at
+    /// [`LossPlace::Routing`]; `None` if the place is not known.
+    pub fn lost(&mut self, now: Time, carried: Span, place: Option<LossPlace>) {
         self.packets[DOWN].lost += 1;
+        if let Some(place) = place {
+            self.losses.data(now, place);
+        }
         if self.opening.is_none() {
             self.early.lost(DOWN, now);
-        } else if by_outage {
+        } else if place == Some(LossPlace::Routing) {
             let first = self.outage.map_or(now, |(first, _)| first);
             self.outage = Some((first, now));
         } else {
@@ -224,9 +248,12 @@ impl Account {
         }
     }
 
-    /// Handles the loss of a packet towards the data's sender.
-    pub fn ack_lost(&mut self, now: Time) {
+    /// Handles the loss of a packet towards the data's sender; `None` if the place is not known.
+    pub fn ack_lost(&mut self, now: Time, place: Option<LossPlace>) {
         self.packets[UP].lost += 1;
+        if let Some(place) = place {
+            self.losses.reverse(now, place);
+        }
         if self.opening.is_none() {
             self.early.lost(UP, now);
         }
@@ -250,6 +277,7 @@ impl Account {
             return;
         }
         self.bytes += u64::from(bytes);
+        self.unanswered.arrived(now, bytes);
         let transit = now.since(trip.sent).saturating_sub(trip.waited()).saturating_sub(serialised);
         self.unaccounted += serialised;
         let begin = self.until;
@@ -278,17 +306,18 @@ impl Account {
         }
         let lost = gap.take(&mut self.spending, TimePart::LostPackets, self.unaccounted_lost);
         self.unaccounted_lost -= lost;
+        self.losses.carried(lost);
         let growth = self.transit.growth(now, self.rtt, transit);
         if self.opening.is_some() {
             gap.take(&mut self.spending, TimePart::PathChange, growth);
         }
         gap.take(&mut self.spending, TimePart::Outage, trip.outage);
-        gap.take(&mut self.spending, TimePart::Capacity, trip.capacity);
+        gap.take(&mut self.spending, TimePart::Capacity, trip.capacity + trip.framed);
         if let Some(part) = self.sharing.part() {
             gap.take(&mut self.spending, part, trip.queued);
         }
         if self.opening.is_none() {
-            self.round = (trip.sent, Span::ZERO);
+            self.round = Round::new(trip.sent, &trip.ack);
             self.early.end_of_losses(DOWN, self.rtt);
             self.opening = Some((gap, *trip));
         } else {
@@ -313,17 +342,16 @@ impl Account {
 
     /// Divides the time before the first data packet: handshake, request, and timeouts if packets
     /// were lost.
-    fn open(&mut self, mut gap: Gap, handshake: Option<Time>, trip: &Trip) {
+    fn open(&mut self, mut gap: Gap, handshake: Span, ack: &AckWait) {
         let whole = gap.left;
-        let handshake =
-            handshake.filter(|&at| at <= trip.sent).map_or(Span::ZERO, |at| at.since(gap.begin));
+        let begin = gap.begin;
         let (handshake, request) = (handshake.min(whole), whole.saturating_sub(handshake));
         let mut outage = self.early.outages(self.packets);
-        let Early { queued, capacity, any_lost, .. } = self.early;
+        let Early { queued, capacity, framed, any_lost, .. } = self.early;
         let other_flows =
             if self.sharing == Sharing::OtherFlows { queued[DOWN] } else { Span::ZERO };
-        let in_handshake = [queued[UP] + capacity[UP], capacity[DOWN], other_flows];
-        let in_request = [trip.ack.without_outage(), Span::ZERO, Span::ZERO];
+        let in_handshake = [framed, queued[UP] + capacity[UP], capacity[DOWN], other_flows];
+        let in_request = [ack.framed, ack.on_link(), Span::ZERO, Span::ZERO];
         for (span, round_trips, part, waits) in [
             (handshake, self.handshake_round_trips, TimePart::Handshake, in_handshake),
             (request, 1, TimePart::Request, in_request),
@@ -334,87 +362,24 @@ impl Account {
             let taken = gap.take(&mut self.spending, TimePart::Outage, more.min(outage));
             outage -= taken;
             more -= taken;
-            let causes = [TimePart::ReturnLink, TimePart::Capacity, TimePart::OtherFlows];
+            let causes = [
+                TimePart::Capacity,
+                TimePart::ReturnLink,
+                TimePart::Capacity,
+                TimePart::OtherFlows,
+            ];
             for (cause, most) in causes.into_iter().zip(waits) {
                 more -= gap.take(&mut self.spending, cause, more.min(most));
             }
             if any_lost {
-                more -= gap.take(&mut self.spending, TimePart::Timeout, more);
+                let taken = gap.take(&mut self.spending, TimePart::Timeout, more);
+                let times = (begin, begin + whole);
+                self.losses.spend(TimePart::Timeout, taken, times, self.rtt);
+                more -= taken;
             }
             let left = span.min(self.rtt * u64::from(round_trips)) + more;
             gap.take(&mut self.spending, part, left);
         }
-    }
-
-    /// Divides what is left of a gap by what limited the sender before it sent the packet.
-    fn idle(&mut self, gap: Gap, trip: &Trip, transit: Span, requests: Requests) {
-        let Self {
-            limits, spending, round, rtt, behind_proxy, idle_since_ack, ack_of_outage, ..
-        } = self;
-        // A round trip of the sender: an acknowledgement that waited delays each one once.
-        let ack_waited = trip.ack.without_outage();
-        let round_trip = (*rtt).max(transit) + trip.waited() + ack_waited;
-        if trip.sent.since(round.0) >= round_trip {
-            *round = (trip.sent, ack_waited);
-        }
-        // Before a request the application pauses; then the request is on its way for a round trip
-        // at most.
-        let (mut pause, mut request) = (Span::ZERO, Span::ZERO);
-        if let Some(at) = requests.latest {
-            let end = gap.begin + gap.left;
-            if requests.is_upload {
-                pause = (at + transit).min(end).since(gap.begin);
-            } else {
-                pause = at.min(end).since(gap.begin);
-                request = (at + *rtt + trip.ack.whole).min(end).since(at.max(gap.begin));
-            }
-        }
-        let starved = match (*behind_proxy, requests.all_made) {
-            (true, _) => TimePart::Proxy,
-            // Everything has been sent once: only the repair of losses can be missing.
-            (false, true) => TimePart::LossDetection,
-            (false, false) => TimePart::Application,
-        };
-        let mut left = gap.left;
-        limits.take(trip.sent.saturating_sub(left), trip.sent, |limit, span| {
-            let begin = trip.sent.saturating_sub(left);
-            left -= span;
-            let end = trip.sent.saturating_sub(left);
-            let part = part_of(limit);
-            if part != TimePart::Application {
-                idle_since_ack.push((part, begin, end));
-            }
-            // The sender may have sent on its own before the acknowledgement that was held arrived.
-            let held = trip.ack.held(begin, end).max(ack_of_outage.held(begin, end));
-            let mut rest = span;
-            let mut take = |part: TimePart, most: Span| {
-                let taken = rest.min(most);
-                rest -= taken;
-                spending.spend(part, taken);
-                taken
-            };
-            match part {
-                TimePart::SlowStart | TimePart::CongestionWindow | TimePart::FlowControl => {
-                    take(TimePart::Outage, held);
-                    round.1 -= take(TimePart::ReturnLink, round.1);
-                    take(part, Span::MAX);
-                }
-                TimePart::Timeout => {
-                    take(TimePart::Outage, held);
-                    take(part, Span::MAX);
-                }
-                TimePart::Application => {
-                    request -= take(TimePart::Outage, held.min(request));
-                    request -= take(TimePart::Request, request);
-                    pause -= take(TimePart::Application, pause);
-                    take(starved, Span::MAX);
-                }
-                part => {
-                    take(part, Span::MAX);
-                }
-            }
-        });
-        spending.spend(TimePart::Unattributed, left);
     }
 
     /// Closes the account.
@@ -422,11 +387,23 @@ impl Account {
         let mut gap = Gap { begin: self.until, left: end.at.since(self.until) };
         let begun = self.opening.is_some();
         let mut opening = Episodes::default();
-        if let Some((gap, trip)) = self.opening.take() {
+        let unfinished = (!begun).then(|| (gap, self.trip(end.at)));
+        if let Some((first, trip)) = self.opening.take().or(unfinished) {
             self.spending.next_gap();
-            self.open(gap, end.handshake, &trip);
+            let handshake = match end.handshake {
+                Some(at) if at <= trip.sent => at.since(first.begin),
+                None if !begun => first.left,
+                _ => Span::ZERO,
+            };
+            if !begun {
+                gap.left = Span::ZERO;
+                for direction in [DOWN, UP] {
+                    self.early.end_of_losses(direction, self.rtt);
+                }
+            }
+            self.open(first, handshake, &trip.ack);
             // Its parts follow one another: the handshake, then the request.
-            let mut from = gap.begin;
+            let mut from = first.begin;
             for &(part, time) in self.spending.gap() {
                 let times = (self.start, from, from + time);
                 opening.add(&[(part, time)], times, self.rtt);
@@ -438,9 +415,7 @@ impl Account {
         }
         self.spending.next_gap();
         if !begun {
-            let handshake = end.handshake.map_or(gap.left, |at| at.since(gap.begin));
-            gap.take(&mut self.spending, TimePart::Handshake, handshake);
-            gap.take(&mut self.spending, TimePart::Request, Span::MAX);
+            // All of it was divided as the opening.
         } else if end.completed {
             // The response to an upload, or the way from the proxy to the receiver.
             let part = if self.behind_proxy { TimePart::Proxy } else { TimePart::Request };
@@ -465,41 +440,9 @@ impl Account {
         ClosedAccount {
             budget,
             episodes: opening.followed_by(self.episodes).into_longest(),
+            loss_times: self.losses.times,
             strip: self.strip.map(|strip| strip.into_series(self.start)).unwrap_or_default(),
         }
-    }
-}
-
-/// The longest transit time of the current and the previous round trip.
-///
-/// A packet that took longer than all of them has met a longer path. Packets that wait for the end
-/// of a frame, each for a different time, have not.
-#[derive(Debug, Default)]
-struct LongestTransit {
-    since: Time,
-    current: Option<Span>,
-    previous: Option<Span>,
-}
-
-impl LongestTransit {
-    fn longest(&self) -> Span {
-        self.current.max(self.previous).unwrap_or_default()
-    }
-
-    /// Adds the transit time of a packet that arrives now. Returns by how much it exceeds the
-    /// others'.
-    fn growth(&mut self, now: Time, rtt: Span, transit: Span) -> Span {
-        let known = self.current.max(self.previous);
-        self.add(now, rtt, transit);
-        known.map_or(Span::ZERO, |longest| transit.saturating_sub(longest))
-    }
-
-    fn add(&mut self, now: Time, rtt: Span, transit: Span) {
-        if now.since(self.since) > rtt {
-            self.previous = self.current.take();
-            self.since = now;
-        }
-        self.current = self.current.max(Some(transit));
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) struct Early {
     /// How long those that arrived had waited for other packets and for capacity, added up.
     pub(super) queued: [Span; 2],
     pub(super) capacity: [Span; 2],
+    /// The same for the ends of frames, of both directions.
+    pub(super) framed: Span,
     /// Time of waits for the ends of outages.
     outage: Span,
     /// End of the wait for an outage that was counted last.
@@ -53,6 +55,7 @@ impl Early {
     pub(super) fn arrived(&mut self, direction: usize, trip: &Trip, rtt: Span) {
         self.queued[direction] += trip.queued;
         self.capacity[direction] += trip.capacity;
+        self.framed += trip.framed;
         // Repetitions wait for the same outage.
         let until = &mut self.outage_until[direction];
         let end = trip.sent + trip.outage;

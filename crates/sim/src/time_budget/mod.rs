@@ -14,16 +14,19 @@
 //! 2. the same of packets of this visit that were lost after their transmission:
 //!    [`TimePart::LostPackets`];
 //! 3. the time that the packet waited because a link could not send ([`TimePart::Outage`],
-//!    [`TimePart::Capacity`]) or sent others' packets ([`TimePart::OtherFlows`]); if both
-//!    directions share a link, the flow's own acknowledgements are [`TimePart::Headers`];
+//!    [`TimePart::Capacity`]), for the end of its frame ([`TimePart::Capacity`]), or while a link
+//!    sent others' packets ([`TimePart::OtherFlows`]); if both directions share a link, the flow's
+//!    own acknowledgements are [`TimePart::Headers`];
 //! 4. the growth of the rest of its transit time, compared with the packet before:
 //!    [`TimePart::PathChange`];
 //! 5. what the sender did not use: the time before it sent the packet, by what limited it then
 //!    ([`SendLimit`]).
 //!
 //! Idle time that an acknowledgement could have ended earlier counts as [`TimePart::ReturnLink`],
-//! per round trip up to the time that the acknowledgement had waited on its way; as
-//! [`TimePart::Outage`], if it waited for the end of one, with the timeouts meanwhile.
+//! per round trip up to the longest time that an acknowledgement had waited on its way; as
+//! [`TimePart::Capacity`], if it waited for the end of a frame; as [`TimePart::HeldAcks`], if its
+//! receiver or a filter had held it back; as [`TimePart::Outage`], if it waited for the end of one,
+//! with the timeouts meanwhile. The same holds for the request that ends a pause.
 //!
 //! Before the first data packet, the handshake and the round trip of the request are the parts.
 //! What exceeds the round trips that they need is the outage's, the return link's or the queue's as
@@ -40,9 +43,13 @@
 mod account;
 mod early;
 mod episodes;
+mod losses;
+mod receiver;
+mod round;
 mod sharing;
 mod spending;
 mod strip;
+mod transit;
 mod trip;
 
 pub use account::{Account, AccountEnd, ClosedAccount, Requests};

@@ -1,6 +1,7 @@
 //! What a packet meets on its way.
 
 use bentpipe_link::Service;
+use bentpipe_timeseries::TimePart;
 use bentpipe_units::{Span, Time};
 
 /// The way of a packet from the node that sent it.
@@ -14,6 +15,10 @@ pub struct Trip {
     pub outage: Span,
     /// Time that it has waited for allocated capacity or an opportunity.
     pub capacity: Span,
+    /// Time that it has waited for the ends of frames.
+    pub framed: Span,
+    /// How long its sender, or a filter on its way, has held it back: of an acknowledgement.
+    pub held: Span,
     /// What the acknowledgement or request before it had waited for on its way.
     pub ack: AckWait,
     /// Time at which a node began to hold it until the end of a handover.
@@ -27,20 +32,52 @@ pub struct AckWait {
     pub whole: Span,
     /// The part of it for a link at rate zero, or for the end of a handover.
     pub outage: Span,
+    /// The part of it for the ends of frames.
+    pub framed: Span,
+    /// How long it was held back besides, before it was sent or by a filter.
+    pub held: Span,
     /// Time at which it arrived.
     pub arrival: Time,
 }
 
 impl AckWait {
-    /// Returns how much of the time between `from` and `to` an outage has kept it from arriving.
-    pub fn held(&self, from: Time, to: Time) -> Span {
-        let begin = self.arrival.saturating_sub(self.outage);
-        to.min(self.arrival).since(from.max(begin))
+    /// Returns why it was not there between `from` and `to`, while the sender was idle by `limit`,
+    /// and for how much of that time: an outage; or, if the sender's timer expired meanwhile, that
+    /// it was held back or waited for the end of a frame.
+    pub fn absence(&self, limit: TimePart, from: Time, to: Time) -> (TimePart, Span) {
+        let kept = |wait: Span| {
+            let begin = self.arrival.saturating_sub(wait);
+            to.min(self.arrival).since(from.max(begin))
+        };
+        let outage = (TimePart::Outage, kept(self.outage));
+        if limit != TimePart::Timeout {
+            return outage;
+        }
+        let others = [(TimePart::HeldAcks, self.held), (TimePart::Capacity, self.framed)];
+        let others = others.into_iter().map(|(part, wait)| (part, kept(wait)));
+        others.fold(outage, longer)
     }
 
-    /// Returns how long it has waited for anything but an outage.
-    pub fn without_outage(&self) -> Span {
-        self.whole.saturating_sub(self.outage)
+    /// Returns the longest [`AckWait::absence`] of several acknowledgements.
+    pub fn longest_absence(
+        all: &[Self],
+        limit: TimePart,
+        from: Time,
+        to: Time,
+    ) -> (TimePart, Span) {
+        let absences = all.iter().map(|ack| ack.absence(limit, from, to));
+        absences.fold((TimePart::Outage, Span::ZERO), longer)
+    }
+
+    /// Returns how much later than on an empty path without outages it has arrived.
+    pub fn late(&self) -> Span {
+        self.framed + self.held + self.on_link()
+    }
+
+    /// Returns how long it has waited for the transmitter: behind other packets, or for allocated
+    /// capacity.
+    pub fn on_link(&self) -> Span {
+        self.whole.saturating_sub(self.outage + self.framed)
     }
 }
 
@@ -59,6 +96,7 @@ impl Trip {
         } else {
             self.capacity += service.blocked;
         }
+        self.framed += service.framed;
     }
 
     /// Handles that a node holds it until the end of a handover.
@@ -75,6 +113,11 @@ impl Trip {
 
     /// Returns the time that it has waited for whatever reason.
     pub fn waited(&self) -> Span {
-        self.queued + self.outage + self.capacity
+        self.queued + self.outage + self.capacity + self.framed
     }
+}
+
+/// Returns the longer of two times, the first if they are equal.
+fn longer(a: (TimePart, Span), b: (TimePart, Span)) -> (TimePart, Span) {
+    if b.1 > a.1 { b } else { a }
 }

@@ -125,6 +125,9 @@ impl Sender {
             controller.on_loss(loss);
             if let Some(metrics) = metrics {
                 metrics.on_congestion_event();
+                if persistent {
+                    metrics.on_collapse();
+                }
             }
         });
         self.changed = true;

@@ -13,6 +13,8 @@ pub struct Batch {
     pub transmit: Transmit,
     /// Bytes that the connection had sent with the last of them.
     position: f64,
+    /// True if one of those that are not yet sent has an acknowledgement of the data.
+    answers: bool,
 }
 
 /// The next datagram of a batch.
@@ -23,15 +25,17 @@ pub struct NextDatagram {
     pub payload: UdpPayload,
     /// Bytes that the connection had sent with it.
     pub position: f64,
+    /// True if it may have an acknowledgement of the data.
+    pub answers: bool,
     /// True if no other follows.
     pub is_last: bool,
 }
 
 impl Batch {
     /// Wraps what the stack has written to `data`, with the last of which the connection had sent
-    /// `position` bytes.
-    pub fn new(data: Vec<u8>, transmit: Transmit, position: f64) -> Self {
-        Self { data, from: 0, transmit, position }
+    /// `position` bytes. The first has an acknowledgement if any `answers`.
+    pub fn new(data: Vec<u8>, transmit: Transmit, position: f64, answers: bool) -> Self {
+        Self { data, from: 0, transmit, position, answers }
     }
 
     /// Takes the next datagram.
@@ -42,7 +46,13 @@ impl Batch {
         let (size, left) = (datagram.len(), unsent.len() - datagram.len());
         let payload = UdpPayload::new(datagram);
         self.from += size;
-        NextDatagram { size, payload, position: self.position - left as f64, is_last: left == 0 }
+        NextDatagram {
+            size,
+            payload,
+            position: self.position - left as f64,
+            answers: std::mem::take(&mut self.answers),
+            is_last: left == 0,
+        }
     }
 
     /// Returns the buffer.

@@ -23,7 +23,7 @@ use bentpipe_quic::path_memory::token::{TokenOutcome, Tokens};
 use bentpipe_quic::{
     Accept, Conn, EpochClock, Handshake, IP_HEADER, IP_UDP_HEADER, QuicSettings, UDP_HEADER,
 };
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 use bytes::BytesMut;
 use connection::configure;
 use endpoints::{ClientParts, Endpoints};
@@ -54,6 +54,8 @@ struct ActiveVisit {
     data_direction: PathDirection,
     progress: VisitProgress,
     recording: Recording,
+    /// Its packets with an acknowledgement of the data that have been passed on.
+    acks: u64,
     client: ClientSide,
     server: ServerSide,
 }
@@ -192,8 +194,15 @@ impl QuicTransport {
         let buffer = outbox.scratch();
         buffer.clear();
         let transmit = self.endpoints.at(node).poll_transmit(now, buffer)?;
-        let position = self.visit.as_ref().map_or(0.0, |visit| visit.position(toward));
-        Some(Batch::new(std::mem::take(buffer), transmit, position))
+        let (mut position, mut answers) = (0.0, false);
+        if let Some(visit) = &mut self.visit {
+            position = visit.position(toward);
+            if toward != visit.data_direction {
+                let acks = visit.recording.acks();
+                answers = std::mem::replace(&mut visit.acks, acks) != acks;
+            }
+        }
+        Some(Batch::new(std::mem::take(buffer), transmit, position, answers))
     }
 }
 
@@ -214,6 +223,7 @@ impl Transport for QuicTransport {
             data_direction: start.data_direction,
             progress: start.progress.clone(),
             recording,
+            acks: 0,
             client,
             server,
         });
@@ -300,7 +310,9 @@ impl Transport for QuicTransport {
         }
         let bytes = next.size as u32 + IP_UDP_HEADER;
         let (position, body) = (next.position, Body::Udp(next.payload));
-        Some(outbox.send(Outgoing { toward, to, bytes, ecn, position, body }, || ReverseBytes {
+        let (answers, held) = (next.answers, Span::ZERO);
+        let packet = Outgoing { toward, to, bytes, ecn, position, answers, held, body };
+        Some(outbox.send(packet, || ReverseBytes {
             ip: u64::from(IP_HEADER),
             udp: u64::from(UDP_HEADER),
             quic: next.size as u64,

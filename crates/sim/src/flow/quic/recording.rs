@@ -70,6 +70,11 @@ impl Recording {
             .with_flow_control_reports(received, sent)
     }
 
+    /// Returns the number of packets with an acknowledgement that the data's receiver has sent.
+    pub fn acks(&self) -> u64 {
+        self.received.acks()
+    }
+
     /// Takes the qlog of both ends.
     pub fn take_qlog(&self) -> Vec<QlogFile> {
         let file = |(name, sink): &(String, QlogSink)| QlogFile {

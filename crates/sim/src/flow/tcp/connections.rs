@@ -10,7 +10,7 @@ use bentpipe_quic::congestion::{SendLimits, SenderMetrics};
 use bentpipe_tcp::FailureMode;
 use bentpipe_tcp::{AckFilter, Endpoint, Flags, Leg, MakeController, Relay, Segment, TcpSettings};
 use bentpipe_timeseries::SeriesLimit;
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -53,6 +53,8 @@ pub struct SegmentRoute {
     /// Destination node.
     pub to: u16,
     pub ecn: Ecn,
+    /// Time for which a filter has held it back.
+    pub held: Span,
 }
 
 /// All connections of a visit.
@@ -392,7 +394,8 @@ impl TcpConnections {
             } else {
                 self.ends[end - 1]
             };
-            return Some(SegmentRoute { connection, toward, to, ecn: Ecn::NotEct });
+            let (ecn, held) = (Ecn::NotEct, Span::ZERO);
+            return Some(SegmentRoute { connection, toward, to, ecn, held });
         }
         for (number, connection) in (0u16..).zip(&mut self.tcp_connections) {
             let (ecn, toward) = if end == 0 {
@@ -422,7 +425,8 @@ impl TcpConnections {
                 PathDirection::ToClient => self.ends[end - 1],
                 PathDirection::ToServer => self.ends[end + 1],
             };
-            return Some(SegmentRoute { connection: number, toward, to, ecn });
+            let held = Span::ZERO;
+            return Some(SegmentRoute { connection: number, toward, to, ecn, held });
         }
         None
     }
@@ -430,11 +434,14 @@ impl TcpConnections {
     /// Writes an ACK that the filter at `node` has held back for long enough to `segment`.
     fn released(&mut self, now: Time, node: u16, segment: &mut Segment) -> Option<SegmentRoute> {
         let pep = self.pep.as_mut().filter(|pep| pep.near == node)?;
-        let (connection, held) = pep.filter.as_mut()?.poll(now)?;
+        let filter = pep.filter.as_mut()?;
+        let since = filter.next_held_since()?;
+        let (connection, acknowledgement) = filter.poll(now)?;
         let to = self.ends.iter().copied().find(|&end| end > node)?;
-        *segment = held;
+        *segment = acknowledgement;
         let (connection, toward) = (connection as u16, PathDirection::ToServer);
-        Some(SegmentRoute { connection, toward, to, ecn: Ecn::NotEct })
+        let (ecn, held) = (Ecn::NotEct, now.since(since));
+        Some(SegmentRoute { connection, toward, to, ecn, held })
     }
 
     /// Returns true if segments that leave `node` in direction `toward` are filtered.

@@ -197,7 +197,7 @@ impl Transport for TcpTransport {
             return None;
         }
         let mut segment = Segment::default();
-        let SegmentRoute { connection, toward, to, ecn } =
+        let SegmentRoute { connection, toward, to, ecn, held } =
             self.connections.poll_transmit(now, node, &mut segment)?;
         let mut position = 0.0;
         if let Some(visit) = &mut self.visit {
@@ -211,7 +211,9 @@ impl Transport for TcpTransport {
         }
         let bytes = segment.bytes();
         let body = Body::Tcp { connection, segment };
-        Some(outbox.send(Outgoing { toward, to, bytes, ecn, position, body }, || ReverseBytes {
+        let answers = segment.flags.ack;
+        let packet = Outgoing { toward, to, bytes, ecn, position, answers, held, body };
+        Some(outbox.send(packet, || ReverseBytes {
             ip: u64::from(segment.ip_bytes()),
             tcp: u64::from(segment.tcp_bytes()),
             options: u64::from(segment.option_bytes()),

@@ -58,11 +58,11 @@ pub(super) fn remedies(recorded: &CapturedTransfer, ends: &Ends) -> Vec<Remedy> 
     let completion = recorded.completion.as_secs_f64();
     let first = causes(recorded).into_iter().next();
     let found = first.filter(|(_, time)| *time >= WORTH * completion);
-    let by_cause = found.and_then(|(part, _)| of_cause(part, recorded, ends));
+    let by_cause = found.and_then(|(part, time)| of_cause(part, time, recorded, ends));
     by_cause.into_iter().chain(of_round_trips(recorded, ends)).collect()
 }
 
-fn of_cause(part: TimePart, recorded: &CapturedTransfer, ends: &Ends) -> Option<Remedy> {
+fn of_cause(part: TimePart, time: f64, recorded: &CapturedTransfer, ends: &Ends) -> Option<Remedy> {
     let at_sender = |setting: &str, value: String, saves_s| Remedy {
         cause: part,
         setting: setting.to_owned(),
@@ -103,6 +103,13 @@ fn of_cause(part: TimePart, recorded: &CapturedTransfer, ends: &Ends) -> Option<
             let saves = saved(recorded, ends, "", "congestion = \"bbr3\"\n");
             Some(at_sender(setting, "BBR".to_owned(), saves))
         }
+        TimePart::HeldAcks => Some(Remedy {
+            cause: part,
+            setting: "acknowledge sooner (max_ack_delay, delayed ACKs)".to_owned(),
+            end: ends.asker.to_owned(),
+            value: "25 ms".to_owned(),
+            saves_s: Some(time),
+        }),
         _ => None,
     }
 }
