@@ -1,5 +1,7 @@
 //! What a file is that is none of those that can be read.
 
+use crate::json::without_preface;
+
 /// How kinds of files begin: the offset, the bytes, and what it is.
 const KINDS: [(usize, &[u8], &str); 25] = [
     (0, b"\x7fELF", "a program (ELF)"),
@@ -40,7 +42,7 @@ pub fn describe(bytes: &[u8]) -> Option<&'static str> {
         |at: usize, with: &[u8]| bytes.get(at..).is_some_and(|rest| rest.starts_with(with));
     let known = KINDS.iter().find(|(at, with, _)| begins(*at, with));
     known.map(|(_, _, what)| *what).or_else(|| {
-        let first = bytes.trim_ascii_start().first().copied().unwrap_or_default();
+        let first = without_preface(bytes).first().copied().unwrap_or_default();
         let may_be_json = matches!(first, b'{' | b'[' | 0x1e);
         let is_text = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
         let look = bytes.get(..LOOK).unwrap_or(bytes);

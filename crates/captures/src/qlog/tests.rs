@@ -223,6 +223,14 @@ fn other_files_are_refused_with_the_reason() {
         ("{}", "`qlog_version`"),
         ("{\"qlog_version\":\"0.3\"}", "`traces`"),
         ("\u{1e}{\"a\":1}", "first record"),
+        ("{\"qlog_version\":\"0.1\",\"connections\":[]}", "before draft 00"),
+        ("var a = {\"qlog_version\":\"0.1\",\"connections\":[]};", "before draft 00"),
+        ("{\"traceEvents\":[]}", "performance trace of Chromium"),
+        ("[{\"ph\":\"X\",\"ts\":1}]", "performance trace of Chromium"),
+        ("[{\"_index\":\"p\",\"_source\":{}}]", "export of Wireshark"),
+        ("{\"log\":{\"version\":\"1.2\",\"entries\":[]}}", "HTTP Archive"),
+        ("{\"start\":{},\"intervals\":[],\"end\":{}}", "iperf3"),
+        ("[1]", "a list"),
     ] {
         let error = CapturedConnection::parse(text.as_bytes(), &[]).unwrap_err().to_string();
         assert!(error.contains(reason) && error.contains("allowed: qlog"), "{text}: {error}");
