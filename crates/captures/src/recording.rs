@@ -28,8 +28,8 @@ enum Content {
 
 impl Recording {
     /// Reads a qlog file (a JSON text sequence, JSON lines or a document), a NetLog of Chromium, or
-    /// a pcap or pcapng capture, each as it is or compressed with gzip or Zstandard; the path `-` is
-    /// standard input. A connection of QUIC in a capture
+    /// a pcap or pcapng capture, each as it is or compressed with gzip or Zstandard; the path `-`
+    /// is standard input. A connection of QUIC in a capture
     /// needs its keys: in the capture, or in the file `keys`, in the form of `SSLKEYLOGFILE`.
     ///
     /// # Errors

@@ -112,9 +112,9 @@ impl OwnWaits {
         left
     }
 
-    /// Returns how long the acknowledgement waited on its way that data follows on, which arrives at
-    /// `at` and waited for `forward` itself: if this end had sent later ones by then that could have
-    /// arrived, and the sender did not know of them.
+    /// Returns how long the acknowledgement waited on its way that data follows on. The data
+    /// arrives at `at`, and waited for `forward` itself. That is known if this end had sent later ones that
+    /// could have arrived by then, and the sender did not know of them.
     fn of_acknowledgement(&self, at: Time, forward: Span) -> Span {
         let echo = self.echoes.get(&at).and_then(|echo| self.stamped.get(echo));
         let Some(echo) = echo else { return Span::ZERO };

@@ -283,8 +283,8 @@ impl<'a> Walk<'a> {
         self.held_back(from, to, now, data, spending);
     }
 
-    /// Returns when what asks for `data` began and ended to arrive. Without streams, a request comes
-    /// a round trip after the data before at the soonest.
+    /// Returns when what asks for `data` began and ended to arrive. Without streams, a request
+    /// comes a round trip after the data before at the soonest.
     fn answered(&mut self, now: Time, data: &DataPacket) -> Option<(Time, Time)> {
         let rtt = self.sent.rtt;
         let previous = self.state.previous;

@@ -38,13 +38,14 @@ pub struct CapturedTransfer {
 /// Divides the time that the link was busy by what it carried: data, packets that were lost,
 /// repeated data, and the rest.
 pub(crate) fn divide_busy(budget: &mut TimeBudget<f64>, busy_s: f64, wire: &Carried) {
-    let total = wire.total.max(1) as f64;
-    let share = |bytes: u64| busy_s * (bytes as f64 / total).min(1.0);
+    // A file may name packets that are shorter than their data.
+    let named = wire.lost.saturating_add(wire.repeated).saturating_add(wire.data);
+    let total = wire.total.max(named);
+    let share = |bytes: u64| busy_s * (bytes as f64 / total.max(1) as f64);
     budget.add(TimePart::LostPackets, share(wire.lost));
     budget.add(TimePart::Duplicates, share(wire.repeated));
     budget.add(TimePart::Serialisation, share(wire.data));
-    let rest = wire.total.saturating_sub(wire.lost + wire.repeated + wire.data);
-    budget.add(TimePart::Headers, share(rest));
+    budget.add(TimePart::Headers, if total == 0 { busy_s } else { share(total - named) });
 }
 
 /// Bytes on the link.
@@ -55,4 +56,20 @@ pub(crate) struct Carried {
     pub repeated: u64,
     /// New data of the application.
     pub data: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn busy_time_is_divided_even_if_packets_are_shorter_than_their_data() {
+        for (total, data) in [(1500, 1448), (100, 1448), (0, 0)] {
+            let mut budget = TimeBudget::from_iter([]);
+            let wire = Carried { total, lost: 0, repeated: 30, data };
+            let wire = if total == 0 { Carried::default() } else { wire };
+            divide_busy(&mut budget, 2.0, &wire);
+            assert!((budget.total_s() - 2.0).abs() < 1e-9, "{total}");
+        }
+    }
 }

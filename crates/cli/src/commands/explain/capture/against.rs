@@ -1,7 +1,8 @@
 //! Two files: what changed from one to the other.
 
+use super::super::account::{document, table};
+use super::explained::Explained;
 use super::words::{Ends, data, statement};
-use super::{Explained, document, table};
 use crate::output;
 use bentpipe_lab::LabError;
 use bentpipe_results::Point;

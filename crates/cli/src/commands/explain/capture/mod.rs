@@ -3,6 +3,7 @@
 
 mod against;
 mod connections;
+mod explained;
 mod har;
 mod prediction;
 mod remedies;
@@ -16,12 +17,12 @@ use crate::args::Explain;
 use crate::output;
 use crate::status::FAILED;
 use bentpipe_captures::{
-    CaptureError, CapturedConnection, CapturedTransfer, ForeignFile, PathEstimate, Recording,
-    account,
+    CapturedConnection, CapturedTransfer, ForeignFile, PathEstimate, Recording,
 };
 use bentpipe_lab::LabError;
 use bentpipe_results::Point;
 use bentpipe_results::explanation::{Account, accounts};
+use explained::Explained;
 use prediction::{Prediction, Range, predict};
 use remedies::{Remedy, remedies};
 use serde_json::{Value, json};
@@ -106,26 +107,6 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
         explanation.text() + &connections::table(&listed, &recording)
     };
     output::write(&text, args.json)
-}
-
-/// A file, the connection of it that is explained, and its account.
-struct Explained {
-    recording: Recording,
-    trace: CapturedConnection,
-    recorded: CapturedTransfer,
-}
-
-impl Explained {
-    fn of(recording: Recording, path: &Path, args: &Explain) -> Result<Self, LabError> {
-        let unreadable = |error: CaptureError| LabError::read(path, error);
-        let trace = match args.connection {
-            Some(number) => recording.read(number.get() - 1),
-            None => recording.largest(),
-        };
-        let trace = trace.map_err(unreadable)?;
-        let recorded = account(&trace, args.rate).map_err(unreadable)?;
-        Ok(Self { recording, trace, recorded })
-    }
 }
 
 /// Writes what a file without packets says, as text or as JSON.
