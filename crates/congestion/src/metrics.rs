@@ -421,7 +421,7 @@ impl SenderMetrics {
 
     /// Reports that the controller has learnt of a retransmission timeout or of persistent
     /// congestion, after which it starts again.
-    pub fn on_collapse(&self) {
+    pub fn on_timeout_restart(&self) {
         if let Some(limits) = &mut self.stats().limits {
             limits.collapsed();
         }

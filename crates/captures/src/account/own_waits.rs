@@ -113,8 +113,8 @@ impl OwnWaits {
     }
 
     /// Returns how long the acknowledgement waited on its way that data follows on. The data
-    /// arrives at `at`, and waited for `forward` itself. That is known if this end had sent later ones that
-    /// could have arrived by then, and the sender did not know of them.
+    /// arrives at `at`, and waited for `forward` itself. That is known if this end had sent later
+    /// ones that could have arrived by then, and the sender did not know of them.
     fn of_acknowledgement(&self, at: Time, forward: Span) -> Span {
         let echo = self.echoes.get(&at).and_then(|echo| self.stamped.get(echo));
         let Some(echo) = echo else { return Span::ZERO };

@@ -339,7 +339,7 @@ impl Controller for Adapter {
         if let Some(metrics) = &self.metrics {
             metrics.on_congestion_event();
             if is_persistent_congestion {
-                metrics.on_collapse();
+                metrics.on_timeout_restart();
             }
         }
         self.update_metrics();

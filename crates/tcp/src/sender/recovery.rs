@@ -126,7 +126,7 @@ impl Sender {
             if let Some(metrics) = metrics {
                 metrics.on_congestion_event();
                 if persistent {
-                    metrics.on_collapse();
+                    metrics.on_timeout_restart();
                 }
             }
         });
