@@ -1,14 +1,13 @@
 //! Times in which the path carried nothing, and then what had waited.
 
 use super::sent::DataPacket;
+use super::spending::is_habit;
 use bentpipe_units::{Span, Time};
 
 /// Shortest outage, as a share of the round trip and as a time.
 const SHARE: f64 = 0.5;
 const SHORTEST: Span = Span::from_millis(100);
 
-/// Silences from which on they are a habit if they are alike.
-const HABIT: usize = 4;
 /// Share of that for which nothing arrived: something may have been on its way.
 const SILENT: f64 = 0.7;
 /// Round trips after which a repeated packet is unanswered, and a time besides, for
@@ -32,16 +31,8 @@ pub fn outages(packets: &[DataPacket], rtt: Span) -> Vec<(Time, Time)> {
             _ => found.push((from, to)),
         }
     }
-    if is_habit(&found) { Vec::new() } else { found }
-}
-
-/// Returns true if there are several silences that are all alike: it is how an end, or the link,
-/// always does.
-fn is_habit(silences: &[(Time, Time)]) -> bool {
-    let mut lengths: Vec<Span> = silences.iter().map(|(from, to)| to.since(*from)).collect();
-    lengths.sort_unstable();
-    let median = lengths.get(lengths.len() / 2).copied().unwrap_or_default();
-    lengths.len() >= HABIT && lengths.last().is_some_and(|longest| *longest <= median * 3)
+    let lengths = found.iter().map(|(from, to)| to.since(*from)).collect();
+    if is_habit(lengths) { Vec::new() } else { found }
 }
 
 /// Returns the silences in which a repeated packet was not answered, each from when the answer to

@@ -52,6 +52,7 @@ pub fn receiver_account(
     spending.evidence.loss_episodes = walk.episodes;
     let late = arrivals.iter().filter(|one| one.is_late).count();
     spending.evidence.reordered = late as f64 / arrivals.len() as f64;
+    spending.name_silences();
     let exchanges = exchanges(trace, false, &walk.turns, &spending.intervals);
     Ok(CapturedTransfer {
         bytes: Bytes::new(received.bytes),

@@ -84,6 +84,7 @@ pub fn sender_account(
              arrival is estimated, and the transfer may have continued"
         ));
     }
+    spending.name_silences();
     let exchanges = exchanges(trace, true, &walk.turns, &spending.intervals);
     Ok(CapturedTransfer {
         bytes: Bytes::new(sent.bytes),

@@ -86,6 +86,21 @@ impl Spending {
         }
     }
 
+    /// Names silences for what they are, once all are known: several that are alike are how the
+    /// link gives its capacity, and no outages.
+    pub fn name_silences(&mut self) {
+        let outages = self.intervals.iter().filter(|one| one.part == TimePart::Outage);
+        let lengths: Vec<Span> = outages.map(|one| one.to.since(one.from)).collect();
+        if !is_habit(lengths) {
+            return;
+        }
+        let time = self.budget.get(TimePart::Outage);
+        self.budget.transfer(TimePart::Outage, TimePart::Capacity, time);
+        for one in self.intervals.iter_mut().filter(|one| one.part == TimePart::Outage) {
+            one.part = TimePart::Capacity;
+        }
+    }
+
     /// Adds a pause of the application, at the end that sends the data or at the other one.
     pub fn pause(&mut self, of_sender: bool, from: Time, to: Time) {
         self.add(TimePart::Application, from, to);
@@ -118,6 +133,17 @@ impl Spending {
         self.add(TimePart::Request, first, answered);
         self.pause(true, answered, to);
     }
+}
+
+/// Silences from which on they are a habit if they are alike.
+const HABIT: usize = 4;
+
+/// Returns true if there are several silences that are all alike: it is how an end, or the link,
+/// always does.
+pub(super) fn is_habit(mut lengths: Vec<Span>) -> bool {
+    lengths.sort_unstable();
+    let median = lengths.get(lengths.len() / 2).copied().unwrap_or_default();
+    lengths.len() >= HABIT && lengths.last().is_some_and(|longest| *longest <= median * 3)
 }
 
 /// The times of a request between two pieces of main data, at the end that recorded them.
@@ -162,6 +188,22 @@ mod tests {
         spending.turn(ms(1000), turn, ms(1300));
         assert_eq!(spending.evidence.asker_pauses, Span::ZERO);
         assert!((spending.budget.get(TimePart::Request) - 0.3).abs() < 1e-9);
+    }
+
+    #[test]
+    fn silences_that_are_alike_are_how_a_link_gives_capacity() {
+        for (lengths, part) in
+            [([300, 500, 400, 600], TimePart::Capacity), ([300, 500, 400, 4000], TimePart::Outage)]
+        {
+            let mut spending = Spending::default();
+            for (index, length) in (0..).zip(lengths) {
+                spending.add(TimePart::Outage, ms(index * 9000), ms(index * 9000 + length));
+            }
+            spending.name_silences();
+            let all = lengths.iter().sum::<u64>() as f64 / 1e3;
+            assert!((spending.budget.get(part) - all).abs() < 1e-9, "{part:?}");
+            assert!(spending.intervals.iter().all(|one| one.part == part));
+        }
     }
 
     #[test]

@@ -166,6 +166,7 @@ mod tests {
                     reverse_packets_lost: 0,
                     reverse_bytes: ReverseBytes::default(),
                     time_budget: None,
+                    loss_times: Default::default(),
                     episodes: Vec::new(),
                     acknowledgements: None,
                     rtt_min: None,

@@ -69,13 +69,11 @@ fn the_handshake_announces_flow_control() {
         for keys in [key_log(), Vec::new()] {
             let file = Kit::new(Shape { place, ..Shape::default() }).download().pcap();
             let trace = CapturedConnection::parse(&file, &keys).unwrap();
-            let of = |is: fn(&Event) -> Option<(bool, Option<u64>)>| {
-                trace.events.iter().filter_map(|(_, event)| is(event)).collect::<Vec<_>>()
-            };
-            let announced = of(|event| match event {
+            let of = |(_, event): &(_, Event)| match event {
                 Event::Parameters(one) => Some((one.is_local, one.initial_max_data)),
                 _ => None,
-            });
+            };
+            let announced: Vec<_> = trace.events.iter().filter_map(of).collect();
             // The client's are in the clear.
             let client = (place < 0.5, Some(9));
             let server = (place > 0.5, Some(8));
