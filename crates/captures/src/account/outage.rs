@@ -123,6 +123,8 @@ mod tests {
         };
         let end = Time::from_millis(2070);
         let dead = [packet(0, 30), lost.clone(), again(280, None), again(2040, Some(end))];
+        let from_the_start = outages(&dead[1..], rtt);
+        assert_eq!(from_the_start, [(Time::from_millis(70), end)]);
         assert_eq!(outages(&dead, rtt), [(Time::from_millis(70), end)]);
         let end = Time::from_millis(310);
         let timeout = [packet(0, 30), lost.clone(), again(280, Some(end))];

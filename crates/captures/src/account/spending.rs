@@ -89,8 +89,16 @@ impl Spending {
     /// Names silences for what they are, once all are known: several that are alike are how the
     /// link gives its capacity, and no outages.
     pub fn name_silences(&mut self) {
-        let outages = self.intervals.iter().filter(|one| one.part == TimePart::Outage);
-        let lengths: Vec<Span> = outages.map(|one| one.to.since(one.from)).collect();
+        let mut silences: Vec<(Time, Time)> = Vec::new();
+        for one in self.intervals.iter().filter(|one| one.part == TimePart::Outage) {
+            let near = one.to.since(one.from).mul_f64(NEAR);
+            match silences.last_mut() {
+                // Repeated packets divide one silence.
+                Some(last) if one.from.since(last.1) <= near => last.1 = one.to,
+                _ => silences.push((one.from, one.to)),
+            }
+        }
+        let lengths = silences.iter().map(|(from, to)| to.since(*from)).collect();
         if !is_habit(lengths) {
             return;
         }
@@ -135,6 +143,8 @@ impl Spending {
     }
 }
 
+/// Share of a silence up to which it follows on the one before.
+const NEAR: f64 = 0.5;
 /// Silences from which on they are a habit if they are alike.
 const HABIT: usize = 4;
 
