@@ -232,6 +232,11 @@ impl Files {
             .map(|part| (part["part"].as_str().unwrap().to_owned(), part["time_s"].clone()))
             .collect();
         insert("time_budget", if parts.is_empty() { Value::Null } else { parts.into() });
+        let mut losses = group(row, "loss_time.");
+        losses.as_object_mut().unwrap().retain(|_, seconds| !seconds.is_null());
+        if losses.as_object().is_some_and(|losses| !losses.is_empty()) {
+            insert("loss_time", losses);
+        }
         let episodes = self.of_row("episodes", row, &visit).into_iter();
         let fields = ["part", "from_s", "to_s", "time_s"];
         let episodes: Vec<Value> = episodes.map(|episode| pick(episode, fields).into()).collect();

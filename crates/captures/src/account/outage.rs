@@ -18,7 +18,10 @@ const LATE: Span = Span::from_millis(100);
 /// Returns the outages that a sender's file shows, in order: times in which packets were held up,
 /// and times in which not even repeated packets were answered.
 pub fn outages(packets: &[DataPacket], rtt: Span) -> Vec<(Time, Time)> {
-    let mut arrivals: Vec<Time> = packets.iter().filter_map(|packet| packet.acknowledged).collect();
+    // The first data may be without an answer, too.
+    let first = packets.first().map(|packet| packet.at);
+    let acknowledged = packets.iter().filter_map(|packet| packet.acknowledged);
+    let mut arrivals: Vec<Time> = first.into_iter().chain(acknowledged).collect();
     arrivals.sort_unstable();
     arrivals.dedup();
     let mut all = held(packets, &arrivals, rtt);

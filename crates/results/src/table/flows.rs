@@ -6,6 +6,7 @@ use crate::document::Results;
 use crate::flow_metrics::flow_metrics;
 use crate::reverse::LAYERS;
 use crate::run::{Distribution, Flow, Object, Run};
+use crate::time_budget::LossTime;
 
 /// One measured visit, with its run.
 type Visit<'a> = (&'a Run, &'a Flow);
@@ -67,7 +68,13 @@ pub(super) fn flows(results: &Results) -> Vec<Column<'_>> {
     let frames = |flow: &Flow| flow.ack_frame_bytes.as_ref().map(|sizes| sizes.n);
     let options = |flow: &Flow| flow.ack_option_bytes.as_ref().map(|sizes| sizes.n);
     let options_of = |flow: &Flow, read| size(&flow.ack_option_bytes, read);
-    table
+    LOSS_TIMES
+        .into_iter()
+        .fold(table, |table, (name, about, read)| {
+            table.float(name, "s", about, |(_, flow)| {
+                Some(read(&flow.loss_time)).filter(|seconds| *seconds > 0.0)
+            })
+        })
         .int("ack_frame_bytes.n", "", "Number of ACK frames; QUIC only.", |(_, flow)| frames(flow))
         .int("ack_option_bytes.n", "", "Number of pure ACKs; TCP only.", |(_, flow)| options(flow))
         .int(
@@ -105,6 +112,16 @@ pub(super) fn flows(results: &Results) -> Vec<Column<'_>> {
         .text("error", "Why the visit ended early.", |(_, flow)| flow.error.as_deref())
         .finish()
 }
+
+/// Columns of what losses cost: name, meaning and value.
+type LossColumn = (&'static str, &'static str, fn(&LossTime) -> f64);
+const LOSS_TIMES: [LossColumn; 5] = [
+    ("loss_time.channel_s", "Time that losses by loss processes of links cost.", |of| of.channel_s),
+    ("loss_time.queue_s", "Time that drops by full or managed queues cost.", |of| of.queue_s),
+    ("loss_time.policer_s", "Time that drops by policers cost.", |of| of.policer_s),
+    ("loss_time.routing_s", "Time that losses in handovers cost.", |of| of.routing_s),
+    ("loss_time.reverse_s", "The part of these of the reverse direction.", |of| of.reverse_s),
+];
 
 pub(super) fn objects(results: &Results) -> Vec<Column<'_>> {
     let rows = visits(results)
