@@ -312,7 +312,12 @@ impl Account {
             gap.take(&mut self.spending, TimePart::PathChange, growth);
         }
         gap.take(&mut self.spending, TimePart::Outage, trip.outage);
-        gap.take(&mut self.spending, TimePart::Capacity, trip.capacity + trip.framed);
+        gap.take(&mut self.spending, TimePart::Capacity, trip.capacity);
+        let round_trip = self.rtt.max(transit) + trip.waited() + trip.ack.late();
+        let spending = &mut self.spending;
+        self.round.on_framed(trip.sent, round_trip, trip.framed, |more| {
+            gap.take(spending, TimePart::Capacity, more)
+        });
         if let Some(part) = self.sharing.part() {
             gap.take(&mut self.spending, part, trip.queued);
         }

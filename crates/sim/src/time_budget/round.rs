@@ -18,6 +18,9 @@ pub(super) struct Round {
     counted: [Span; PARTS.len()],
     /// What is left of it.
     left: [Span; PARTS.len()],
+    /// How long data of this round trip has waited for the end of its frame, as far as that has
+    /// been counted: all of a flight is late together.
+    framed: Span,
     /// Arrival of the acknowledgement that was counted last.
     latest: Time,
 }
@@ -27,14 +30,35 @@ impl Round {
     /// it.
     pub(super) fn new(begin: Time, ack: &AckWait) -> Self {
         let left = [Span::ZERO; PARTS.len()];
-        Self { begin, counted: waits(ack), left, latest: ack.arrival }
+        Self { begin, counted: waits(ack), left, framed: Span::ZERO, latest: ack.arrival }
+    }
+
+    /// Counts that data which was sent at `sent`, in a round trip of `length`, waited for the end
+    /// of its frame: `take` gets by how much longer than has been counted, and returns what of that
+    /// the gap had.
+    pub(super) fn on_framed(
+        &mut self,
+        sent: Time,
+        length: Span,
+        framed: Span,
+        take: impl FnOnce(Span) -> Span,
+    ) {
+        self.roll(sent, length);
+        let more = framed.saturating_sub(self.framed);
+        if !more.is_zero() {
+            self.framed += take(more);
+        }
+    }
+
+    fn roll(&mut self, sent: Time, length: Span) {
+        if sent.since(self.begin) >= length {
+            *self = Self { begin: sent, latest: self.latest, ..Self::default() };
+        }
     }
 
     /// Handles that the sender sends at `sent`, in a round trip of `length`, after `ack`.
     pub(super) fn on_sent(&mut self, sent: Time, length: Span, ack: &AckWait) {
-        if sent.since(self.begin) >= length {
-            *self = Self { begin: sent, latest: self.latest, ..Self::default() };
-        }
+        self.roll(sent, length);
         // Each acknowledgement counts in one round trip.
         if ack.arrival == self.latest {
             return;
@@ -67,6 +91,22 @@ mod tests {
     fn ack(arrival: u64, whole: u64, held: u64) -> AckWait {
         let [whole, held] = [whole, held].map(Span::from_millis);
         AckWait { whole, held, arrival: Time::from_millis(arrival), ..AckWait::default() }
+    }
+
+    #[test]
+    fn data_of_a_round_trip_waits_for_its_frames_once() {
+        let (begin, rtt) = (Time::from_millis(1000), Span::from_millis(600));
+        let mut round = Round::new(begin, &ack(0, 0, 0));
+        let mut counted = Span::ZERO;
+        // A packet in each frame of 10 ms, for three round trips.
+        for index in 0..180 {
+            let framed = Span::from_millis(index * 7 % 10);
+            round.on_framed(begin + Span::from_millis(index * 10), rtt, framed, |more| {
+                counted += more;
+                more
+            });
+        }
+        assert_eq!(counted, Span::from_millis(27));
     }
 
     /// Returns the milliseconds that each part gets of a long idle time.
