@@ -10,8 +10,6 @@ pub const EARLY: f64 = 0.02;
 /// Longest time for which a receiver holds acknowledgements back (RFC 9293 §3.8.6.3 allows less
 /// than 0.5 s; usual are 25 to 100 ms).
 pub const HELD: Span = Span::from_millis(150);
-/// Most requests without an acknowledgement that are looked through for one.
-const MAX_WAITING: usize = 256;
 
 /// New data of the end that receives the main data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,8 +18,7 @@ pub struct Ask {
     pub at: Time,
     /// Its stream.
     pub stream: u64,
-    /// Number of its packet, and when this end learned that it had arrived, if it sent it.
-    number: u64,
+    /// When this end learned that it had arrived, if it sent it.
     acknowledged: Option<Time>,
 }
 
@@ -29,6 +26,8 @@ pub struct Ask {
 #[derive(Debug, Default)]
 pub struct Asks {
     all: Vec<Ask>,
+    /// The place of the first one on each stream.
+    first: BTreeMap<u64, usize>,
     /// Those before this one are in the past.
     next: usize,
 }
@@ -38,26 +37,42 @@ impl Asks {
     /// sent. Data that repeats data before it is no request.
     pub fn find(trace: &CapturedConnection, is_sender: bool) -> Self {
         let mut ends: BTreeMap<u64, u64> = BTreeMap::new();
-        let mut all: Vec<Ask> = Vec::new();
-        let mut waiting = 0;
+        let mut found = Self::default();
+        // Places of those that are not acknowledged, by the number of their packet.
+        let mut waiting: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for (at, event) in &trace.events {
             let packet = match event {
                 Event::Received(packet) if is_sender => packet,
                 Event::Sent(packet) if !is_sender => packet,
                 Event::Received(packet) => {
-                    acknowledge(&mut all, &mut waiting, packet, *at);
+                    found.acknowledge(&mut waiting, packet, *at);
                     continue;
                 }
                 _ => continue,
             };
             for stream in new_data(packet, &mut ends) {
                 if packet.is_application {
-                    let number = packet.number;
-                    all.push(Ask { at: *at, stream, number, acknowledged: None });
+                    let place = found.all.len();
+                    found.first.entry(stream).or_insert(place);
+                    waiting.entry(packet.number).or_default().push(place);
+                    found.all.push(Ask { at: *at, stream, acknowledged: None });
                 }
             }
         }
-        Self { all, next: 0 }
+        found
+    }
+
+    /// Notes which of those that wait `packet` acknowledges.
+    fn acknowledge(&mut self, waiting: &mut BTreeMap<u64, Vec<usize>>, packet: &Packet, now: Time) {
+        for (from, to) in packet.acknowledged.iter().filter(|_| packet.is_application) {
+            while let Some((&number, _)) = waiting.range(from..=to).next() {
+                for place in waiting.remove(&number).unwrap_or_default() {
+                    if let Some(ask) = self.all.get_mut(place) {
+                        ask.acknowledged = Some(now);
+                    }
+                }
+            }
+        }
     }
 
     /// Returns the first and the last request after `from` that came at least `rtt` before `to`:
@@ -75,12 +90,13 @@ impl Asks {
 
     /// Returns the first request on a stream.
     pub fn on(&self, stream: u64) -> Option<Ask> {
-        self.all.iter().find(|ask| ask.stream == stream).copied()
+        self.first.get(&stream).and_then(|place| self.all.get(*place)).copied()
     }
 
-    /// Returns all.
-    pub fn all(&self) -> &[Ask] {
-        &self.all
+    /// Returns the time of the first request after `after`, or of the first, that came by `now`.
+    pub fn after(&self, after: Option<Time>, now: Time) -> Option<Time> {
+        let begin = after.map_or(0, |after| self.all.partition_point(|ask| ask.at <= after));
+        self.all.get(begin).map(|ask| ask.at).filter(|at| *at <= now)
     }
 }
 
@@ -91,19 +107,6 @@ impl Ask {
     pub fn on_its_way(&self, rtt: Span) -> Span {
         let took = self.acknowledged.map_or(Span::ZERO, |at| at.since(self.at));
         if took > rtt + HELD { took.saturating_sub(rtt) } else { Span::ZERO }
-    }
-}
-
-/// Notes which requests, from the one at `waiting` on, `packet` acknowledges.
-fn acknowledge(all: &mut [Ask], waiting: &mut usize, packet: &Packet, now: Time) {
-    for ask in all.get_mut(*waiting..).unwrap_or_default().iter_mut().take(MAX_WAITING) {
-        let covers = |range: &(u64, u64)| range.0 <= ask.number && ask.number <= range.1;
-        if packet.is_application && packet.acknowledged.iter().any(covers) {
-            ask.acknowledged = ask.acknowledged.or(Some(now));
-        }
-    }
-    while all.get(*waiting).is_some_and(|ask| ask.acknowledged.is_some()) {
-        *waiting += 1;
     }
 }
 

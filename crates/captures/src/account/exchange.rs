@@ -35,13 +35,13 @@ pub struct Exchange {
 pub fn exchanges(
     trace: &CapturedConnection,
     is_sender: bool,
+    asks: &Asks,
     turns: &[Time],
     intervals: &[Interval],
 ) -> Vec<Exchange> {
-    let asks = Asks::find(trace, is_sender);
     let mut found = match trace.transport {
-        Transport::Quic => by_streams(trace, is_sender, &asks),
-        Transport::Tcp => by_turns(trace, is_sender, turns, &asks),
+        Transport::Quic => by_streams(trace, is_sender, asks),
+        Transport::Tcp => by_turns(trace, is_sender, asks, turns),
     };
     found.sort_by_key(|one| one.asked.unwrap_or(one.first));
     for one in &mut found {
@@ -70,16 +70,10 @@ fn new_bytes(trace: &CapturedConnection, is_sender: bool, mut each: impl FnMut(T
 }
 
 fn by_streams(trace: &CapturedConnection, is_sender: bool, asks: &Asks) -> Vec<Exchange> {
-    let mut requested: BTreeMap<u64, Time> = BTreeMap::new();
-    for ask in asks.all() {
-        requested.entry(ask.stream).or_insert(ask.at);
-    }
-    let packets: Vec<_> =
-        if is_sender { trace.sent().collect() } else { trace.received().collect() };
-    let main = main_streams(packets.into_iter());
+    let main = if is_sender { main_streams(trace.sent()) } else { main_streams(trace.received()) };
     let mut found: BTreeMap<u64, Exchange> = BTreeMap::new();
     new_bytes(trace, is_sender, |at, stream, bytes| {
-        let asked = requested.get(&stream).copied().filter(|asked| *asked <= at);
+        let asked = asks.on(stream).map(|ask| ask.at).filter(|asked| *asked <= at);
         if found.len() >= MAX_EXCHANGES && !found.contains_key(&stream) {
             return;
         }
@@ -96,8 +90,8 @@ fn by_streams(trace: &CapturedConnection, is_sender: bool, asks: &Asks) -> Vec<E
 fn by_turns(
     trace: &CapturedConnection,
     is_sender: bool,
-    turns: &[Time],
     asks: &Asks,
+    turns: &[Time],
 ) -> Vec<Exchange> {
     let mut found: Vec<Exchange> = Vec::new();
     let mut next = 0;
@@ -108,12 +102,7 @@ fn by_turns(
             }
             if found.len() < MAX_EXCHANGES {
                 let after = found.last().map(|one| one.last);
-                let asked = asks.all().iter().map(|ask| ask.at);
-                let asked = asked
-                    .skip_while(|asked| after.is_some_and(|after| *asked <= after))
-                    .take_while(|asked| *asked <= at)
-                    .next();
-                found.push(new(None, asked, at));
+                found.push(new(None, asks.after(after, at), at));
             }
         }
         if let Some(one) = found.last_mut() {

@@ -88,10 +88,18 @@ fn held(packets: &[DataPacket], arrivals: &[Time], rtt: Span) -> Vec<(Time, Time
     found
 }
 
-/// Returns true if a packet was on its way in one of `outages`.
+/// Returns the last of `outages` that reaches into the time from `from` to `to`.
+pub fn within(outages: &[(Time, Time)], from: Time, to: Time) -> Option<(Time, Time)> {
+    let before = outages.partition_point(|outage| outage.0 < to);
+    let last = before.checked_sub(1).and_then(|last| outages.get(last)).copied();
+    last.filter(|outage| from < outage.1)
+}
+
+/// Returns true if a packet was on its way when one of `outages` ended.
 pub fn is_held(packet: &DataPacket, outages: &[(Time, Time)]) -> bool {
     let until = packet.acknowledged.unwrap_or(packet.at);
-    outages.iter().any(|(from, to)| packet.at < *to && until >= *to && *from < until)
+    let next = outages.partition_point(|outage| outage.1 <= packet.at);
+    outages.get(next).is_some_and(|outage| outage.1 <= until)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What data waited for that arrives after a silence, as its receiver knows it: on its way, for an
 //! acknowledgement on its way, or for one that this end held back.
 
-use super::path_waits::least;
+use super::path_waits::{least, on_its_way};
 use super::spending::Spending;
 use super::waits::Waits;
 use crate::event::{CapturedConnection, Event, Transport};
@@ -82,8 +82,7 @@ impl OwnWaits {
 
     /// Returns how long data that arrives at `at` waited on its way; zero if that is unknown.
     pub fn of_data(&self, at: Time) -> Span {
-        let wait = self.waits.as_ref().map_or(Span::ZERO, |waits| waits.at(at));
-        if wait >= least(self.rtt) { wait } else { Span::ZERO }
+        on_its_way(self.waits.as_ref(), at, self.rtt)
     }
 
     /// Spends the end of the silence from `from` to `to` before data that arrives at `at`. Returns
@@ -91,11 +90,7 @@ impl OwnWaits {
     pub fn spend(&self, at: Time, from: Time, to: Time, spending: &mut Spending) -> Time {
         let silence = to.since(from);
         let mut left = to;
-        let mut take = |part: TimePart, span: Span| {
-            let begin = left.saturating_sub(span).max(from);
-            spending.add(part, begin, left);
-            left = begin;
-        };
+        let mut take = |part, span| left = spending.add_at_end(part, span, from, left);
         let forward = self.of_data(at);
         if !forward.is_zero() {
             let is_long = forward.min(silence) >= OUTAGE.max(self.rtt.mul_f64(OUTAGE_SHARE));

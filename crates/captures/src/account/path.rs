@@ -17,8 +17,8 @@ const LONG_SHARE: f64 = 0.1;
 /// busy for that long.
 const SUSTAINED: f64 = 0.8;
 
-/// The slowest link that is thought of.
-pub const SLOWEST: Rate = Rate::from_bps(100);
+/// The slowest rate of a path: a file may name packets that are centuries apart.
+const SLOWEST: Rate = Rate::from_bps(100);
 
 /// What a trace shows of its path.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -67,13 +67,25 @@ pub struct SeenRate {
     pub proven: Rate,
 }
 
+/// Returns the rate of a path: the `given` one, the highest at which packets passed, or, if they
+/// are too few to show one, that at which they would take a round trip.
+pub fn rate_of(packets: &[Passed], rtt: Span, given: Option<Rate>) -> SeenRate {
+    let seen = highest_rate(packets, rtt).unwrap_or_else(|| {
+        let bytes = packets.iter().fold(0_u64, |sum, packet| sum.saturating_add(packet.2));
+        let rate = Rate::over(Bytes::new(bytes), rtt);
+        SeenRate { rate, by_path: false, is_sustained: false, proven: rate }
+    });
+    let rate = given.unwrap_or(seen.rate).max(SLOWEST);
+    SeenRate { rate, proven: given.unwrap_or(seen.proven).min(rate), ..seen }
+}
+
 /// Returns the highest rate at which packets passed: bytes over the time in which they arrived or,
 /// if longer, in which they were sent. `packets` are in the order of arrival.
 ///
 /// The time of sending is what keeps acknowledgements that arrive together from showing a rate that
 /// no link has (as in draft-ietf-ccwg-bbr, "Estimating Delivery Rate"). A rate that was held for a
 /// round trip wins over a higher one of a shorter time, which jitter and batches make.
-pub fn highest_rate(packets: &[Passed], rtt: Span) -> Option<SeenRate> {
+fn highest_rate(packets: &[Passed], rtt: Span) -> Option<SeenRate> {
     let arrivals = together(packets);
     let bursts = arrivals.chunk_by(|one, next| next.at.since(one.at) <= SILENCE);
     let short = bursts.filter_map(|burst| highest_over(burst, RATE_TIME)).max()?;
@@ -87,12 +99,6 @@ pub fn highest_rate(packets: &[Passed], rtt: Span) -> Option<SeenRate> {
         None => (short, false),
     };
     Some(SeenRate { rate, by_path, is_sustained, proven })
-}
-
-/// Returns the rate of packets that are too few to show one: as if they took a round trip.
-pub fn over_a_round_trip(packets: &[Passed], rtt: Span) -> Rate {
-    let bytes = packets.iter().fold(0_u64, |sum, packet| sum.saturating_add(packet.2));
-    Rate::over(Bytes::new(bytes), rtt)
 }
 
 fn bps(rate: Rate) -> f64 {

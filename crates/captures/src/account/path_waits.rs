@@ -17,6 +17,12 @@ pub fn least(rtt: Span) -> Span {
     LEAST.max(rtt.mul_f64(LEAST_SHARE))
 }
 
+/// Returns how long what arrived at `at` had waited on its way; zero if that is unknown or jitter.
+pub fn on_its_way(waits: Option<&Waits>, at: Time, rtt: Span) -> Span {
+    let wait = waits.map_or(Span::ZERO, |waits| waits.at(at));
+    if wait >= least(rtt) { wait } else { Span::ZERO }
+}
+
 /// The round trips of a sender.
 #[derive(Debug)]
 pub struct PathWaits {
@@ -56,8 +62,7 @@ impl PathWaits {
 
     /// Returns how long what arrived at `at` had waited on its way; zero if that is unknown.
     pub fn of_arrival(&self, at: Time) -> Span {
-        let wait = self.waits.as_ref().map_or(Span::ZERO, |waits| waits.at(at));
-        if wait >= least(self.rtt) { wait } else { Span::ZERO }
+        on_its_way(self.waits.as_ref(), at, self.rtt)
     }
 
     /// Spends the end of the time from `from` to `to`, after which the sender went on because of an
@@ -80,11 +85,7 @@ impl PathWaits {
         let took = at.since(packet.at).saturating_sub(self.rtt + own + held);
         let least = least(self.rtt);
         let mut left = to;
-        let mut take = |part: TimePart, span: Span| {
-            let begin = left.saturating_sub(span).max(from);
-            spending.add(part, begin, left);
-            left = begin;
-        };
+        let mut take = |part, span| left = spending.add_at_end(part, span, from, left);
         if took >= least {
             let back = self.of_arrival(arrival).min(took);
             let forward = took.saturating_sub(back);

@@ -63,8 +63,10 @@ impl Gaps {
     fn fill(&mut self, stream: u64, offset: u64, length: u64) -> Option<Time> {
         let end = offset.saturating_add(length);
         let mut opened = None;
+        // Gaps do not overlap: if the last one before `end` is not in the way, none is.
         while let Some((&(of, from), &(to, at))) =
-            self.open.range((stream, 0)..(stream, end)).rev().find(|(_, (to, _))| *to > offset)
+            self.open.range((stream, 0)..(stream, end)).next_back()
+            && to > offset
         {
             self.open.remove(&(of, from));
             opened = opened.max(Some(at));
@@ -116,7 +118,6 @@ impl Limits {
             self.known.into_iter().zip([total, top]).zip(kinds).find(|((limit, used), _)| {
                 limit.is_some_and(|limit| limit.saturating_sub(*used) < PACKET)
             });
-        let before = self.known;
         while let Some((sent, limit)) = self.announced.get(self.next)
             && *sent + rtt <= now
         {
@@ -128,7 +129,7 @@ impl Limits {
         let index = usize::from(kind == LimitKind::Stream);
         let ahead = self.announced.get(self.next..).unwrap_or_default().iter();
         let newest = ahead.filter_map(|(_, limits)| limits[index]).max();
-        let now_known = self.known[index].max(newest).max(before[index]);
+        let now_known = self.known[index].max(newest);
         let size = Bytes::new(now_known?.saturating_sub(limit?));
         Some(FlowLimit { kind, size })
     }

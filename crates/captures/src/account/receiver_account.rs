@@ -4,7 +4,7 @@ use super::asks::{Ask, Asks};
 use super::exchange::exchanges;
 use super::fluid_link::FullLink;
 use super::own_waits::OwnWaits;
-use super::path::{PathEstimate, SLOWEST, SeenRate, highest_rate, over_a_round_trip};
+use super::path::{PathEstimate, rate_of};
 use super::received::{Arrival, Received};
 use super::sent::handshake_timeouts;
 use super::spending::{FlowLimit, LimitKind, Spending, Turn};
@@ -30,9 +30,7 @@ pub fn receiver_account(
 ) -> Result<CapturedTransfer, CaptureError> {
     let Received { arrivals, start, handshake, request, rtt, .. } = received;
     let passed: Vec<_> = arrivals.iter().map(|one| (None, one.at, one.wire)).collect();
-    let seen = highest_rate(&passed, *rtt);
-    let estimated = rate.or(seen.map(|seen| seen.rate));
-    let estimated = estimated.unwrap_or_else(|| over_a_round_trip(&passed, *rtt)).max(SLOWEST);
+    let seen = rate_of(&passed, *rtt, rate);
     let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else {
         return Err(CaptureError::Empty("it has no data that was received"));
     };
@@ -41,9 +39,8 @@ pub fn receiver_account(
     spending.add(TimePart::Timeout, *start, *start + timeouts);
     spending.add(TimePart::Handshake, *start + timeouts, *handshake);
     spending.add(TimePart::Request, *handshake, *request);
-    let turn = Turn { back: *request, first: *request, answered: *request + *rtt };
-    spending.turn(*request, turn, first.at);
-    let walk = Walk::new(trace, received, estimated).run(&mut spending);
+    spending.turn(*request, Turn::new(*request, *request, *request + *rtt), first.at);
+    let walk = Walk::new(trace, received, seen.rate).run(&mut spending);
     let mut carried = walk.carried;
     carried.data = received.bytes.min(walk.data);
     carried.repeated = walk.data.saturating_sub(received.bytes);
@@ -52,8 +49,8 @@ pub fn receiver_account(
     spending.evidence.loss_episodes = walk.episodes;
     let late = arrivals.iter().filter(|one| one.is_late).count();
     spending.evidence.reordered = late as f64 / arrivals.len() as f64;
-    spending.name_silences();
-    let exchanges = exchanges(trace, false, &walk.turns, &spending.intervals);
+    spending.finish();
+    let exchanges = exchanges(trace, false, &walk.asks, &walk.turns, &spending.intervals);
     Ok(CapturedTransfer {
         bytes: Bytes::new(received.bytes),
         is_encrypted: trace.is_encrypted,
@@ -63,9 +60,9 @@ pub fn receiver_account(
         budget: spending.budget,
         path: PathEstimate {
             rtt: *rtt,
-            rate: estimated,
-            proven: rate.or(seen.map(|seen| seen.proven)).unwrap_or(estimated).min(estimated),
-            is_filled: seen.is_some_and(|seen: SeenRate| seen.is_sustained) && walk.was_full,
+            rate: seen.rate,
+            proven: seen.proven,
+            is_filled: seen.is_sustained && walk.was_full,
             queue: Span::ZERO,
             is_full: false,
             loss: walk.repairs as f64 / arrivals.len().max(1) as f64,
@@ -152,7 +149,7 @@ impl<'a> Walk<'a> {
                 self.slow_start = false;
                 self.has_lost = true;
             }
-            self.is_missing = arrival.at_gap && !arrival.fills_gap || self.is_missing;
+            self.is_missing |= arrival.at_gap;
             if arrival.fills_gap {
                 self.repairs += 1;
                 let since = self.last_repair.map(|last| arrival.at.since(last));
@@ -196,12 +193,10 @@ impl<'a> Walk<'a> {
             self.turns.push(arrival.at);
             let answered = last.at + rtt;
             let on_its_way = last.on_its_way(rtt).max(self.waits.of_data(arrival.at));
-            let come = (answered + on_its_way).max(from).min(to);
-            spending.turn(from, Turn { back: from, first: first.at, answered }, answered.min(come));
-            spending.add(TimePart::Capacity, answered.max(from), come);
-            return spending.pause(true, come, to);
+            let turn = Turn::new(from, first.at, answered);
+            return spending.turn(from, Turn { come: answered + on_its_way, ..turn }, to);
         }
-        let is_prompt = self.is_prompt(arrival.at, to.since(from));
+        let is_prompt = self.is_prompt(arrival.at, silence);
         self.steady.waited(silence, is_prompt);
         if let Some(limit) = arrival.limit {
             return spending.limited(limit, from, to);

@@ -4,8 +4,8 @@ use super::asks::{Asks, EARLY, HELD};
 use super::exchange::exchanges;
 use super::fluid_link::{FluidLink, FullLink};
 use super::losses::Losses;
-use super::outage::{is_held, outages};
-use super::path::{PathEstimate, SLOWEST, SeenRate, highest_rate, over_a_round_trip};
+use super::outage::{is_held, outages, within};
+use super::path::{PathEstimate, rate_of};
 use super::path_waits::{PathWaits, least};
 use super::sender_state::{Flight, SenderState};
 use super::sent::{DataPacket, Sent, handshake_timeouts};
@@ -38,15 +38,13 @@ pub fn sender_account(
         .filter_map(|packet| Some((Some(packet.at), packet.acknowledged?, packet.wire)))
         .collect();
     passed.sort_by_key(|(_, arrival, _)| *arrival);
-    let seen = highest_rate(&passed, *rtt);
-    let estimated = rate.or(seen.map(|seen| seen.rate));
-    let estimated = estimated.unwrap_or_else(|| over_a_round_trip(&passed, *rtt)).max(SLOWEST);
+    let seen = rate_of(&passed, *rtt, rate);
     let first = packets.first().map_or(*start, |packet| packet.at);
     let unacknowledged = sent.unacknowledged();
     // What is not acknowledged has left the link when the link has sent it.
     let mut data_end = end.saturating_sub(*rtt);
     if unacknowledged > 0 {
-        let mut link = FluidLink::new(estimated, first);
+        let mut link = FluidLink::new(seen.rate, first);
         for packet in packets.iter().filter(|packet| !packet.is_lost()) {
             link.add(packet.at, packet.wire);
         }
@@ -62,14 +60,13 @@ pub fn sender_account(
     spending.pause(true, *request, first);
     let outages = outages(packets, *rtt);
     let losses = Losses::find(packets, *rtt, |packet| is_held(packet, &outages));
-    let walk = Walk::new(trace, sent, estimated, &losses, &outages).run(data_end, &mut spending);
+    let walk = Walk::new(trace, sent, seen.rate, &losses, &outages).run(data_end, &mut spending);
     let busy = data_end.since(first).saturating_sub(walk.idle).saturating_sub(walk.tail);
     spending.add(TimePart::Request, end.saturating_sub(walk.tail + *rtt), *end);
     divide_busy(&mut spending.budget, busy.as_secs_f64(), &walk.carried);
     // Without acknowledgements, that is the rate of sending.
     let is_queue = losses.queue >= least(*rtt);
-    let by_path = |seen: SeenRate| seen.by_path || seen.is_sustained && is_queue;
-    let is_filled = !trace.is_encrypted && seen.is_some_and(by_path);
+    let by_path = seen.by_path || seen.is_sustained && is_queue;
     let elsewhere = losses.lost - losses.lost_at_queue;
     spending.evidence.lost = losses.lost;
     spending.evidence.lost_at_queue = losses.lost_at_queue;
@@ -84,8 +81,8 @@ pub fn sender_account(
              arrival is estimated, and the transfer may have continued"
         ));
     }
-    spending.name_silences();
-    let exchanges = exchanges(trace, true, &walk.turns, &spending.intervals);
+    spending.finish();
+    let exchanges = exchanges(trace, true, &walk.asks, &walk.turns, &spending.intervals);
     Ok(CapturedTransfer {
         bytes: Bytes::new(sent.bytes),
         is_encrypted: trace.is_encrypted,
@@ -95,9 +92,9 @@ pub fn sender_account(
         budget: spending.budget,
         path: PathEstimate {
             rtt: *rtt,
-            rate: estimated,
-            proven: rate.or(seen.map(|seen| seen.proven)).unwrap_or(estimated).min(estimated),
-            is_filled,
+            rate: seen.rate,
+            proven: seen.proven,
+            is_filled: by_path && !trace.is_encrypted,
             queue: losses.queue,
             is_full: losses.lost_at_queue > 0,
             loss: elsewhere as f64 / packets.len().max(1) as f64,
@@ -117,6 +114,7 @@ struct Walked {
     tail: Span,
     carried: Carried,
     knows_window: bool,
+    asks: Asks,
     /// Times at which the answer to a request began.
     turns: Vec<Time>,
 }
@@ -227,6 +225,7 @@ impl<'a> Walk<'a> {
             tail: until.since(self.link.busy_until().max(self.first)),
             carried,
             knows_window: self.state.window.is_some(),
+            asks: self.asks,
             turns: self.turns,
         }
     }
@@ -247,34 +246,21 @@ impl<'a> Walk<'a> {
         {
             self.steady.restart();
             self.turns.push(now);
-            let back = (self.state.previous + rtt).max(from).min(to);
-            // The data before may have come late. TCP does not say for how long its receiver held
-            // the acknowledgement back.
-            let late = if self.late > HELD {
-                (back + self.late).min(first).min(to).max(back)
-            } else {
-                back
+            let back = (self.state.previous + rtt).max(from);
+            // TCP does not say for how long a receiver held an acknowledgement back.
+            let late = if self.late > HELD { self.late } else { Span::ZERO };
+            let turn = Turn {
+                late: (back + late).min(first),
+                asked: first.saturating_sub(self.waits.of_arrival(first)),
+                ..Turn::new(back, first, answered)
             };
-            spending.add(TimePart::Request, from, back);
-            spending.add(TimePart::Capacity, back, late);
-            let (from, back) = (late, late);
-            // A request that waited on its way was not sent late.
-            let wait = self.waits.of_arrival(first);
-            let sent = first.saturating_sub(wait).max(back).min(to);
-            spending.turn(from, Turn { back, first: sent, answered: sent }, sent);
-            let first = first.max(sent).min(to);
-            spending.add(TimePart::Capacity, sent, first);
-            return spending.turn(first, Turn { back: first, first, answered }, to);
+            return spending.turn(from, turn, to);
         }
         self.steady.waited(to.since(from), is_prompt);
-        if let Some(&(since, until)) =
-            self.outages.iter().rev().find(|(since, until)| *since < to && from < *until)
-        {
-            let (since, until) = (since.max(from), until.min(to));
+        if let Some((since, _)) = within(self.outages, from, to) {
+            let since = since.max(from);
             self.held_back(from, since, now, data, spending);
-            spending.add(TimePart::Outage, since, until);
-            spending.add(TimePart::Outage, until, to);
-            return;
+            return spending.add(TimePart::Outage, since, to);
         }
         let mut to = to;
         if is_prompt && !data.repeats && self.state.flow_limit().is_none() {

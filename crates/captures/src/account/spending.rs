@@ -80,15 +80,23 @@ impl Spending {
             && last.part == part
             && last.to >= from
         {
-            last.to = last.to.max(to);
+            (last.from, last.to) = (last.from.min(from), last.to.max(to));
         } else if self.intervals.len() < MAX_INTERVALS {
             self.intervals.push(Interval { part, from, to });
         }
     }
 
-    /// Names silences for what they are, once all are known: several that are alike are how the
-    /// link gives its capacity, and no outages.
-    pub fn name_silences(&mut self) {
+    /// Adds the last `span` of the time from `from` to `to`. Returns until when the time is left.
+    pub fn add_at_end(&mut self, part: TimePart, span: Span, from: Time, to: Time) -> Time {
+        let begin = to.saturating_sub(span).max(from);
+        self.add(part, begin, to);
+        begin
+    }
+
+    /// Puts the intervals in order, once all are known, and names silences for what they are:
+    /// several that are alike are how the link gives its capacity, and no outages.
+    pub fn finish(&mut self) {
+        self.intervals.sort_by_key(|one| one.from);
         let mut silences: Vec<(Time, Time)> = Vec::new();
         for one in self.intervals.iter().filter(|one| one.part == TimePart::Outage) {
             let near = one.to.since(one.from).mul_f64(NEAR);
@@ -133,13 +141,22 @@ impl Spending {
 
     /// Adds the time from `from` to `to` before data that answers a request.
     pub fn turn(&mut self, from: Time, turn: Turn, to: Time) {
-        let within = |at: Time| at.max(from).min(to);
-        let [back, first, answered] = [turn.back, turn.first, turn.answered].map(within);
-        let back = back.min(first);
-        self.add(TimePart::Request, from, back);
-        self.pause(false, back, first);
-        self.add(TimePart::Request, first, answered);
-        self.pause(true, answered, to);
+        let mut begin = from;
+        let mut until = |end: Time| {
+            let end = end.max(begin).min(to);
+            (std::mem::replace(&mut begin, end), end)
+        };
+        let [back, late, asked, first, answered, come] =
+            [turn.back, turn.late, turn.asked, turn.first, turn.answered, turn.come]
+                .map(&mut until);
+        let rest = until(to);
+        self.add(TimePart::Request, back.0, back.1);
+        self.add(TimePart::Capacity, late.0, late.1);
+        self.pause(false, asked.0, asked.1);
+        self.add(TimePart::Capacity, first.0, first.1);
+        self.add(TimePart::Request, answered.0, answered.1);
+        self.add(TimePart::Capacity, come.0, come.1);
+        self.pause(true, rest.0, rest.1);
     }
 }
 
@@ -156,17 +173,33 @@ pub(super) fn is_habit(mut lengths: Vec<Span>) -> bool {
     lengths.len() >= HABIT && lengths.last().is_some_and(|longest| *longest <= median * 3)
 }
 
-/// The times of a request between two pieces of main data, at the end that recorded them.
+/// The times of a request between two pieces of main data, at the end that recorded them. Each ends
+/// what the time since the one before was spent on; one that is earlier than that ends nothing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
     /// When a request could be there that follows on the data before: at the end that sends the
     /// data a round trip after that, at the other end at once.
     pub back: Time,
+    /// The same with what the data before waited on its way.
+    pub late: Time,
+    /// When the first of the request was sent or, at the end that sends the data, would have come
+    /// if it had not waited on its way.
+    pub asked: Time,
     /// The first of the request.
     pub first: Time,
     /// When the answer could be there: with the last of the request or, at the end that receives
     /// the data, a round trip later.
     pub answered: Time,
+    /// The same with what the request and its answer waited on their way, as far as this end knows
+    /// it only from the answer.
+    pub come: Time,
+}
+
+impl Turn {
+    /// Returns a turn without waits on the way.
+    pub fn new(back: Time, first: Time, answered: Time) -> Self {
+        Self { back, late: back, asked: first, first, answered, come: answered }
+    }
 }
 
 #[cfg(test)]
@@ -181,20 +214,20 @@ mod tests {
     fn a_turn_is_a_pause_a_round_trip_and_a_pause() {
         // At the end that receives the data.
         let mut spending = Spending::default();
-        let turn = Turn { back: ms(100), first: ms(400), answered: ms(1000) };
+        let turn = Turn::new(ms(100), ms(400), ms(1000));
         spending.turn(ms(100), turn, ms(1200));
         assert_eq!(spending.evidence.asker_pauses, Span::from_millis(300));
         assert_eq!(spending.evidence.sender_pauses, Span::from_millis(200));
         assert!((spending.budget.get(TimePart::Request) - 0.6).abs() < 1e-9);
         // The same at the end that sends it.
         let mut spending = Spending::default();
-        let turn = Turn { back: ms(700), first: ms(1000), answered: ms(1000) };
+        let turn = Turn::new(ms(700), ms(1000), ms(1000));
         spending.turn(ms(100), turn, ms(1200));
         assert_eq!(spending.evidence.asker_pauses, Span::from_millis(300));
         assert_eq!(spending.evidence.sender_pauses, Span::from_millis(200));
         // A request that was sent before the data before it had come.
         let mut spending = Spending::default();
-        let turn = Turn { back: ms(1000), first: ms(700), answered: ms(1300) };
+        let turn = Turn::new(ms(1000), ms(700), ms(1300));
         spending.turn(ms(1000), turn, ms(1300));
         assert_eq!(spending.evidence.asker_pauses, Span::ZERO);
         assert!((spending.budget.get(TimePart::Request) - 0.3).abs() < 1e-9);
@@ -209,7 +242,7 @@ mod tests {
             for (index, length) in (0..).zip(lengths) {
                 spending.add(TimePart::Outage, ms(index * 9000), ms(index * 9000 + length));
             }
-            spending.name_silences();
+            spending.finish();
             let all = lengths.iter().sum::<u64>() as f64 / 1e3;
             assert!((spending.budget.get(part) - all).abs() < 1e-9, "{part:?}");
             assert!(spending.intervals.iter().all(|one| one.part == part));

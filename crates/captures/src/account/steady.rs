@@ -44,8 +44,11 @@ pub fn prompt(rtt: Span) -> Span {
 pub struct Steady {
     rtt: Span,
     first: Option<Time>,
-    /// Time and bytes of what was sent in the compared round trips.
+    /// Time of what was sent in the compared round trips, and the bytes of all up to it.
     recent: VecDeque<(Time, u64)>,
+    /// The bytes of all, and of those before the recent ones.
+    total: u64,
+    forgotten: u64,
     /// Whether the last waits ended with an arrival.
     prompt: VecDeque<bool>,
     /// Bytes of the last bursts between longer waits, and of the current one.
@@ -61,6 +64,8 @@ impl Steady {
             rtt: rtt.max(Span::from_micros(1)),
             first: None,
             recent: VecDeque::new(),
+            total: 0,
+            forgotten: 0,
             prompt: VecDeque::new(),
             bursts: VecDeque::new(),
             burst: 0,
@@ -73,9 +78,13 @@ impl Steady {
         self.first = self.first.or(Some(now));
         self.packet = self.packet.max(bytes);
         self.burst += bytes;
-        self.recent.push_back((now, bytes));
+        self.total += bytes;
+        self.recent.push_back((now, self.total));
         let kept = self.rtt.mul_f64(COMPARED as f64);
-        while self.recent.front().is_some_and(|(at, _)| now.since(*at) > kept) {
+        while let Some(&(at, total)) = self.recent.front()
+            && now.since(at) > kept
+        {
+            self.forgotten = total;
             self.recent.pop_front();
         }
     }
@@ -101,6 +110,7 @@ impl Steady {
     pub fn restart(&mut self) {
         (self.first, self.burst) = (None, 0);
         self.recent.clear();
+        self.forgotten = self.total;
         self.bursts.clear();
     }
 
@@ -110,13 +120,7 @@ impl Steady {
         if self.first.is_none_or(|first| now.since(first) < long) {
             return Pattern::Growing;
         }
-        let mut rounds = [0_u64; COMPARED as usize];
-        for (at, bytes) in &self.recent {
-            let back = now.since(*at).as_nanos() / self.rtt.as_nanos().max(1);
-            if let Some(sum) = rounds.get_mut(back as usize) {
-                *sum += bytes;
-            }
-        }
+        let rounds = self.rounds(now);
         let [fourth, third, second, first] = rounds;
         let (late, early) = (fourth + third, second + first);
         if late as f64 > GROWTH * early as f64 {
@@ -133,6 +137,18 @@ impl Steady {
             Some(bytes) => Pattern::Constant(bytes),
             None => Pattern::Slow,
         }
+    }
+
+    /// Returns the bytes of the compared round trips before `now`, the last first.
+    fn rounds(&self, now: Time) -> [u64; COMPARED as usize] {
+        let mut until = self.total;
+        std::array::from_fn(|round| {
+            let begin = now.saturating_sub(self.rtt * (round as u64 + 1));
+            let after = self.recent.partition_point(|(at, _)| *at <= begin);
+            let last = after.checked_sub(1).and_then(|last| self.recent.get(last));
+            let before = last.map_or(self.forgotten, |(_, total)| *total);
+            std::mem::replace(&mut until, before) - before
+        })
     }
 
     /// Returns the mean of `rounds` if they are all alike.
