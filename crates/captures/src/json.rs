@@ -252,6 +252,27 @@ pub trait FromObject {
     ) -> Result<(), A::Error>;
 }
 
+/// Says which fields of an object a type is read from, each with one of the methods of
+/// [`FieldValue`].
+macro_rules! from_object {
+    ($type:ty { $($key:pat => $field:ident $([$index:literal])?: $read:ident),+ $(,)? }) => {
+        impl $crate::json::FromObject for $type {
+            fn field<'de, A: serde::de::MapAccess<'de>>(
+                &mut self,
+                key: &str,
+                value: &mut $crate::json::FieldValue<'_, A>,
+            ) -> Result<(), A::Error> {
+                match key {
+                    $($key => self.$field $([$index])? = value.$read()?,)+
+                    _ => {}
+                }
+                Ok(())
+            }
+        }
+    };
+}
+pub(crate) use from_object;
+
 /// Reads the fields of an object into `target`.
 pub fn read_fields<'de, T: FromObject, A: MapAccess<'de>>(
     target: &mut T,
@@ -304,40 +325,58 @@ impl<'de, T: FromObject + Default> Deserialize<'de> for Object<T> {
     }
 }
 
-/// Reads the objects of a list, up to a number of them, into values that stay if the text ends
-/// early.
-pub struct Elements<'a, T>(pub &'a mut Vec<T>, pub usize);
+/// A type that is read from the elements of a list.
+pub trait FromList {
+    /// Reads elements, up to as many as are kept.
+    ///
+    /// # Errors
+    /// An element is not JSON.
+    fn elements<'de, A: SeqAccess<'de>>(&mut self, list: &mut A) -> Result<(), A::Error>;
+}
 
-impl<'de, T: FromObject + Default> DeserializeSeed<'de> for Elements<'_, T> {
+/// Reads a list into a value that stays if the text ends early.
+pub struct ListInto<'a, T>(pub &'a mut T);
+
+impl<'de, T: FromList> DeserializeSeed<'de> for ListInto<'_, T> {
     type Value = ();
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de, T: FromObject + Default> Visitor<'de> for Elements<'_, T> {
+impl<'de, T: FromList> Visitor<'de> for ListInto<'_, T> {
     type Value = ();
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list")
     }
     skip_scalars!(());
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while self.0.len() < self.1 {
-            let mut element = T::default();
-            // What was read of an element before the text ends stays.
-            let next = seq.next_element_seed(Fields(&mut element));
-            if !matches!(next, Ok(None)) {
-                self.0.push(element);
-            }
-            if next?.is_none() {
-                return Ok(());
-            }
-        }
+        self.0.elements(&mut seq)?;
         while seq.next_element::<IgnoredAny>()?.is_some() {}
         Ok(())
     }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+}
+
+/// The objects of a list, up to a number of them.
+pub struct Elements<'a, T>(pub &'a mut Vec<T>, pub usize);
+
+impl<T: FromObject + Default> FromList for Elements<'_, T> {
+    fn elements<'de, A: SeqAccess<'de>>(&mut self, list: &mut A) -> Result<(), A::Error> {
+        while self.0.len() < self.1 {
+            let mut element = T::default();
+            // What was read of an element before the text ends stays.
+            let next = list.next_element_seed(Fields(&mut element));
+            if !matches!(next, Ok(None)) {
+                self.0.push(element);
+            }
+            if next?.is_none() {
+                break;
+            }
+        }
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use crate::summary::{ConnectionSummary, Protocol, Traffic};
 use bentpipe_units::Time;
 use std::path::Path;
 
-/// Most connections of QUIC that are tried for the one with the most data: each may be encrypted.
+/// Most connections of QUIC that are tried for the one with the most data.
 const TRIES: usize = 8;
 
 /// A file with its connections.
@@ -101,7 +101,8 @@ impl Recording {
     /// Reads the connection at `index` of [`Self::connections`].
     ///
     /// # Errors
-    /// There is none, or it cannot be read: it has no data, too many packets, or is encrypted.
+    /// There is none, or it cannot be read: it has no data, too many packets, or it is UDP without
+    /// the handshake of a QUIC connection.
     pub fn read(&self, index: usize) -> Result<CapturedConnection, CaptureError> {
         match &self.content {
             Content::Capture { bytes, capture } => capture.read(bytes, index),
@@ -112,12 +113,12 @@ impl Recording {
         }
     }
 
-    /// Reads the connection with the most data of those that can be read.
+    /// Reads the connection with the most data of those that can be read. Returns its index, too.
     ///
     /// # Errors
     /// None of them can be read, for the reason that the one with the most data has.
-    pub fn largest(&self) -> Result<CapturedConnection, CaptureError> {
-        let Content::Capture { capture, .. } = &self.content else { return self.read(0) };
+    pub fn largest(&self) -> Result<(usize, CapturedConnection), CaptureError> {
+        let Content::Capture { capture, .. } = &self.content else { return Ok((0, self.read(0)?)) };
         let mut refused: Option<(Protocol, CaptureError)> = None;
         let mut tries = 0;
         for one in self.connections() {
@@ -134,7 +135,7 @@ impl Recording {
                     connection.notes.extend(refused.map(|(protocol, error)| {
                         format!("a {protocol} connection with more data cannot be read: {error}")
                     }));
-                    return Ok(connection);
+                    return Ok((one.number - 1, connection));
                 }
                 Err(error) => {
                     tries += usize::from(one.protocol == Protocol::Quic);
@@ -154,7 +155,7 @@ impl CapturedConnection {
     /// # Errors
     /// The file cannot be read, or none of its connections.
     pub fn read(path: &Path, keys: Option<&Path>) -> Result<Self, CaptureError> {
-        Recording::open(path, keys)?.largest()
+        Recording::open(path, keys)?.largest().map(|(_, connection)| connection)
     }
 
     /// Reads the connection with the most data of a capture's content, or of a qlog
@@ -163,7 +164,7 @@ impl CapturedConnection {
     /// # Errors
     /// It is neither, or none of its connections can be read.
     pub fn parse(bytes: &[u8], keys: &[u8]) -> Result<Self, CaptureError> {
-        Recording::parse(bytes.to_vec(), keys)?.largest()
+        Recording::parse(bytes.to_vec(), keys)?.largest().map(|(_, connection)| connection)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::request::{HarPhases, HarRequest};
 use crate::calendar::seconds_of_iso;
-use crate::json::{Elements, FieldValue, Fields, FromObject, Scalar};
+use crate::json::{Elements, FieldValue, Fields, FromObject, ListInto, Scalar, from_object};
 use bentpipe_units::{Span, Time};
 use serde::de::MapAccess;
 
@@ -22,19 +22,7 @@ macro_rules! object {
             $($field: Scalar,)+
         }
 
-        impl FromObject for $name {
-            fn field<'de, A: MapAccess<'de>>(
-                &mut self,
-                key: &str,
-                value: &mut FieldValue<'_, A>,
-            ) -> Result<(), A::Error> {
-                match key {
-                    $($key => self.$field = value.get()?,)+
-                    _ => {}
-                }
-                Ok(())
-            }
-        }
+        from_object!($name { $($key => $field: get),+ });
     };
 }
 
@@ -75,24 +63,14 @@ struct Response {
     content: Content,
 }
 
-impl FromObject for Response {
-    fn field<'de, A: MapAccess<'de>>(
-        &mut self,
-        key: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        match key {
-            "status" => self.status = value.get()?,
-            "httpversion" => self.version = value.get()?,
-            "headerssize" => self.header = value.get()?,
-            "bodysize" => self.body = value.get()?,
-            "_transfersize" => self.transfer = value.get()?,
-            "content" => self.content = value.object()?,
-            _ => {}
-        }
-        Ok(())
-    }
-}
+from_object!(Response {
+    "status" => status: get,
+    "httpversion" => version: get,
+    "headerssize" => header: get,
+    "bodysize" => body: get,
+    "_transfersize" => transfer: get,
+    "content" => content: object,
+});
 
 /// A request with its response and times.
 #[derive(Debug, Default)]
@@ -106,25 +84,15 @@ pub struct Entry {
     server: Scalar,
 }
 
-impl FromObject for Entry {
-    fn field<'de, A: MapAccess<'de>>(
-        &mut self,
-        key: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        match key {
-            "starteddatetime" => self.started = value.get()?,
-            "time" => self.total = value.get()?,
-            "request" => self.request = value.object()?,
-            "response" => self.response = value.object()?,
-            "timings" => self.timings = value.object()?,
-            "connection" => self.connection = value.get()?,
-            "serveripaddress" => self.server = value.get()?,
-            _ => {}
-        }
-        Ok(())
-    }
-}
+from_object!(Entry {
+    "starteddatetime" => started: get,
+    "time" => total: get,
+    "request" => request: object,
+    "response" => response: object,
+    "timings" => timings: object,
+    "connection" => connection: get,
+    "serveripaddress" => server: get,
+});
 
 impl Entry {
     /// Returns the request with its start in seconds since 1970; `None` without a start.
@@ -214,7 +182,7 @@ impl FromObject for Log {
     ) -> Result<(), A::Error> {
         match key {
             "creator" => self.creator = value.object()?,
-            "entries" => value.with(Elements(&mut self.entries, MAX_REQUESTS))?,
+            "entries" => value.with(ListInto(&mut Elements(&mut self.entries, MAX_REQUESTS)))?,
             _ => {}
         }
         Ok(())

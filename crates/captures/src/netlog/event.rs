@@ -1,6 +1,6 @@
 //! Events of a NetLog as they are written, and what they are.
 
-use crate::json::{FieldValue, FromObject, List, Scalar};
+use crate::json::{FieldValue, FromObject, List, Scalar, from_object};
 use serde::de::MapAccess;
 use std::collections::BTreeMap;
 
@@ -94,18 +94,9 @@ struct Source {
     id: Scalar,
 }
 
-impl FromObject for Source {
-    fn field<'de, A: MapAccess<'de>>(
-        &mut self,
-        key: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        if key == "id" {
-            self.id = value.get()?;
-        }
-        Ok(())
-    }
-}
+from_object!(Source {
+    "id" => id: get,
+});
 
 /// An event.
 #[derive(Debug, Default)]
@@ -124,22 +115,12 @@ impl RawEvent {
     }
 }
 
-impl FromObject for RawEvent {
-    fn field<'de, A: MapAccess<'de>>(
-        &mut self,
-        key: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        match key {
-            "type" => self.number = value.get()?,
-            "time" => self.time = value.get()?,
-            "source" => self.source = value.object()?,
-            "params" => self.params = value.object()?,
-            _ => {}
-        }
-        Ok(())
-    }
-}
+from_object!(RawEvent {
+    "type" => number: get,
+    "time" => time: get,
+    "source" => source: object,
+    "params" => params: object,
+});
 
 /// What events of all kinds say.
 #[derive(Debug, Default)]
@@ -170,40 +151,30 @@ pub struct Params {
     pub headers: List<Scalar, MAX_FIELDS>,
 }
 
-impl FromObject for Params {
-    fn field<'de, A: MapAccess<'de>>(
-        &mut self,
-        key: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        match key {
-            "host" => self.host = value.get()?,
-            "port" => self.port = value.get()?,
-            "self_address" => self.self_address = value.get()?,
-            "peer_address" => self.peer_address = value.get()?,
-            "packet_number" => self.packet = value.get()?,
-            "size" => self.size = value.get()?,
-            "sent_time_us" => self.sent_time_us = value.get()?,
-            "encryption_level" => self.level = value.get()?,
-            "transmission_type" => self.transmission = value.get()?,
-            "long_header_type" => self.long_header = value.get()?,
-            "header_format" => self.format = value.get()?,
-            "stream_id" | "quic_stream_id" => self.stream = value.get()?,
-            "fin" => self.fin = value.get()?,
-            "offset" => self.offset = value.get()?,
-            "length" => self.length = value.get()?,
-            "byte_offset" => self.byte_offset = value.get()?,
-            "largest_observed" => self.largest = value.get()?,
-            "smallest_observed" => self.smallest = value.get()?,
-            "missing_packets" => self.missing = value.get()?,
-            "delta_time_largest_observed_us" => self.ack_delay_us = value.get()?,
-            "ect0" => self.ecn[0] = value.get()?,
-            "ect1" => self.ecn[1] = value.get()?,
-            "ce" => self.ecn[2] = value.get()?,
-            "quic_transport_parameters" => self.parameters = value.get()?,
-            "headers" => self.headers = value.get()?,
-            _ => {}
-        }
-        Ok(())
-    }
-}
+from_object!(Params {
+    "host" => host: get,
+    "port" => port: get,
+    "self_address" => self_address: get,
+    "peer_address" => peer_address: get,
+    "packet_number" => packet: get,
+    "size" => size: get,
+    "sent_time_us" => sent_time_us: get,
+    "encryption_level" => level: get,
+    "transmission_type" => transmission: get,
+    "long_header_type" => long_header: get,
+    "header_format" => format: get,
+    "stream_id" | "quic_stream_id" => stream: get,
+    "fin" => fin: get,
+    "offset" => offset: get,
+    "length" => length: get,
+    "byte_offset" => byte_offset: get,
+    "largest_observed" => largest: get,
+    "smallest_observed" => smallest: get,
+    "missing_packets" => missing: get,
+    "delta_time_largest_observed_us" => ack_delay_us: get,
+    "ect0" => ecn[0]: get,
+    "ect1" => ecn[1]: get,
+    "ce" => ecn[2]: get,
+    "quic_transport_parameters" => parameters: get,
+    "headers" => headers: get,
+});

@@ -8,15 +8,13 @@ mod tests;
 
 use crate::error::CaptureError;
 use crate::event::CapturedConnection;
-use crate::json::{FieldValue, Fields, FromObject, skip_scalars};
+use crate::json::{FieldValue, Fields, FromList, FromObject, ListInto, from_object};
 use crate::logged::{Logged, with_starts};
 use bentpipe_units::Time;
 use event::{EventTypes, RawEvent};
-use serde::Deserializer;
-use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
 use session::Session;
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// Name that no other file has at its start or end, and how far from there.
 const MARK: &[u8] = b"\"logEventTypes\"";
@@ -74,18 +72,9 @@ struct Constants {
     types: EventTypes,
 }
 
-impl FromObject for Constants {
-    fn field<'de, A: MapAccess<'de>>(
-        &mut self,
-        key: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        if key == "logeventtypes" {
-            self.types = value.object()?;
-        }
-        Ok(())
-    }
-}
+from_object!(Constants {
+    "logeventtypes" => types: object,
+});
 
 /// A NetLog without its events. Older versions write the constants behind them.
 #[derive(Debug, Default)]
@@ -136,39 +125,20 @@ impl FromObject for Log<'_> {
         key: &str,
         value: &mut FieldValue<'_, A>,
     ) -> Result<(), A::Error> {
-        if key == "events" { value.with(EventList(self)) } else { Ok(()) }
+        if key == "events" { value.with(ListInto(self)) } else { Ok(()) }
     }
 }
 
-/// The list of events, handled one by one.
-struct EventList<'a, 'b>(&'a mut Log<'b>);
-
-impl<'de> DeserializeSeed<'de> for EventList<'_, '_> {
-    type Value = ();
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for EventList<'_, '_> {
-    type Value = ();
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of events")
-    }
-    skip_scalars!(());
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while !self.0.is_full() {
+/// Events are handled one by one.
+impl FromList for Log<'_> {
+    fn elements<'de, A: SeqAccess<'de>>(&mut self, list: &mut A) -> Result<(), A::Error> {
+        while !self.is_full() {
             let mut event = RawEvent::default();
-            if seq.next_element_seed(Fields(&mut event))?.is_none() {
-                return Ok(());
+            if list.next_element_seed(Fields(&mut event))?.is_none() {
+                break;
             }
-            self.0.add(&event);
+            self.add(&event);
         }
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(())
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use super::http::RawHttpFrame;
 use super::measure::{RawSize, number_on_path, size_of, span};
 use super::parameters::RawParameters;
 use crate::event::{Event, Metrics, Packet};
-use crate::json::{FieldValue, FromObject, List, Object, Scalar};
+use crate::json::{FieldValue, FromObject, List, Object, Scalar, from_object};
 use bentpipe_units::Bytes;
 use serde::de::MapAccess;
 
@@ -18,22 +18,12 @@ struct RawHeader {
     path: Scalar,
 }
 
-impl FromObject for RawHeader {
-    fn field<'de, A: MapAccess<'de>>(
-        &mut self,
-        key: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        match key {
-            "packet_type" | "type" => self.kind = value.get()?,
-            "packet_number" => self.number = value.get()?,
-            "packet_size" => self.size = value.get()?,
-            "path_id" => self.path = value.get()?,
-            _ => {}
-        }
-        Ok(())
-    }
-}
+from_object!(RawHeader {
+    "packet_type" | "type" => kind: get,
+    "packet_number" => number: get,
+    "packet_size" => size: get,
+    "path_id" => path: get,
+});
 
 /// The data of an event: the fields of all kinds of events that matter.
 #[derive(Debug, Default)]

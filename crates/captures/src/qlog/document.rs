@@ -4,11 +4,9 @@
 use super::connections::TraceEvents;
 use super::event::Row;
 use super::head::{FileHead, TraceHead};
-use crate::json::{FieldValue, Fields, FromObject, skip_scalars};
+use crate::json::{FieldValue, Fields, FromList, FromObject, ListInto};
 use crate::logged::Logged;
-use serde::Deserializer;
-use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use std::fmt;
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
 
 /// Reads the head of a text, and whether it is JSON to its end.
 pub fn head(text: &[u8]) -> (FileHead, Result<(), serde_json::Error>) {
@@ -62,43 +60,23 @@ impl FromObject for Document<'_> {
         key: &str,
         value: &mut FieldValue<'_, A>,
     ) -> Result<(), A::Error> {
-        if key == "traces" { value.with(Traces(self)) } else { Ok(()) }
+        if key == "traces" { value.with(ListInto(self)) } else { Ok(()) }
     }
 }
 
-/// The list of traces.
-struct Traces<'a, 'b>(&'a mut Document<'b>);
-
-impl<'de> DeserializeSeed<'de> for Traces<'_, '_> {
-    type Value = ();
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Traces<'_, '_> {
-    type Value = ();
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of traces")
-    }
-    skip_scalars!(());
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let Document { heads, traces } = self.0;
+impl FromList for Document<'_> {
+    fn elements<'de, A: SeqAccess<'de>>(&mut self, list: &mut A) -> Result<(), A::Error> {
+        let Self { heads, traces } = self;
         let mut count = 0;
         for head in *heads {
             traces.push(TraceEvents::default());
             let Some(events) = traces.last_mut() else { break };
             let mut trace = Trace { head, events, before: count };
-            if seq.next_element_seed(Fields(&mut trace))?.is_none() {
-                return Ok(());
+            if list.next_element_seed(Fields(&mut trace))?.is_none() {
+                break;
             }
             count += traces.last().map_or(0, TraceEvents::count);
         }
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(())
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(())
     }
 }
@@ -117,39 +95,20 @@ impl FromObject for Trace<'_> {
         key: &str,
         value: &mut FieldValue<'_, A>,
     ) -> Result<(), A::Error> {
-        if key == "events" { value.with(EventList(self)) } else { Ok(()) }
+        if key == "events" { value.with(ListInto(self)) } else { Ok(()) }
     }
 }
 
-/// The list of events, converted one by one: their JSON would take many times the memory.
-struct EventList<'a, 'b>(&'a mut Trace<'b>);
-
-impl<'de> DeserializeSeed<'de> for EventList<'_, '_> {
-    type Value = ();
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for EventList<'_, '_> {
-    type Value = ();
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of events")
-    }
-    skip_scalars!(());
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let Trace { head, events, before } = self.0;
+/// Events are converted one by one: their JSON would take many times the memory.
+impl FromList for Trace<'_> {
+    fn elements<'de, A: SeqAccess<'de>>(&mut self, list: &mut A) -> Result<(), A::Error> {
+        let Self { head, events, before } = self;
         while !events.is_full() {
-            match seq.next_element_seed(Row(head))? {
+            match list.next_element_seed(Row(head))? {
                 Some(event) => events.add(head, event, *before),
-                None => return Ok(()),
+                None => break,
             }
         }
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(())
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::measure::{RawSize, number_on_path, size_of, span};
 use crate::event::{EcnCounts, Packet, StreamEnd, StreamPart};
-use crate::json::{FieldValue, FromObject, List, Scalar, skip_scalars};
+use crate::json::{List, Scalar, from_object, skip_scalars};
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
@@ -62,32 +62,22 @@ pub struct RawFrame {
     ecn: [Scalar; 3],
 }
 
-impl FromObject for RawFrame {
-    fn field<'de, A: MapAccess<'de>>(
-        &mut self,
-        key: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        match key {
-            "frame_type" => self.kind = value.get()?,
-            "stream_id" | "id" => self.stream = value.get()?,
-            "offset" => self.offset = value.get()?,
-            "length" => self.length = value.get()?,
-            "payload_length" => self.payload_length = value.get()?,
-            "raw" => self.raw = value.object()?,
-            "acked_ranges" => self.ranges = value.get()?,
-            "maximum" => self.maximum = value.get()?,
-            "path_id" => self.path = value.get()?,
-            "fin" => self.fin = value.get()?,
-            "ack_delay" => self.ack_delay = value.get()?,
-            "ect0" => self.ecn[0] = value.get()?,
-            "ect1" => self.ecn[1] = value.get()?,
-            "ce" => self.ecn[2] = value.get()?,
-            _ => {}
-        }
-        Ok(())
-    }
-}
+from_object!(RawFrame {
+    "frame_type" => kind: get,
+    "stream_id" | "id" => stream: get,
+    "offset" => offset: get,
+    "length" => length: get,
+    "payload_length" => payload_length: get,
+    "raw" => raw: object,
+    "acked_ranges" => ranges: get,
+    "maximum" => maximum: get,
+    "path_id" => path: get,
+    "fin" => fin: get,
+    "ack_delay" => ack_delay: get,
+    "ect0" => ecn[0]: get,
+    "ect1" => ecn[1]: get,
+    "ce" => ecn[2]: get,
+});
 
 impl RawFrame {
     /// Returns the type in small letters; types that are numbers by their name (RFC 9000 §19).

@@ -1,6 +1,6 @@
 //! What a file says of itself and of its traces before their events.
 
-use crate::json::{FieldValue, FromObject, List, Scalar};
+use crate::json::{Elements, FieldValue, FromObject, List, ListInto, Scalar, from_object};
 use serde::de::MapAccess;
 
 /// Most columns of events as arrays; further ones are not read.
@@ -80,20 +80,10 @@ struct RawVantage {
     flow: Scalar,
 }
 
-impl FromObject for RawVantage {
-    fn field<'de, A: MapAccess<'de>>(
-        &mut self,
-        key: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        match key {
-            "type" => self.kind = value.get()?,
-            "flow" => self.flow = value.get()?,
-            _ => {}
-        }
-        Ok(())
-    }
-}
+from_object!(RawVantage {
+    "type" => kind: get,
+    "flow" => flow: get,
+});
 
 /// Fields that all events of a trace share.
 #[derive(Debug, Clone, Default)]
@@ -126,18 +116,9 @@ struct Configuration {
     time_units: Scalar,
 }
 
-impl FromObject for Configuration {
-    fn field<'de, A: MapAccess<'de>>(
-        &mut self,
-        key: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        if key == "time_units" {
-            self.time_units = value.get()?;
-        }
-        Ok(())
-    }
-}
+from_object!(Configuration {
+    "time_units" => time_units: get,
+});
 
 /// A trace without its events.
 #[derive(Debug, Clone, Default)]
@@ -292,7 +273,7 @@ impl FromObject for FileHead {
             "title" => self.title = value.get()?,
             "traces" => {
                 self.is_document = true;
-                value.with(crate::json::Elements(&mut self.traces, MAX_TRACES))?;
+                value.with(ListInto(&mut Elements(&mut self.traces, MAX_TRACES)))?;
             }
             "trace" => self.trace = value.object()?,
             _ => {}

@@ -2,8 +2,7 @@
 
 use crate::event::HttpMessage;
 use crate::http::message;
-use crate::json::{FieldValue, FromObject, List, Object, Scalar};
-use serde::de::MapAccess;
+use crate::json::{List, Object, Scalar, from_object};
 
 /// Most fields of a header section that are read.
 const MAX_FIELDS: usize = 256;
@@ -15,20 +14,10 @@ struct RawField {
     value: Scalar,
 }
 
-impl FromObject for RawField {
-    fn field<'de, A: MapAccess<'de>>(
-        &mut self,
-        key: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        match key {
-            "name" => self.name = value.get()?,
-            "value" => self.value = value.get()?,
-            _ => {}
-        }
-        Ok(())
-    }
-}
+from_object!(RawField {
+    "name" => name: get,
+    "value" => value: get,
+});
 
 /// A frame.
 #[derive(Debug, Default)]
@@ -37,20 +26,10 @@ pub struct RawHttpFrame {
     fields: List<Object<RawField>, MAX_FIELDS>,
 }
 
-impl FromObject for RawHttpFrame {
-    fn field<'de, A: MapAccess<'de>>(
-        &mut self,
-        key: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        match key {
-            "frame_type" => self.kind = value.get()?,
-            "headers" => self.fields = value.get()?,
-            _ => {}
-        }
-        Ok(())
-    }
-}
+from_object!(RawHttpFrame {
+    "frame_type" => kind: get,
+    "headers" => fields: get,
+});
 
 impl RawHttpFrame {
     /// Returns the request or response that begins with this frame, if it is HEADERS.

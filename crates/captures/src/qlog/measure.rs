@@ -1,8 +1,7 @@
 //! Sizes and packet numbers, bounded.
 
-use crate::json::{FieldValue, FromObject, Scalar};
+use crate::json::{Scalar, from_object};
 use bentpipe_units::Span;
-use serde::de::MapAccess;
 
 /// Largest packet, and so the most data of a frame, in bytes (RFC 768). The account and the
 /// simulation take as long as the data that a file names, so that it must not name any amount.
@@ -33,20 +32,10 @@ pub struct RawSize {
     pub payload_length: Scalar,
 }
 
-impl FromObject for RawSize {
-    fn field<'de, A: MapAccess<'de>>(
-        &mut self,
-        key: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        match key {
-            "length" => self.length = value.get()?,
-            "payload_length" => self.payload_length = value.get()?,
-            _ => {}
-        }
-        Ok(())
-    }
-}
+from_object!(RawSize {
+    "length" => length: get,
+    "payload_length" => payload_length: get,
+});
 
 /// Longest span that counts as one, in seconds: a day.
 const MAX_SPAN: f64 = 86_400.0;

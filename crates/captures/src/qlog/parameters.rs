@@ -2,8 +2,7 @@
 
 use super::measure::span;
 use crate::event::{Event, TransportParameters};
-use crate::json::{FieldValue, FromObject, Scalar};
-use serde::de::MapAccess;
+use crate::json::{Scalar, from_object};
 
 /// Transport parameters of an end, all in milliseconds and bytes (RFC 9000 §18.2).
 #[derive(Debug, Default)]
@@ -19,27 +18,17 @@ pub struct RawParameters {
     ack_delay: Scalar,
 }
 
-impl FromObject for RawParameters {
-    fn field<'de, A: MapAccess<'de>>(
-        &mut self,
-        key: &str,
-        value: &mut FieldValue<'_, A>,
-    ) -> Result<(), A::Error> {
-        match key {
-            "initiator" | "owner" => self.owner = value.get()?,
-            "max_idle_timeout" | "idle_timeout" => self.idle_timeout = value.get()?,
-            "max_udp_payload_size" | "max_packet_size" => self.payload_size = value.get()?,
-            "initial_max_data" => self.data = value.get()?,
-            "initial_max_stream_data_bidi_local" => self.bidi_local = value.get()?,
-            "initial_max_stream_data_bidi_remote" => self.bidi_remote = value.get()?,
-            "initial_max_stream_data_uni" => self.uni = value.get()?,
-            "initial_max_streams_bidi" => self.streams_bidi = value.get()?,
-            "max_ack_delay" => self.ack_delay = value.get()?,
-            _ => {}
-        }
-        Ok(())
-    }
-}
+from_object!(RawParameters {
+    "initiator" | "owner" => owner: get,
+    "max_idle_timeout" | "idle_timeout" => idle_timeout: get,
+    "max_udp_payload_size" | "max_packet_size" => payload_size: get,
+    "initial_max_data" => data: get,
+    "initial_max_stream_data_bidi_local" => bidi_local: get,
+    "initial_max_stream_data_bidi_remote" => bidi_remote: get,
+    "initial_max_stream_data_uni" => uni: get,
+    "initial_max_streams_bidi" => streams_bidi: get,
+    "max_ack_delay" => ack_delay: get,
+});
 
 impl RawParameters {
     /// Returns the flow control of the peer.

@@ -37,7 +37,7 @@ fn every_connection_is_listed_those_with_most_data_first() {
     assert_eq!(rows[0].problem, None);
     assert!(rows[2].problem.as_ref().unwrap().contains("no handshake of QUIC"));
     assert_eq!(recording.read(1).unwrap().title, "TCP from 10.0.0.1:50000 to 10.0.0.2:80");
-    assert_eq!(recording.largest().unwrap().title, "TCP from 10.0.0.1:50001 to 10.0.0.2:80");
+    assert_eq!(recording.largest().unwrap().1.title, "TCP from 10.0.0.1:50001 to 10.0.0.2:80");
     let error = recording.read(3).unwrap_err().to_string();
     assert_eq!(error, "the file has no connection 4; allowed: 1 to 3");
     assert!(recording.read(2).is_err());
