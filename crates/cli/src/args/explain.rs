@@ -19,9 +19,10 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Explain {
-    /// A directory written by `bentpipe run`, a qlog file of any QUIC stack, or a pcap or pcapng
-    /// capture of TCP or QUIC: a file of the sender of the data tells more than one
-    /// of the receiver
+    /// A directory written by `bentpipe run`; a qlog file of any QUIC stack, a NetLog of Chromium,
+    /// or a pcap or pcapng capture of TCP or QUIC, of which one of the sender of the data tells
+    /// more than one of the receiver; an HTTP Archive; or output of `ss -tin`. `-` is standard
+    /// input
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
     /// Only this variant; several are compared with the first [default: all]
@@ -45,7 +46,7 @@ pub struct Explain {
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
     /// Print one JSON document to standard output: a list with an entry for each variant, sweep
-    /// point, flow and visit; of a file, its path and both transfers
+    /// point, flow and visit; of a file, its path, transfers, requests, remedies and connections
     #[arg(long)]
     pub json: bool,
 }

@@ -232,7 +232,7 @@ pub(crate) fn significant(value: f64) -> String {
 }
 
 /// Returns a time with as many digits as a reader needs.
-fn seconds(time: f64) -> String {
+pub fn seconds(time: f64) -> String {
     match time {
         time if time >= 100.0 => format!("{time:.0}"),
         time if time >= 10.0 => format!("{time:.1}"),

@@ -17,18 +17,28 @@ pub(super) struct Listed {
     account: Result<CapturedTransfer, String>,
 }
 
-/// Explains the connections of a file, those with the most data. Of a file with one it does
-/// nothing.
-pub(super) fn list(recording: &Recording, all: bool) -> Vec<Listed> {
+/// Explains the connections of a file, those with the most data: more of them for a `document`.
+/// That at `index` is known. Of a file with one connection it does nothing.
+pub(super) fn list(
+    recording: &Recording,
+    (index, known): (usize, &CapturedTransfer),
+    document: bool,
+) -> Vec<Listed> {
     let connections = recording.connections();
     if connections.len() < 2 {
         return Vec::new();
     }
-    let explain = |summary: &ConnectionSummary| {
-        let read = recording.read(summary.number - 1).and_then(|trace| account(&trace, None));
-        Listed { summary: summary.clone(), account: read.map_err(|error| error.to_string()) }
+    let explain = |(place, summary): (usize, &ConnectionSummary)| {
+        let account = if place == index {
+            Ok(known.clone())
+        } else {
+            let read = recording.read(place).and_then(|trace| account(&trace, None));
+            read.map_err(|error| error.to_string())
+        };
+        Listed { summary: summary.clone(), account }
     };
-    connections.iter().take(if all { MOST_OF_JSON } else { MOST }).map(explain).collect()
+    let most = if document { MOST_OF_JSON } else { MOST };
+    connections.iter().enumerate().take(most).map(explain).collect()
 }
 
 /// Returns the table, and how many connections the file has in all.

@@ -8,6 +8,8 @@ use std::path::Path;
 /// A file, the connection of it that is explained, and its account.
 pub(super) struct Explained {
     pub recording: Recording,
+    /// Index of the connection in the recording.
+    pub index: usize,
     pub trace: CapturedConnection,
     pub recorded: CapturedTransfer,
 }
@@ -15,12 +17,13 @@ pub(super) struct Explained {
 impl Explained {
     pub fn of(recording: Recording, path: &Path, args: &Explain) -> Result<Self, LabError> {
         let unreadable = |error: CaptureError| LabError::read(path, error);
-        let trace = match args.connection {
-            Some(number) => recording.read(number.get() - 1),
+        let chosen = args.connection.map(|number| number.get() - 1);
+        let read = match chosen {
+            Some(index) => recording.read(index).map(|trace| (index, trace)),
             None => recording.largest(),
         };
-        let trace = trace.map_err(unreadable)?;
+        let (index, trace) = read.map_err(unreadable)?;
         let recorded = account(&trace, args.rate).map_err(unreadable)?;
-        Ok(Self { recording, trace, recorded })
+        Ok(Self { recording, index, trace, recorded })
     }
 }

@@ -1,7 +1,7 @@
 //! An HTTP Archive as a table of requests and as JSON.
 
-use super::words::{data, plural, seconds};
-use crate::output::printable;
+use super::words::{data, seconds};
+use crate::output::{counted, printable};
 use crate::tables::{Align, Table};
 use bentpipe_captures::{HarLog, HarPhases, HarRequest};
 use bentpipe_units::{Bytes, Span};
@@ -38,11 +38,11 @@ pub(super) fn text(log: &HarLog) -> String {
     let to = if servers.is_empty() {
         String::new()
     } else {
-        format!(" to {}", plural(servers.len(), "server"))
+        format!(" to {}", counted(servers.len(), "server"))
     };
     let mut text = format!(
         "{creator}: {}{to}, {} in {} s\n\n",
-        plural(requests.len(), "request"),
+        counted(requests.len(), "request"),
         data(Bytes::new(size)),
         seconds(end.since_start().as_secs_f64())
     );

@@ -30,7 +30,7 @@ use simulated::Simulated;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use words::{Ends, data, plural, seconds, significant, span};
+use words::{Ends, data, seconds, significant, span};
 
 /// Name of the transfer of the file.
 const RECORDED: &str = "recorded";
@@ -74,7 +74,7 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
         let recording = recording.map_err(|error| LabError::read(other, error))?;
         return against::run(&explained, &Explained::of(recording, other, args)?, args.json);
     }
-    let Explained { recording, trace, recorded } = explained;
+    let Explained { recording, index, trace, recorded } = explained;
     if let Some(file) = &args.scenario {
         bentpipe_lab::write_file(file, Simulated::of(&recorded).text().as_bytes())?;
     }
@@ -98,7 +98,7 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
             .filter(|one| one.saves_s.is_none_or(|saves| saves >= worth))
             .collect(),
     };
-    let listed = connections::list(&recording, args.json);
+    let listed = connections::list(&recording, (index, &recorded), args.json);
     let text = if args.json {
         let mut document = explanation.json();
         document["connections"] = connections::document(&listed);
@@ -174,7 +174,7 @@ impl Explanation<'_> {
         let kind = if recorded.is_upload { "upload" } else { "download" };
         let requests = match recorded.exchanges.len() {
             0 | 1 => String::new(),
-            count => format!(" in {}", plural(count, "request")),
+            count => format!(" in {count} requests"),
         };
         let mut text = String::new();
         let size = data(recorded.bytes);

@@ -1,7 +1,7 @@
 //! What the transfer of a file takes with Bentpipe's defaults: a range, from what the file leaves
 //! open about its path.
 
-use super::simulated::Simulated;
+use super::simulated::{Simulated, completions};
 use bentpipe_captures::{CapturedTransfer, Evidence};
 use bentpipe_results::Results;
 use bentpipe_timeseries::TimePart;
@@ -91,9 +91,4 @@ fn others(recorded: &CapturedTransfer, seen: &Simulated) -> Vec<Simulated> {
         }
     }
     others
-}
-
-fn completions(results: &Results) -> Vec<f64> {
-    let flows = results.runs.iter().filter_map(|run| run.flows.first());
-    flows.filter_map(|flow| flow.metrics.completion_s).collect()
 }

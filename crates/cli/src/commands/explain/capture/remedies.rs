@@ -2,7 +2,8 @@
 //! file with and without the change.
 
 use super::simulated::Simulated;
-use super::words::{Ends, bdp, causes, data, plural, seconds};
+use super::words::{Ends, bdp, causes, data, seconds};
+use crate::output::counted;
 use bentpipe_captures::{CapturedTransfer, FlowLimit, LimitKind, Transport};
 use bentpipe_timeseries::TimePart;
 use bentpipe_units::{Bytes, Span};
@@ -82,7 +83,7 @@ fn of_cause(part: TimePart, time: f64, recorded: &CapturedTransfer, ends: &Ends)
             };
             let change = format!("initial_window = {INITIAL_WINDOW}\n");
             let saves = saved(recorded, ends, "", &change);
-            let value = plural(INITIAL_WINDOW as usize, "packet");
+            let value = counted(INITIAL_WINDOW as usize, "packet");
             Some(at_sender(setting, value, saves))
         }
         TimePart::CongestionWindow | TimePart::LossDetection | TimePart::LostPackets => {

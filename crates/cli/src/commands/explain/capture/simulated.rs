@@ -69,6 +69,12 @@ impl Simulated {
 
     /// Returns its completion time in seconds; `None` if it did not complete.
     pub fn completion_s(&self) -> Option<f64> {
-        self.run()?.runs.first()?.flows.first()?.metrics.completion_s
+        completions(&self.run()?).first().copied()
     }
+}
+
+/// Returns the completion times of all runs that completed, in seconds.
+pub(super) fn completions(results: &Results) -> Vec<f64> {
+    let flows = results.runs.iter().filter_map(|run| run.flows.first());
+    flows.filter_map(|flow| flow.metrics.completion_s).collect()
 }

@@ -1,7 +1,7 @@
 //! A log of the kernel's sockets of TCP in words and as JSON.
 
-use super::words::{data, plural, seconds, significant, span};
-use crate::output::printable;
+use super::words::{data, seconds, significant, span};
+use crate::output::{counted, printable};
 use bentpipe_captures::{TcpInfoLog, TcpInfoSocket, TcpInfoSummary};
 use bentpipe_units::{Bytes, Rate, Span};
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ fn socket_text(socket: &TcpInfoSocket, summary: &TcpInfoSummary) -> String {
             );
         }
         None => {
-            let _ = writeln!(text, ", in {}", plural(summary.samples, "sample"));
+            let _ = writeln!(text, ", in {}", counted(summary.samples, "sample"));
         }
     }
     if let Some(busy) = summary.busy {
@@ -118,7 +118,7 @@ fn path_text(summary: &TcpInfoSummary) -> String {
             0 => String::new(),
             count => format!(" ({count} without need)"),
         };
-        parts.push(format!("{} sent again{spurious}", plural(again, "segment")));
+        parts.push(format!("{} sent again{spurious}", counted(again, "segment")));
     }
     if parts.is_empty() { String::new() } else { format!("{}\n", parts.join("; ")) }
 }

@@ -1,6 +1,8 @@
 //! The account of a file in words: each part with what shows it.
 
+use crate::output::counted;
 use bentpipe_captures::{CapturedTransfer, FlowLimit, LimitKind, Side, Transport};
+pub(super) use bentpipe_results::explanation::seconds;
 use bentpipe_timeseries::TimePart;
 use bentpipe_units::{Bytes, Span};
 
@@ -101,12 +103,12 @@ fn detail(
             format!(" ({})", texts.join(", "))
         }
         TimePart::Serialisation => {
-            let megabytes = megabytes(recorded.bytes);
+            let size = data(recorded.bytes);
             let rate = recorded.path.rate.as_mbps_f64();
             if recorded.path.is_filled {
-                format!(" ({megabytes} at {} Mbps)", significant(rate))
+                format!(" ({size} at {} Mbps)", significant(rate))
             } else {
-                format!(" ({megabytes})")
+                format!(" ({size})")
             }
         }
         TimePart::Handshake => match round_trips(recorded, part) {
@@ -138,7 +140,7 @@ fn losses(recorded: &CapturedTransfer) -> String {
     if evidence.lost == 0 {
         return String::new();
     }
-    let packets = plural(evidence.lost, "lost packet");
+    let packets = counted(evidence.lost, "lost packet");
     let episodes = match evidence.loss_episodes {
         0 | 1 => String::new(),
         count => format!(" in {count} episodes"),
@@ -189,10 +191,6 @@ pub(super) fn data(bytes: Bytes) -> String {
     }
 }
 
-fn megabytes(bytes: Bytes) -> String {
-    data(bytes)
-}
-
 /// Returns a value with three significant digits.
 pub(super) fn significant(value: f64) -> String {
     let digits = match value.abs() {
@@ -202,21 +200,6 @@ pub(super) fn significant(value: f64) -> String {
         _ => 3,
     };
     format!("{value:.digits$}")
-}
-
-/// Returns a time with as many digits as a reader needs.
-pub(super) fn seconds(time: f64) -> String {
-    match time {
-        time if time >= 100.0 => format!("{time:.0}"),
-        time if time >= 10.0 => format!("{time:.1}"),
-        time if time >= 0.1 => format!("{time:.2}"),
-        time => format!("{time:.3}"),
-    }
-}
-
-/// Returns a count with its noun.
-pub(super) fn plural(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 /// Returns a span as text, in tenths of a millisecond if it is longer than one.
@@ -240,6 +223,6 @@ mod tests {
             assert_eq!(data(Bytes::new(bytes)), text);
         }
         assert_eq!(significant(0.0421), "0.042");
-        assert_eq!(plural(1, "request"), "1 request");
+        assert_eq!(counted(1, "request"), "1 request");
     }
 }
