@@ -35,7 +35,7 @@ mod tcp_info;
 
 pub use account::{
     CapturedTransfer, Evidence, Exchange, FlowLimit, Interval, LimitChange, LimitKind,
-    PathEstimate, SenderLimit, account, sender_limits,
+    PathEstimate, RequestAccount, SenderLimit, account, sender_limits,
 };
 pub use error::CaptureError;
 pub use event::{

@@ -30,6 +30,8 @@ pub struct Asks {
     first: BTreeMap<u64, usize>,
     /// Those before this one are in the past.
     next: usize,
+    /// True if the end that recorded them sends the main data, and got them.
+    are_received: bool,
 }
 
 impl Asks {
@@ -37,7 +39,7 @@ impl Asks {
     /// sent. Data that repeats data before it is no request.
     pub fn find(trace: &CapturedConnection, is_sender: bool) -> Self {
         let mut ends: BTreeMap<u64, u64> = BTreeMap::new();
-        let mut found = Self::default();
+        let mut found = Self { are_received: is_sender, ..Self::default() };
         // Places of those that are not acknowledged, by the number of their packet.
         let mut waiting: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for (at, event) in &trace.events {
@@ -78,7 +80,7 @@ impl Asks {
     /// Returns the first and the last request after `from` that came at least `rtt` before `to`:
     /// what arrives then may be their answer. `from` must not go back.
     pub fn between(&mut self, from: Time, to: Time, rtt: Span) -> Option<(Ask, Ask)> {
-        while self.all.get(self.next).is_some_and(|ask| ask.at <= from) {
+        while self.all.get(self.next).is_some_and(|ask| self.is_past(ask, from)) {
             self.next += 1;
         }
         let least = rtt.mul_f64(1.0 - EARLY);
@@ -88,6 +90,12 @@ impl Asks {
         Some((first, answered.last().copied().unwrap_or(first)))
     }
 
+    /// Returns true if what passed at `time` came after `ask` had been answered, or begun to be.
+    /// Clocks are coarse: a request may have the time of the data before it, or of its answer.
+    fn is_past(&self, ask: &Ask, time: Time) -> bool {
+        ask.at < time || self.are_received && ask.at == time
+    }
+
     /// Returns the first request on a stream.
     pub fn on(&self, stream: u64) -> Option<Ask> {
         self.first.get(&stream).and_then(|place| self.all.get(*place)).copied()
@@ -95,7 +103,8 @@ impl Asks {
 
     /// Returns the time of the first request after `after`, or of the first, that came by `now`.
     pub fn after(&self, after: Option<Time>, now: Time) -> Option<Time> {
-        let begin = after.map_or(0, |after| self.all.partition_point(|ask| ask.at <= after));
+        let begin =
+            after.map_or(0, |after| self.all.partition_point(|ask| self.is_past(ask, after)));
         self.all.get(begin).map(|ask| ask.at).filter(|at| *at <= now)
     }
 }
@@ -122,4 +131,37 @@ fn new_data(packet: &Packet, ends: &mut BTreeMap<u64, u64>) -> Vec<u64> {
         }
     }
     streams
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Side, StreamPart, Transport};
+
+    #[test]
+    fn what_is_asked_at_the_time_of_the_data_before_is_a_request() {
+        let packet = |offset, length| Packet {
+            is_application: true,
+            data: vec![StreamPart { stream: 0, offset, length }],
+            ..Packet::default()
+        };
+        let at = Time::from_millis;
+        let trace = CapturedConnection {
+            events: vec![
+                (at(0), Event::Sent(packet(0, 100))),
+                (at(300), Event::Received(packet(0, 1000))),
+                (at(300), Event::Sent(packet(100, 100))),
+                (at(600), Event::Received(packet(1000, 1000))),
+            ],
+            ..CapturedConnection::empty(Transport::Tcp, Side::Client)
+        };
+        let mut asks = Asks::find(&trace, false);
+        let rtt = Span::from_millis(300);
+        let (first, last) = asks.between(at(300), at(600), rtt).expect("a request");
+        assert_eq!((first.at, last.at), (at(300), at(300)));
+        assert_eq!(asks.after(Some(at(300)), at(600)), Some(at(300)));
+        // At the end that answers, what leaves with the arrival of a request is its answer.
+        let asks = Asks { are_received: true, ..asks };
+        assert_eq!(asks.after(Some(at(300)), at(600)), None);
+    }
 }

@@ -4,7 +4,7 @@ use super::asks::Asks;
 use super::sent::main_streams;
 use super::spending::Interval;
 use crate::event::{CapturedConnection, Event, Transport};
-use bentpipe_timeseries::TimePart;
+use bentpipe_timeseries::{TimeBudget, TimePart};
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::BTreeMap;
 
@@ -25,9 +25,45 @@ pub struct Exchange {
     pub last: Time,
     /// Data of the answer.
     pub bytes: Bytes,
+    /// Data of other answers that passed between the request and its last byte.
+    pub beside: Bytes,
     /// What most of the time from the request to the last byte was spent on, but for the time to
     /// send the data; `None` if that is all.
     pub cause: Option<(TimePart, Span)>,
+}
+
+/// What the time of one request was spent on, from when it was asked to its last byte.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequestAccount {
+    /// That time.
+    pub completion: Span,
+    /// Its parts in seconds, [`TimePart::Serialisation`] with the headers of its packets. With
+    /// `others_s` they add up to it.
+    pub budget: TimeBudget<f64>,
+    /// Time in which the link carried data of other requests, in seconds.
+    pub others_s: f64,
+}
+
+impl Exchange {
+    /// Returns when it was asked or, if the file does not have that, when its first byte came.
+    pub fn begin(&self) -> Time {
+        self.asked.unwrap_or(self.first)
+    }
+
+    /// Divides its time. `intervals` are those of its transfer, in order.
+    pub(super) fn account(&self, intervals: &[Interval]) -> RequestAccount {
+        let completion = self.last.since(self.begin());
+        let times = times(intervals, self.begin(), self.last);
+        let mut budget = TimeBudget::from_iter([]);
+        for (part, time) in TimePart::ALL.into_iter().zip(times) {
+            budget.add(part, time.as_secs_f64());
+        }
+        let busy = (completion.as_secs_f64() - budget.total_s()).max(0.0);
+        let all = self.bytes.get().saturating_add(self.beside.get()).max(1);
+        let own = busy * (self.bytes.get() as f64 / all as f64);
+        budget.add(TimePart::Serialisation, own);
+        RequestAccount { completion, budget, others_s: busy - own }
+    }
 }
 
 /// Returns the exchanges of a connection in the order of their requests: by streams in QUIC, in TCP
@@ -39,13 +75,15 @@ pub fn exchanges(
     turns: &[Time],
     intervals: &[Interval],
 ) -> Vec<Exchange> {
+    let mut passed = Passed::default();
     let mut found = match trace.transport {
-        Transport::Quic => by_streams(trace, is_sender, asks),
-        Transport::Tcp => by_turns(trace, is_sender, asks, turns),
+        Transport::Quic => by_streams(trace, is_sender, asks, &mut passed),
+        Transport::Tcp => by_turns(trace, is_sender, asks, turns, &mut passed),
     };
     found.sort_by_key(|one| one.asked.unwrap_or(one.first));
     for one in &mut found {
-        one.cause = cause(intervals, one.asked.unwrap_or(one.first), one.last);
+        one.cause = cause(intervals, one.begin(), one.last);
+        one.beside = passed.between(one.begin(), one.last).saturating_sub(one.bytes);
     }
     found
 }
@@ -69,10 +107,37 @@ fn new_bytes(trace: &CapturedConnection, is_sender: bool, mut each: impl FnMut(T
     }
 }
 
-fn by_streams(trace: &CapturedConnection, is_sender: bool, asks: &Asks) -> Vec<Exchange> {
+/// The new bytes of the main data up to each time.
+#[derive(Debug, Default)]
+struct Passed(Vec<(Time, u64)>);
+
+impl Passed {
+    fn add(&mut self, at: Time, bytes: u64) {
+        let before = self.0.last().map_or(0, |(_, bytes)| *bytes);
+        self.0.push((at, before.saturating_add(bytes)));
+    }
+
+    /// Returns the bytes from `from` to `to`, ends included.
+    fn between(&self, from: Time, to: Time) -> Bytes {
+        let before = |index: usize| {
+            let last = index.checked_sub(1).and_then(|last| self.0.get(last));
+            last.map_or(0, |(_, bytes)| *bytes)
+        };
+        let first = before(self.0.partition_point(|(at, _)| *at < from));
+        Bytes::new(before(self.0.partition_point(|(at, _)| *at <= to)).saturating_sub(first))
+    }
+}
+
+fn by_streams(
+    trace: &CapturedConnection,
+    is_sender: bool,
+    asks: &Asks,
+    passed: &mut Passed,
+) -> Vec<Exchange> {
     let main = if is_sender { main_streams(trace.sent()) } else { main_streams(trace.received()) };
     let mut found: BTreeMap<u64, Exchange> = BTreeMap::new();
     new_bytes(trace, is_sender, |at, stream, bytes| {
+        passed.add(at, bytes);
         let asked = asks.on(stream).map(|ask| ask.at).filter(|asked| *asked <= at);
         if found.len() >= MAX_EXCHANGES && !found.contains_key(&stream) {
             return;
@@ -92,10 +157,12 @@ fn by_turns(
     is_sender: bool,
     asks: &Asks,
     turns: &[Time],
+    passed: &mut Passed,
 ) -> Vec<Exchange> {
     let mut found: Vec<Exchange> = Vec::new();
     let mut next = 0;
     new_bytes(trace, is_sender, |at, _, bytes| {
+        passed.add(at, bytes);
         if turns.get(next).is_some_and(|turn| *turn <= at) || found.is_empty() {
             while turns.get(next).is_some_and(|turn| *turn <= at) {
                 next += 1;
@@ -113,18 +180,73 @@ fn by_turns(
 }
 
 fn new(stream: Option<u64>, asked: Option<Time>, at: Time) -> Exchange {
-    Exchange { stream, asked, first: at, last: at, bytes: Bytes::new(0), cause: None }
+    let (bytes, beside) = (Bytes::new(0), Bytes::new(0));
+    Exchange { stream, asked, first: at, last: at, bytes, beside, cause: None }
 }
 
-/// Returns what most of the time from `from` to `to` was spent on.
-fn cause(intervals: &[Interval], from: Time, to: Time) -> Option<(TimePart, Span)> {
+/// Returns how much of the time from `from` to `to` each part took.
+fn times(intervals: &[Interval], from: Time, to: Time) -> [Span; TimePart::COUNT] {
     let begin = intervals.partition_point(|one| one.to <= from);
     let mut times = [Span::ZERO; TimePart::COUNT];
-    for one in intervals.get(begin..)?.iter().take_while(|one| one.from < to) {
+    let after = intervals.get(begin..).unwrap_or_default();
+    for one in after.iter().take_while(|one| one.from < to) {
         if let Some(time) = times.get_mut(one.part as usize) {
             *time += one.to.min(to).since(one.from.max(from));
         }
     }
+    times
+}
+
+/// Returns what most of the time from `from` to `to` was spent on.
+fn cause(intervals: &[Interval], from: Time, to: Time) -> Option<(TimePart, Span)> {
+    let times = times(intervals, from, to);
     let longest = TimePart::ALL.into_iter().zip(times).max_by_key(|(_, time)| *time);
     longest.filter(|(_, time)| !time.is_zero())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Time {
+        Time::from_millis(millis)
+    }
+
+    #[test]
+    fn the_time_of_a_request_is_its_waits_and_its_share_of_the_link() {
+        let interval = |part, from, to| Interval { part, from: ms(from), to: ms(to) };
+        let intervals = [
+            interval(TimePart::Handshake, 0, 100),
+            interval(TimePart::Request, 100, 200),
+            interval(TimePart::SlowStart, 250, 400),
+            interval(TimePart::Application, 480, 600),
+        ];
+        let request = Exchange {
+            asked: Some(ms(150)),
+            last: ms(500),
+            bytes: Bytes::new(1000),
+            beside: Bytes::new(1000),
+            ..new(Some(4), None, ms(200))
+        };
+        let RequestAccount { completion, budget, others_s } = request.account(&intervals);
+        assert_eq!(completion, Span::from_millis(350));
+        let of = |part| (budget.get(part) * 1e3).round();
+        assert_eq!(
+            [TimePart::Handshake, TimePart::Request, TimePart::SlowStart].map(of),
+            [0.0, 50.0, 150.0]
+        );
+        // 130 ms are left, of which half is of others.
+        assert_eq!((of(TimePart::Application), of(TimePart::Serialisation)), (20.0, 65.0));
+        assert!((others_s - 0.065).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_passed_between_two_times_is_told() {
+        let mut passed = Passed::default();
+        for (at, bytes) in [(10, 5), (20, 7), (20, 1), (30, 9)] {
+            passed.add(ms(at), bytes);
+        }
+        assert_eq!(passed.between(ms(11), ms(20)), Bytes::new(8));
+        assert_eq!(passed.between(ms(0), ms(40)), Bytes::new(22));
+    }
 }

@@ -27,7 +27,7 @@ use receiver_account::receiver_account;
 use sender_account::sender_account;
 use sent::{Sent, main_streams};
 
-pub use exchange::Exchange;
+pub use exchange::{Exchange, RequestAccount};
 pub use path::PathEstimate;
 pub use sender_limits::{LimitChange, SenderLimit, sender_limits};
 pub use spending::{Evidence, FlowLimit, Interval, LimitKind};

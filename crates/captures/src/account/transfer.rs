@@ -1,6 +1,6 @@
 //! The result of explaining a trace.
 
-use super::exchange::Exchange;
+use super::exchange::{Exchange, RequestAccount};
 use super::path::PathEstimate;
 use super::spending::{Evidence, Interval};
 use bentpipe_timeseries::{TimeBudget, TimePart};
@@ -33,6 +33,13 @@ pub struct CapturedTransfer {
     pub exchanges: Vec<Exchange>,
     /// What could not be told from the file, each a sentence.
     pub notes: Vec<String>,
+}
+
+impl CapturedTransfer {
+    /// Divides the time of the request at `index` of [`Self::exchanges`]; `None` if there is none.
+    pub fn request(&self, index: usize) -> Option<RequestAccount> {
+        self.exchanges.get(index).map(|one| one.account(&self.intervals))
+    }
 }
 
 /// Divides the time that the link was busy by what it carried: data, packets that were lost,

@@ -39,6 +39,9 @@ pub struct Explain {
     /// Of a file with several connections: explain this one [default: the one with the most data]
     #[arg(long, value_name = "N")]
     pub connection: Option<std::num::NonZeroUsize>,
+    /// Of a file with several requests: explain this one, too
+    #[arg(long, value_name = "N")]
+    pub request: Option<std::num::NonZeroUsize>,
     /// Of a qlog file or a capture: what changed from it to this one
     #[arg(long, value_name = "FILE")]
     pub against: Option<PathBuf>,
@@ -47,6 +50,7 @@ pub struct Explain {
     pub scenario: Option<PathBuf>,
     /// Print one JSON document to standard output: a list with an entry for each variant, sweep
     /// point, flow and visit; of a file, its path, transfers, requests, remedies and connections
+    /// (`bentpipe schema --explain`)
     #[arg(long)]
     pub json: bool,
 }

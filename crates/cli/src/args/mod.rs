@@ -214,6 +214,9 @@ pub enum Command {
         /// Print the schema of results instead: manifest.json, results.json and every metric
         #[arg(long)]
         results: bool,
+        /// Print the schema of what `explain --json` says of a qlog file or a capture instead
+        #[arg(long, conflicts_with = "results")]
+        explain: bool,
     },
     #[cfg(feature = "studio")]
     /// Edit scenarios and run them in a browser

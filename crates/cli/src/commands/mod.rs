@@ -90,7 +90,7 @@ pub fn run(
         Command::Orbit(args) => orbit::run(&args),
         Command::Constellations { json } => constellations::print(json),
         Command::Cities { part, json } => cities::print(part.as_deref(), json),
-        Command::Schema { results } => schema::print(results),
+        Command::Schema { results, explain } => schema::print(results, explain),
         #[cfg(feature = "studio")]
         Command::Studio(args) => studio::run(&args),
         Command::Report(args) => report::run(&args),

@@ -3,7 +3,9 @@
 use crate::tables::{Align, Table};
 use bentpipe_results::explanation::{Account, statement};
 use bentpipe_timeseries::TimePart;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Smallest time in a table, in seconds, and as a share of the longest completion time.
 pub(super) const SMALLEST: (f64, f64) = (0.0005, 0.002);
@@ -33,31 +35,67 @@ pub(super) fn table(group: &[&Account<'_>], visits: bool) -> String {
     table.render(false)
 }
 
+/// An account: of a transfer, or of the runs of a variant.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct AccountDocument {
+    /// Name of the variant; of a file `recorded` or `bentpipe`.
+    variant: String,
+    /// Values of the sweep, by key.
+    point: BTreeMap<String, String>,
+    /// Name of the flow.
+    flow: String,
+    /// 1, or 2 for the second visit.
+    visit: usize,
+    /// Number of runs.
+    runs: usize,
+    /// Name of the metric.
+    metric: &'static str,
+    /// Its median.
+    value: f64,
+    /// Median of the completion time.
+    completion_s: f64,
+    /// The parts of that time, those that have any.
+    time_budget: BTreeMap<&'static str, f64>,
+    /// Keys of `time_budget` that make a transfer slow, those with most time first.
+    causes: Vec<&'static str>,
+    /// Packets that were lost, by place. A file does not say places: zero.
+    packets_lost: PacketsLost,
+    /// All of it in a sentence.
+    pub text: String,
+}
+
+/// Packets that were lost, by place.
+#[derive(Debug, Serialize, JsonSchema)]
+struct PacketsLost {
+    /// On the channel.
+    channel: f64,
+    /// At a full queue.
+    queue: f64,
+    /// At a policer.
+    policer: f64,
+    /// Without a route.
+    routing: f64,
+}
+
 /// Returns an account as JSON.
-pub(super) fn document(account: &Account<'_>) -> Value {
-    let parts: serde_json::Map<String, Value> =
-        account.times().map(|(part, time)| (part.name().to_owned(), json!(time))).collect();
-    json!({
-        "variant": account.variant,
-        "point": account.point,
-        "flow": account.flow,
-        "visit": account.visit,
-        "runs": account.values.len(),
-        "metric": account.row.name,
-        "value": account.value(),
-        "completion_s": account.completion_s,
-        "time_budget": parts,
-        "causes": account
-            .longest_parts(false)
-            .iter()
-            .map(|(part, _)| part.name())
-            .collect::<Vec<_>>(),
-        "packets_lost": {
-            "channel": account.losses.channel,
-            "queue": account.losses.queue,
-            "policer": account.losses.policer,
-            "routing": account.losses.routing,
+pub(super) fn document(account: &Account<'_>) -> AccountDocument {
+    AccountDocument {
+        variant: account.variant.to_owned(),
+        point: account.point.clone(),
+        flow: account.flow.to_owned(),
+        visit: account.visit,
+        runs: account.values.len(),
+        metric: account.row.name,
+        value: account.value(),
+        completion_s: account.completion_s,
+        time_budget: account.times().map(|(part, time)| (part.name(), time)).collect(),
+        causes: account.longest_parts(false).iter().map(|(part, _)| part.name()).collect(),
+        packets_lost: PacketsLost {
+            channel: account.losses.channel,
+            queue: account.losses.queue,
+            policer: account.losses.policer,
+            routing: account.losses.routing,
         },
-        "text": statement(account),
-    })
+        text: statement(account),
+    }
 }

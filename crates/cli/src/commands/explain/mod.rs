@@ -3,6 +3,8 @@
 mod account;
 mod capture;
 
+pub(super) use capture::json_schema;
+
 use crate::args::Explain;
 use crate::output;
 use crate::summary::sentences::{Labels, line, point};
@@ -22,18 +24,6 @@ pub fn run(args: &Explain) -> Result<u8, LabError> {
     if is_trace(&args.path) {
         return capture::run(args);
     }
-    for (argument, given) in [
-        ("--rate", args.rate.is_some()),
-        ("--scenario", args.scenario.is_some()),
-        ("--keys", args.keys.is_some()),
-        ("--connection", args.connection.is_some()),
-        ("--against", args.against.is_some()),
-    ] {
-        if given {
-            let reason = "it belongs to a qlog file or a capture; allowed with one".to_owned();
-            return Err(LabError::Usage { argument, reason });
-        }
-    }
     if !args.path.is_dir() {
         let reason = match args.path.metadata() {
             Err(error) => error.to_string(),
@@ -42,6 +32,19 @@ pub fn run(args: &Explain) -> Result<u8, LabError> {
         let allowed = "allowed: a directory that `bentpipe run` wrote, a qlog file, or a pcap or \
             pcapng capture";
         return Err(LabError::read(&args.path, format!("{reason}; {allowed}")));
+    }
+    for (argument, given) in [
+        ("--rate", args.rate.is_some()),
+        ("--scenario", args.scenario.is_some()),
+        ("--keys", args.keys.is_some()),
+        ("--connection", args.connection.is_some()),
+        ("--request", args.request.is_some()),
+        ("--against", args.against.is_some()),
+    ] {
+        if given {
+            let reason = "it belongs to a qlog file or a capture; allowed with one".to_owned();
+            return Err(LabError::Usage { argument, reason });
+        }
     }
     let directory = RunDirectory::open(&args.path)?;
     let results = directory.results()?;
@@ -59,7 +62,8 @@ pub fn run(args: &Explain) -> Result<u8, LabError> {
     };
     let failed: Vec<&Failure<'_>> = failed.iter().filter(named).collect();
     if args.json {
-        let all = chosen.iter().map(document).chain(failed.iter().map(|one| json!(one)));
+        let all = chosen.iter().map(|one| json!(document(one)));
+        let all = all.chain(failed.iter().map(|one| json!(one)));
         let document = Value::Array(all.collect());
         return output::document(&format!("{document:#}\n"));
     }

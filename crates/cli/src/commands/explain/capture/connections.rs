@@ -1,9 +1,9 @@
 //! The connections of a file as a table and as JSON.
 
+use super::document::ConnectionDocument;
 use super::words::{causes, data, seconds};
 use crate::tables::{Align, Table};
 use bentpipe_captures::{CapturedTransfer, ConnectionSummary, Recording, account};
-use serde_json::{Value, json};
 
 /// Most connections in the table, each of which is explained.
 const MOST: usize = 20;
@@ -89,25 +89,25 @@ pub(super) fn table(listed: &[Listed], recording: &Recording) -> String {
 }
 
 /// Returns the connections as JSON.
-pub(super) fn document(listed: &[Listed]) -> Value {
+pub(super) fn document(listed: &[Listed]) -> Vec<ConnectionDocument> {
     let of = |one: &Listed| {
         let Listed { summary, account } = one;
         let account = account.as_ref();
-        json!({
-            "number": summary.number,
-            "protocol": summary.protocol.to_string(),
-            "title": summary.title,
-            "client": summary.client,
-            "server": summary.server,
-            "start_s": summary.start.since_start().as_secs_f64(),
-            "packets_to_server": summary.to_server.packets,
-            "packets_to_client": summary.to_client.packets,
-            "bytes_to_server": summary.to_server.bytes,
-            "bytes_to_client": summary.to_client.bytes,
-            "completion_s": account.ok().map(|found| found.completion.as_secs_f64()),
-            "cause": account.ok().and_then(|found| Some(causes(found).first()?.0.name())),
-            "not_explained": account.err(),
-        })
+        ConnectionDocument {
+            number: summary.number,
+            protocol: summary.protocol.to_string(),
+            title: summary.title.clone(),
+            client: summary.client.clone(),
+            server: summary.server.clone(),
+            start_s: summary.start.since_start().as_secs_f64(),
+            packets_to_server: summary.to_server.packets,
+            packets_to_client: summary.to_client.packets,
+            bytes_to_server: summary.to_server.bytes,
+            bytes_to_client: summary.to_client.bytes,
+            completion_s: account.ok().map(|found| found.completion.as_secs_f64()),
+            cause: account.ok().and_then(|found| Some(causes(found).first()?.0.name())),
+            not_explained: account.err().cloned(),
+        }
     };
-    Value::Array(listed.iter().map(of).collect())
+    listed.iter().map(of).collect()
 }

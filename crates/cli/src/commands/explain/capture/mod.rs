@@ -3,10 +3,12 @@
 
 mod against;
 mod connections;
+mod document;
 mod explained;
 mod har;
 mod prediction;
 mod remedies;
+mod request;
 mod requests;
 mod simulated;
 mod sockets;
@@ -22,15 +24,23 @@ use bentpipe_captures::{
 use bentpipe_lab::LabError;
 use bentpipe_results::Point;
 use bentpipe_results::explanation::{Account, accounts};
+use connections::Listed;
+use document::{
+    Direction, FlowControlDocument, LossesDocument, PathDocument, PausesDocument,
+    PredictionDocument, RecordedBy, TraceDocument,
+};
 use explained::Explained;
 use prediction::{Prediction, Range, predict};
 use remedies::{Remedy, remedies};
-use serde_json::{Value, json};
+use request::ChosenRequest;
+use serde_json::Value;
 use simulated::Simulated;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use words::{Ends, data, seconds, significant, span};
+
+pub(crate) use document::json_schema;
 
 /// Name of the transfer of the file.
 const RECORDED: &str = "recorded";
@@ -47,6 +57,8 @@ struct Explanation<'a> {
     ours: Option<Account<'a>>,
     range: Option<Range>,
     remedies: Vec<Remedy>,
+    /// The request that the user chose.
+    request: Option<ChosenRequest>,
 }
 
 /// Explains a qlog file or a capture.
@@ -75,6 +87,7 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
         return against::run(&explained, &Explained::of(recording, other, args)?, args.json);
     }
     let Explained { recording, index, trace, recorded } = explained;
+    let request = args.request.map(|number| ChosenRequest::of(&recorded, number)).transpose()?;
     if let Some(file) = &args.scenario {
         bentpipe_lab::write_file(file, Simulated::of(&recorded).text().as_bytes())?;
     }
@@ -97,12 +110,11 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
             .into_iter()
             .filter(|one| one.saves_s.is_none_or(|saves| saves >= worth))
             .collect(),
+        request,
     };
     let listed = connections::list(&recording, (index, &recorded), args.json);
     let text = if args.json {
-        let mut document = explanation.json();
-        document["connections"] = connections::document(&listed);
-        format!("{document:#}\n")
+        output::pretty(&explanation.document(&listed))
     } else {
         explanation.text() + &connections::table(&listed, &recording)
     };
@@ -119,6 +131,7 @@ fn without_packets(
         ("--rate", args.rate.is_some()),
         ("--scenario", args.scenario.is_some()),
         ("--connection", args.connection.is_some()),
+        ("--request", args.request.is_some()),
         ("--against", args.against.is_some()),
     ] {
         if given {
@@ -157,6 +170,9 @@ impl Explanation<'_> {
             let _ = writeln!(text, "{}", remedy.text());
         }
         text.push_str(&self.ours_text());
+        if let Some(request) = &self.request {
+            text.push_str(&request.text(recorded, &self.ends));
+        }
         text.push_str(&requests::table(&recorded.exchanges));
         for note in &recorded.notes {
             let _ = writeln!(text, "\nnote: {note}");
@@ -216,51 +232,55 @@ impl Explanation<'_> {
         }
     }
 
-    fn json(&self) -> Value {
+    fn document(&self, listed: &[Listed]) -> TraceDocument {
         let recorded = self.recorded;
-        let PathEstimate { rtt, rate, proven, is_filled, queue, is_full, loss } = recorded.path;
         let evidence = &recorded.evidence;
         let transfers = [&self.of_file].into_iter().chain(&self.ours).map(document);
-        let mut transfers: Vec<Value> = transfers.collect();
-        if let Some(Value::Object(first)) = transfers.first_mut() {
-            let text = words::statement(recorded, &self.ends);
-            first.insert("text".to_owned(), Value::String(text));
+        let mut transfers: Vec<_> = transfers.collect();
+        if let Some(first) = transfers.first_mut() {
+            first.text = words::statement(recorded, &self.ends);
         }
-        json!({
-            "bytes": recorded.bytes.get(),
-            "direction": if recorded.is_upload { "upload" } else { "download" },
-            "recorded_by": if recorded.is_sender { "sender" } else { "receiver" },
-            "path": {
-                "rtt_ms": rtt.as_millis_f64(),
-                "rate_mbps": rate.as_mbps_f64(),
-                "rate_is_least": !is_filled,
-                "proven_rate_mbps": proven.as_mbps_f64(),
-                "queue_ms": queue.as_millis_f64(),
-                "queue_is_full": is_full,
-                "loss": loss,
+        TraceDocument {
+            bytes: recorded.bytes.get(),
+            direction: if recorded.is_upload { Direction::Upload } else { Direction::Download },
+            recorded_by: if recorded.is_sender { RecordedBy::Sender } else { RecordedBy::Receiver },
+            path: path_document(&recorded.path),
+            losses: LossesDocument {
+                packets: evidence.lost,
+                at_a_full_queue: evidence.lost_at_queue,
+                episodes: evidence.loss_episodes,
             },
-            "losses": {
-                "packets": evidence.lost,
-                "at_a_full_queue": evidence.lost_at_queue,
-                "episodes": evidence.loss_episodes,
+            pauses: PausesDocument {
+                sender_s: evidence.sender_pauses.as_secs_f64(),
+                receiver_s: evidence.asker_pauses.as_secs_f64(),
             },
-            "pauses": {
-                "sender_s": evidence.sender_pauses.as_secs_f64(),
-                "receiver_s": evidence.asker_pauses.as_secs_f64(),
-            },
-            "flow_control": evidence.limit.map(|(limit, time)| json!({
-                "limit": words::flow_limit(limit, recorded, &self.ends),
-                "bytes": limit.size.get(),
-                "time_s": time.as_secs_f64(),
-            })),
-            "transfers": transfers,
-            "requests": requests::document(&recorded.exchanges),
-            "remedies": self.remedies.iter().map(Remedy::json).collect::<Vec<_>>(),
-            "prediction": self.range.map(|Range { low_s, high_s }| json!({
-                "low_s": low_s,
-                "high_s": high_s,
-            })),
-            "notes": recorded.notes,
-        })
+            flow_control: evidence.limit.map(|(limit, time)| FlowControlDocument {
+                limit: words::flow_limit(limit, recorded, &self.ends),
+                bytes: limit.size.get(),
+                time_s: time.as_secs_f64(),
+            }),
+            transfers,
+            requests: requests::documents(&recorded.exchanges),
+            request: self.request.as_ref().map(|one| one.document(recorded, &self.ends)),
+            remedies: self.remedies.iter().map(Remedy::document).collect(),
+            prediction: self
+                .range
+                .map(|Range { low_s, high_s }| PredictionDocument { low_s, high_s }),
+            notes: recorded.notes.clone(),
+            connections: connections::document(listed),
+        }
+    }
+}
+
+fn path_document(path: &PathEstimate) -> PathDocument {
+    let PathEstimate { rtt, rate, proven, is_filled, queue, is_full, loss } = *path;
+    PathDocument {
+        rtt_ms: rtt.as_millis_f64(),
+        rate_mbps: rate.as_mbps_f64(),
+        rate_is_least: !is_filled,
+        proven_rate_mbps: proven.as_mbps_f64(),
+        queue_ms: queue.as_millis_f64(),
+        queue_is_full: is_full,
+        loss,
     }
 }

@@ -1,13 +1,13 @@
 //! What would help against the first cause, and what that saves: by simulation of the path of the
 //! file with and without the change.
 
+use super::document::RemedyDocument;
 use super::simulated::Simulated;
 use super::words::{Ends, bdp, causes, data, seconds};
 use crate::output::counted;
 use bentpipe_captures::{CapturedTransfer, FlowLimit, LimitKind, Transport};
 use bentpipe_timeseries::TimePart;
 use bentpipe_units::{Bytes, Span};
-use serde_json::{Value, json};
 
 /// Initial window of the remedy, in packets. RFC 6928 §3 has 10; large servers of the web use about
 /// this.
@@ -42,14 +42,14 @@ impl Remedy {
         format!("what would help: {setting}: {value} ({end}); {saves}")
     }
 
-    pub fn json(&self) -> Value {
-        json!({
-            "cause": self.cause.name(),
-            "setting": self.setting,
-            "where": self.end,
-            "value": self.value,
-            "saves_s": self.saves_s,
-        })
+    pub fn document(&self) -> RemedyDocument {
+        RemedyDocument {
+            cause: self.cause.name(),
+            setting: self.setting.clone(),
+            r#where: self.end.clone(),
+            value: self.value.clone(),
+            saves_s: self.saves_s,
+        }
     }
 }
 

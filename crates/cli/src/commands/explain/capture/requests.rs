@@ -1,9 +1,9 @@
 //! The requests of a file as a table and as JSON.
 
+use super::document::RequestDocument;
 use super::words::{data, seconds};
 use crate::tables::{Align, Table};
 use bentpipe_captures::Exchange;
-use serde_json::{Value, json};
 
 /// Most requests in the table.
 const MOST: usize = 20;
@@ -21,8 +21,8 @@ pub(super) fn table(exchanges: &[Exchange]) -> String {
     table.column("size".to_owned(), Align::Right);
     table.column("held up most by".to_owned(), Align::Left);
     for (index, one) in exchanges.iter().enumerate().take(MOST) {
-        let number = one.stream.map_or_else(|| (index + 1).to_string(), |id| format!("#{id}"));
-        let asked = one.asked.unwrap_or(one.first);
+        let number = name(index + 1, one.stream);
+        let asked = one.begin();
         let time = |span: bentpipe_units::Span| format!("{:.3}", span.as_secs_f64());
         let cause = one.cause.map_or_else(String::new, |(part, span)| {
             format!("{} ({} s)", part.words(), seconds(span.as_secs_f64()))
@@ -38,21 +38,26 @@ pub(super) fn table(exchanges: &[Exchange]) -> String {
     }
     let more = exchanges.len().saturating_sub(MOST);
     let more = if more > 0 { format!("and {more} more; --json has all\n") } else { String::new() };
-    format!("\n{}{more}", table.render(false))
+    format!("\nrequests; --request N explains one:\n{}{more}", table.render(false))
+}
+
+/// Returns what a request is called: its number and, in QUIC, its stream.
+pub(super) fn name(number: usize, stream: Option<u64>) -> String {
+    let stream = stream.map_or_else(String::new, |id| format!(" (stream {id})"));
+    format!("{number}{stream}")
 }
 
 /// Returns the requests as JSON.
-pub(super) fn document(exchanges: &[Exchange]) -> Value {
-    let of = |one: &Exchange| {
-        json!({
-            "stream": one.stream,
-            "asked_s": one.asked.map(|at| at.since_start().as_secs_f64()),
-            "first_byte_s": one.first.since_start().as_secs_f64(),
-            "last_byte_s": one.last.since_start().as_secs_f64(),
-            "bytes": one.bytes.get(),
-            "cause": one.cause.map(|(part, _)| part.name()),
-            "cause_s": one.cause.map(|(_, span)| span.as_secs_f64()),
-        })
+pub(super) fn documents(exchanges: &[Exchange]) -> Vec<RequestDocument> {
+    let of = |(index, one): (usize, &Exchange)| RequestDocument {
+        number: index + 1,
+        stream: one.stream,
+        asked_s: one.asked.map(|at| at.since_start().as_secs_f64()),
+        first_byte_s: one.first.since_start().as_secs_f64(),
+        last_byte_s: one.last.since_start().as_secs_f64(),
+        bytes: one.bytes.get(),
+        cause: one.cause.map(|(part, _)| part.name()),
+        cause_s: one.cause.map(|(_, span)| span.as_secs_f64()),
     };
-    Value::Array(exchanges.iter().map(of).collect())
+    exchanges.iter().enumerate().map(of).collect()
 }
