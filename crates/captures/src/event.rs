@@ -30,6 +30,9 @@ pub struct CapturedConnection {
     pub transport: Transport,
     /// What the file calls the connection or the stack; may be empty.
     pub title: String,
+    /// What names the connection at both of its ends: the initial sequence numbers of TCP, or the
+    /// ID that the client's first packet of QUIC goes to. Empty if the file does not have it.
+    pub ids: Vec<String>,
     /// The end that recorded it.
     pub side: Side,
     /// True if the packets of the application were not decrypted. Their sizes, times and directions
@@ -237,6 +240,7 @@ impl CapturedConnection {
         Self {
             transport,
             title: String::new(),
+            ids: Vec::new(),
             side,
             is_encrypted: false,
             events: Vec::new(),

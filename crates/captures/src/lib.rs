@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod account;
+mod both;
 mod calendar;
 mod decompress;
 mod error;
@@ -34,9 +35,10 @@ mod summary;
 mod tcp_info;
 
 pub use account::{
-    CapturedTransfer, Evidence, Exchange, FlowLimit, Interval, LimitChange, LimitKind,
-    PathEstimate, RequestAccount, SenderLimit, account, sender_limits,
+    BothEnds, CapturedTransfer, Evidence, Exchange, FlowLimit, Interval, LimitChange, LimitKind,
+    OneWay, PathEstimate, RequestAccount, SenderLimit, account, account_of_both, sender_limits,
 };
+pub use both::is_same_connection;
 pub use error::CaptureError;
 pub use event::{
     CapturedConnection, EcnCounts, Event, HttpMessage, Metrics, Packet, Side, StreamEnd,

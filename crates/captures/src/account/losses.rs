@@ -1,5 +1,6 @@
 //! Which lost packets came upon a full queue, and how many episodes of loss there were.
 
+use super::far_end::FarEnd;
 use super::sent::DataPacket;
 use bentpipe_units::Span;
 
@@ -8,6 +9,10 @@ const FULL: f64 = 0.7;
 /// Shortest queue that can be told from jitter, as a share of the round trip and as a time.
 const QUEUE_SHARE: f64 = 0.05;
 const QUEUE: Span = Span::from_millis(2);
+/// Shortest queue if the other end recorded the waits, which have no jitter of acknowledgements.
+const KNOWN_QUEUE: Span = Span::from_micros(500);
+/// Packets before and after a lost one whose waits show the queue that it met, if they are known.
+const NEXT: usize = 3;
 /// Packets before and after a lost one among which an acknowledged one is looked for.
 const NEAR: usize = 64;
 
@@ -27,20 +32,31 @@ pub struct Losses {
 
 impl Losses {
     /// Finds the losses of `packets` over a path whose round trip is `rtt` without a queue.
-    /// `is_held` are packets that an outage held up: their times are not those of a queue.
-    pub fn find(packets: &[DataPacket], rtt: Span, is_held: impl Fn(&DataPacket) -> bool) -> Self {
-        let waits: Vec<Option<Span>> = packets
-            .iter()
-            .map(|packet| packet.rtt().filter(|_| !is_held(packet)))
-            .map(|own| own.map(|own| own.saturating_sub(rtt)))
-            .collect();
+    /// `far` is what the other end recorded. `is_held` are packets that an outage held up: their
+    /// times are not those of a queue.
+    pub fn find(
+        packets: &[DataPacket],
+        rtt: Span,
+        far: Option<&FarEnd>,
+        is_held: impl Fn(&DataPacket) -> bool,
+    ) -> Self {
+        let wait = |(index, packet): (usize, &DataPacket)| match far {
+            _ if is_held(packet) => None,
+            Some(far) => far.of_packet(index),
+            None => packet.rtt().map(|own| own.saturating_sub(rtt)),
+        };
+        let waits: Vec<Option<Span>> = packets.iter().enumerate().map(wait).collect();
         let queue = waits.iter().flatten().max().copied().unwrap_or_default();
-        let is_queue = queue >= QUEUE.max(rtt.mul_f64(QUEUE_SHARE));
+        let (least, reach) = match far {
+            Some(_) => (KNOWN_QUEUE, NEXT),
+            None => (QUEUE.max(rtt.mul_f64(QUEUE_SHARE)), NEAR),
+        };
+        let is_queue = queue >= least;
         let mut found = Self { queue, ..Self::default() };
         let mut last = None;
         for (index, packet) in packets.iter().enumerate() {
             let full = packet.is_lost() && is_queue && {
-                let near = index.saturating_sub(NEAR)..(index + NEAR).min(packets.len());
+                let near = index.saturating_sub(reach)..(index + reach + 1).min(packets.len());
                 let around = waits.get(near).unwrap_or_default().iter().flatten();
                 around.max().is_some_and(|wait| *wait >= queue.mul_f64(FULL))
             };

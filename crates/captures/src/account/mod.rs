@@ -2,6 +2,7 @@
 
 mod asks;
 mod exchange;
+mod far_end;
 mod fluid_link;
 mod losses;
 mod outage;
@@ -19,15 +20,18 @@ mod steady;
 mod transfer;
 mod waits;
 
+use crate::both::is_same_connection;
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Side};
 use bentpipe_units::Rate;
+use far_end::FarEnd;
 use received::Received;
 use receiver_account::receiver_account;
 use sender_account::sender_account;
 use sent::{Sent, main_streams};
 
 pub use exchange::{Exchange, RequestAccount};
+pub use far_end::{BothEnds, OneWay};
 pub use path::PathEstimate;
 pub use sender_limits::{LimitChange, SenderLimit, sender_limits};
 pub use spending::{Evidence, FlowLimit, Interval, LimitKind};
@@ -52,7 +56,7 @@ pub fn account(
     }
     let is_sender = sent >= received;
     let mut recorded = if is_sender {
-        sender_account(trace, &Sent::find(trace)?, rate)?
+        sender_account(trace, &Sent::find(trace)?, rate, None)?
     } else {
         receiver_account(trace, &Received::find(trace)?, rate)?
     };
@@ -62,5 +66,32 @@ pub fn account(
     if trace.unreadable > 0 {
         recorded.notes.push(format!("{} records could not be read", trace.unreadable));
     }
+    Ok(recorded)
+}
+
+/// Divides the time of the largest transfer of a connection that both of its ends recorded: see
+/// [`account`]. What waited on its way, and where, is known and not inferred.
+///
+/// # Errors
+/// One of the traces has no transfer, they are of the same end or of different connections, or the
+/// packets are encrypted.
+pub fn account_of_both(
+    one: &CapturedConnection,
+    other: &CapturedConnection,
+    rate: Option<Rate>,
+) -> Result<CapturedTransfer, CaptureError> {
+    if one.is_encrypted || other.is_encrypted {
+        return Err(CaptureError::Empty("the packets of one of the files are encrypted"));
+    }
+    if !is_same_connection(one, other) || one.side == other.side {
+        return Err(CaptureError::Empty("the files are not of both ends of one connection"));
+    }
+    let is_first = account(one, rate)?.is_sender;
+    let (sender, receiver) = if is_first { (one, other) } else { (other, one) };
+    let (trace, sent, far) = FarEnd::join(sender, receiver)?;
+    let mut recorded = sender_account(&trace, &sent, rate, Some(&far))?;
+    recorded.is_upload = sender.side == Side::Client;
+    let notes = sender.notes.iter().chain(receiver.notes.iter());
+    recorded.notes.extend(notes.cloned());
     Ok(recorded)
 }

@@ -1,9 +1,9 @@
 //! What data waited for that arrives after a silence, as its receiver knows it: on its way, for an
 //! acknowledgement on its way, or for one that this end held back.
 
-use super::path_waits::{least, on_its_way};
+use super::path_waits::on_its_way;
 use super::spending::Spending;
-use super::waits::Waits;
+use super::waits::{Waits, least};
 use crate::event::{CapturedConnection, Event, Transport};
 use bentpipe_timeseries::TimePart;
 use bentpipe_units::{Span, Time};

@@ -1,21 +1,13 @@
 //! What a sender that waited for an acknowledgement waited for: how much longer than usual data and
 //! acknowledgement took, and why.
 
+use super::far_end::FarEnd;
 use super::sent::DataPacket;
 use super::spending::Spending;
-use super::waits::Waits;
+use super::waits::{Waits, least};
 use crate::event::CapturedConnection;
 use bentpipe_timeseries::TimePart;
 use bentpipe_units::{Span, Time};
-
-/// Shortest wait that is told from jitter, as a time and as a share of the round trip.
-const LEAST: Span = Span::from_millis(10);
-const LEAST_SHARE: f64 = 0.15;
-
-/// Returns the shortest wait on a path that is told from jitter.
-pub fn least(rtt: Span) -> Span {
-    LEAST.max(rtt.mul_f64(LEAST_SHARE))
-}
 
 /// Returns how long what arrived at `at` had waited on its way; zero if that is unknown or jitter.
 pub fn on_its_way(waits: Option<&Waits>, at: Time, rtt: Span) -> Span {
@@ -25,18 +17,20 @@ pub fn on_its_way(waits: Option<&Waits>, at: Time, rtt: Span) -> Span {
 
 /// The round trips of a sender.
 #[derive(Debug)]
-pub struct PathWaits {
+pub struct PathWaits<'a> {
     rtt: Span,
     /// Arrival of acknowledgements, and the place of the packet that each acknowledges.
     acknowledged: Vec<(Time, usize)>,
     /// How long each packet waited behind the sender's own.
     own: Vec<Span>,
     waits: Option<Waits>,
+    /// What the other end recorded.
+    far: Option<&'a FarEnd>,
     /// True if packets came upon a full queue.
     fills_queue: bool,
 }
 
-impl PathWaits {
+impl<'a> PathWaits<'a> {
     pub fn new(
         trace: &CapturedConnection,
         packets: &[DataPacket],
@@ -50,7 +44,18 @@ impl PathWaits {
             packets.iter().enumerate().filter_map(of).collect();
         acknowledged.sort_unstable();
         let own = vec![Span::ZERO; packets.len()];
-        Self { rtt, acknowledged, own, waits: Waits::find(trace), fills_queue }
+        let waits = Waits::find(trace);
+        Self { rtt, acknowledged, own, waits, far: None, fills_queue }
+    }
+
+    /// Takes what the other end recorded.
+    pub fn know(&mut self, far: Option<&'a FarEnd>) {
+        self.far = far;
+    }
+
+    /// Returns true if the other end recorded what arrived.
+    pub fn is_known(&self) -> bool {
+        self.far.is_some()
     }
 
     /// Notes how long the packet at `index` waits behind the sender's own.
@@ -62,7 +67,10 @@ impl PathWaits {
 
     /// Returns how long what arrived at `at` had waited on its way; zero if that is unknown.
     pub fn of_arrival(&self, at: Time) -> Span {
-        on_its_way(self.waits.as_ref(), at, self.rtt)
+        match self.far {
+            Some(far) => far.of_arrival(at),
+            None => on_its_way(self.waits.as_ref(), at, self.rtt),
+        }
     }
 
     /// Spends the end of the time from `from` to `to`, after which the sender went on because of an
@@ -88,9 +96,13 @@ impl PathWaits {
         let mut take = |part, span| left = spending.add_at_end(part, span, from, left);
         if took >= least {
             let back = self.of_arrival(arrival).min(took);
-            let forward = took.saturating_sub(back);
+            let forward = match self.far.map(|far| far.of_packet(index)) {
+                Some(Some(wait)) => wait.saturating_sub(own).min(took.saturating_sub(back)),
+                _ => took.saturating_sub(back),
+            };
             // Without timestamps: a queue of the data fills, one of acknowledgements does not.
-            let is_forward = self.waits.is_some() || self.fills_queue;
+            let is_known = self.waits.is_some() || self.far.is_some();
+            let is_forward = is_known || self.fills_queue;
             if back >= least {
                 take(TimePart::ReturnLink, back);
             }

@@ -68,6 +68,7 @@ pub fn receiver_account(
             loss: walk.repairs as f64 / arrivals.len().max(1) as f64,
         },
         intervals: spending.intervals,
+        both: None,
         evidence: spending.evidence,
         exchanges,
         notes: Vec::new(),

@@ -2,16 +2,18 @@
 
 use super::asks::{Asks, EARLY, HELD};
 use super::exchange::exchanges;
+use super::far_end::FarEnd;
 use super::fluid_link::{FluidLink, FullLink};
 use super::losses::Losses;
 use super::outage::{is_held, outages, within};
-use super::path::{PathEstimate, rate_of};
-use super::path_waits::{PathWaits, least};
+use super::path::{Passed, PathEstimate, rate_of};
+use super::path_waits::PathWaits;
 use super::sender_state::{Flight, SenderState};
 use super::sent::{DataPacket, Sent, handshake_timeouts};
 use super::spending::{FlowLimit, LimitKind, Spending, Turn};
 use super::steady::{Pattern, Steady};
 use super::transfer::{CapturedTransfer, Carried, divide_busy};
+use super::waits::least;
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Event};
 use bentpipe_timeseries::TimePart;
@@ -23,6 +25,8 @@ const PACING: f64 = 0.25;
 const PACED_BYTES: u64 = 5000;
 /// Waits of up to this are pacing whatever was sent before.
 const PACING_TIME: Span = Span::from_millis(5);
+/// Most packets among which a lost one is looked for.
+const MOST: usize = 10_000;
 /// Round trips of an idle sender, without a loss, from which on no window explains it.
 const IDLE: f64 = 1.5;
 
@@ -31,16 +35,13 @@ pub fn sender_account(
     trace: &CapturedConnection,
     sent: &Sent,
     rate: Option<Rate>,
+    far: Option<&FarEnd>,
 ) -> Result<CapturedTransfer, CaptureError> {
-    let Sent { packets, start, handshake, request, end, rtt, .. } = sent;
-    let mut passed: Vec<_> = packets
-        .iter()
-        .filter_map(|packet| Some((Some(packet.at), packet.acknowledged?, packet.wire)))
-        .collect();
-    passed.sort_by_key(|(_, arrival, _)| *arrival);
-    let seen = rate_of(&passed, *rtt, rate);
+    let Sent { packets, start, end, rtt, .. } = sent;
+    let seen = rate_of(&passed(packets, far), *rtt, rate);
     let first = packets.first().map_or(*start, |packet| packet.at);
-    let unacknowledged = sent.unacknowledged();
+    // The other end's file says what arrived.
+    let unacknowledged = if far.is_some() { 0 } else { sent.unacknowledged() };
     // What is not acknowledged has left the link when the link has sent it.
     let mut data_end = end.saturating_sub(*rtt);
     if unacknowledged > 0 {
@@ -52,15 +53,13 @@ pub fn sender_account(
     }
     let data_end = data_end.max(first);
     let end = &(data_end + *rtt);
-    let timeouts = handshake_timeouts(trace, *start, *handshake, *rtt);
     let mut spending = Spending::default();
-    spending.add(TimePart::Timeout, *start, *start + timeouts);
-    spending.add(TimePart::Handshake, *start + timeouts, *handshake);
-    spending.add(TimePart::Request, *handshake, *request);
-    spending.pause(true, *request, first);
+    let begin = opening(trace, sent, far, &mut spending);
     let outages = outages(packets, *rtt);
-    let losses = Losses::find(packets, *rtt, |packet| is_held(packet, &outages));
-    let walk = Walk::new(trace, sent, seen.rate, &losses, &outages).run(data_end, &mut spending);
+    let losses = Losses::find(packets, *rtt, far, |packet| is_held(packet, &outages));
+    let mut walk = Walk::new(trace, sent, seen.rate, &losses, &outages);
+    walk.waits.know(far);
+    let walk = walk.run(data_end, &mut spending);
     let busy = data_end.since(first).saturating_sub(walk.idle).saturating_sub(walk.tail);
     spending.add(TimePart::Request, end.saturating_sub(walk.tail + *rtt), *end);
     divide_busy(&mut spending.budget, busy.as_secs_f64(), &walk.carried);
@@ -71,6 +70,7 @@ pub fn sender_account(
     spending.evidence.lost = losses.lost;
     spending.evidence.lost_at_queue = losses.lost_at_queue;
     spending.evidence.loss_episodes = losses.episodes;
+    spending.evidence.reordered = far.map_or(0.0, |far| far.reordered);
     let mut notes = Vec::new();
     if !walk.knows_window {
         notes.push("the file has no congestion windows: they are inferred".to_owned());
@@ -88,7 +88,7 @@ pub fn sender_account(
         is_encrypted: trace.is_encrypted,
         is_sender: true,
         is_upload: false,
-        completion: end.since(*start),
+        completion: end.since(begin),
         budget: spending.budget,
         path: PathEstimate {
             rtt: *rtt,
@@ -100,10 +100,51 @@ pub fn sender_account(
             loss: elsewhere as f64 / packets.len().max(1) as f64,
         },
         intervals: spending.intervals,
+        both: far.map(|far| far.both),
         evidence: spending.evidence,
         exchanges,
         notes,
     })
+}
+
+/// Spends the time up to the first packet of data. Returns when the transfer began.
+fn opening(
+    trace: &CapturedConnection,
+    sent: &Sent,
+    far: Option<&FarEnd>,
+    spending: &mut Spending,
+) -> Time {
+    let Sent { packets, start, handshake, request, rtt, .. } = sent;
+    let first = packets.first().map_or(*start, |packet| packet.at);
+    let timeouts = handshake_timeouts(trace, *start, *handshake, *rtt);
+    let mut begin = *start;
+    if let Some((part, lead)) = far.and_then(|far| far.lead) {
+        begin = start.saturating_sub(lead);
+        spending.add(part, begin, *start);
+    }
+    // Probes without a loss: what they waited for was late.
+    let is_late = far.is_some_and(|far| !far.lost_handshake);
+    let of_probes = if is_late { TimePart::ReturnLink } else { TimePart::Timeout };
+    spending.add(of_probes, *start, *start + timeouts);
+    spending.add(TimePart::Handshake, *start + timeouts, *handshake);
+    spending.add(TimePart::Request, *handshake, *request);
+    spending.pause(true, *request, first);
+    begin
+}
+
+/// Returns the packets that passed in the order of their arrival, which without the file of the
+/// other end is that of their acknowledgements.
+fn passed(packets: &[DataPacket], far: Option<&FarEnd>) -> Vec<Passed> {
+    let passed = packets.iter().enumerate().filter_map(|(index, packet)| {
+        let arrival = match far {
+            Some(far) => far.forward.get(index).copied().flatten().map(|(at, _)| at),
+            None => packet.acknowledged,
+        };
+        Some((Some(packet.at), arrival?, packet.wire))
+    });
+    let mut passed: Vec<Passed> = passed.collect();
+    passed.sort_by_key(|(_, arrival, _)| *arrival);
+    passed
 }
 
 /// What following a sender found.
@@ -131,7 +172,7 @@ struct Walk<'a> {
     state: SenderState,
     steady: Steady,
     asks: Asks,
-    waits: PathWaits,
+    waits: PathWaits<'a>,
     /// Bytes that left since the last wait.
     burst: u64,
     has_lost: bool,
@@ -285,6 +326,16 @@ impl<'a> Walk<'a> {
         (first.at.since(previous) >= rtt.mul_f64(1.0 - EARLY)).then_some((first.at, last.at))
     }
 
+    /// Returns true if a packet was lost of those that were sent within two round trips before the
+    /// last arrival, or since.
+    fn lacks_data(&self, now: Time) -> bool {
+        let packets = &self.sent.packets;
+        let from = self.state.last_arrival.saturating_sub(self.sent.rtt * 2);
+        let from = packets.partition_point(|packet| packet.at < from);
+        let after = packets.get(from..).unwrap_or_default().iter();
+        after.take_while(|packet| packet.at < now).take(MOST).any(DataPacket::is_lost)
+    }
+
     /// Spends the time from `from` to `to`, in which the sender itself waited.
     fn held_back(
         &mut self,
@@ -301,7 +352,12 @@ impl<'a> Walk<'a> {
             return spending.limited(limit, from, to);
         }
         if data.repeats && state.last_arrival <= state.previous && gap >= rtt {
-            let part = if self.is_held_back { TimePart::HeldAcks } else { TimePart::Timeout };
+            let part = match self.is_held_back {
+                true => TimePart::HeldAcks,
+                // All had arrived, and it is known that they had: acknowledgements were late.
+                false if self.waits.is_known() && !self.lacks_data(now) => TimePart::ReturnLink,
+                false => TimePart::Timeout,
+            };
             return spending.add(part, from, to);
         }
         let is_prompt = state.is_prompt(now, rtt);

@@ -1,6 +1,7 @@
 //! The result of explaining a trace.
 
 use super::exchange::{Exchange, RequestAccount};
+use super::far_end::BothEnds;
 use super::path::PathEstimate;
 use super::spending::{Evidence, Interval};
 use bentpipe_timeseries::{TimeBudget, TimePart};
@@ -27,6 +28,8 @@ pub struct CapturedTransfer {
     /// When what held the transfer up, in the order of their times. Without the times in which the
     /// link was busy.
     pub intervals: Vec<Interval>,
+    /// What passed between the ends, if both recorded it.
+    pub both: Option<BothEnds>,
     /// What the parts rest on.
     pub evidence: Evidence,
     /// Its requests and their answers.

@@ -12,6 +12,15 @@ const ALIKE: f64 = 1.5;
 /// Shortest time over which the unit can be told.
 const LEAST: Span = Span::from_millis(200);
 
+/// Shortest wait that is told from jitter, as a time and as a share of the round trip.
+const SHORTEST: Span = Span::from_millis(10);
+const SHORTEST_SHARE: f64 = 0.15;
+
+/// Returns the shortest wait on a path that is told from jitter.
+pub fn least(rtt: Span) -> Span {
+    SHORTEST.max(rtt.mul_f64(SHORTEST_SHARE))
+}
+
 /// The waits of the packets that arrived, in the order of their arrival.
 #[derive(Debug)]
 pub struct Waits {

@@ -180,6 +180,7 @@ impl Session {
         let connection = CapturedConnection {
             transport: Transport::Quic,
             title: self.host.or(self.peer_address).unwrap_or_default(),
+            ids: Vec::new(),
             side: if is_server { Side::Server } else { Side::Client },
             is_encrypted: false,
             events: events.collect(),

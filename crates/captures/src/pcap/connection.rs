@@ -55,12 +55,26 @@ pub fn trace(
     CapturedConnection {
         transport: Transport::Tcp,
         title: ports.unwrap_or_default(),
+        ids: sequence_numbers(segments, client),
         side,
         is_encrypted: false,
         events,
         unreadable,
         notes,
     }
+}
+
+/// Returns the initial sequence numbers of both ends as a name of the connection, with the server's
+/// port; nothing if the file does not have them.
+fn sequence_numbers(segments: &[(u64, Box<Segment<'_>>)], client: SocketAddr) -> Vec<String> {
+    let of = |by_client: bool| {
+        segments.iter().find(|(_, one)| one.syn && (one.from == client) == by_client)
+    };
+    let (client, server) = (of(true), of(false));
+    let id = client.zip(server).map(|((_, client), (_, server))| {
+        format!("{} {} {}", server.from.port(), client.seq, server.seq)
+    });
+    id.into_iter().collect()
 }
 
 struct Converted {

@@ -189,6 +189,7 @@ impl Group {
         let connection = CapturedConnection {
             transport: Transport::Quic,
             title,
+            ids: [self.name, head.group()].into_iter().flatten().collect(),
             side: side(head.vantage(), &self.events),
             is_encrypted: false,
             events: self.events.into_iter().map(|(time, event)| (at(time), event)).collect(),

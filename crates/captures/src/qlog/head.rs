@@ -170,6 +170,12 @@ impl TraceHead {
         }
     }
 
+    /// Returns the group that all events share: the connection ID that the client's first packet
+    /// goes to.
+    pub fn group(&self) -> Option<String> {
+        self.common.group.name()
+    }
+
     /// Returns true if each time is that since the event before.
     pub fn is_delta(&self) -> bool {
         is_delta(&self.common.time_format)

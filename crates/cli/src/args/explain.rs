@@ -10,6 +10,7 @@ Examples:
   bentpipe explain server.qlog                      (a connection of any QUIC stack)
   bentpipe explain server.pcapng                    (the largest connection of a capture)
   bentpipe explain server.pcap --keys keys.txt      (QUIC, with the file of SSLKEYLOGFILE)
+  bentpipe explain server.pcap client.pcap          (one transfer, recorded at both ends)
   bentpipe explain before.pcap --against after.pcap (what changed)
   tcpdump -w - port 443 | bentpipe explain -        (standard input)
   bentpipe explain out/cnes-start --variant 1rtt --variant 0rtt-careful
@@ -25,6 +26,10 @@ pub struct Explain {
     /// input
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
+    /// The file of the other end of the same connection: together they say what was lost and what
+    /// waited in each direction. A file of another connection is compared, as with `--against`
+    #[arg(value_name = "OTHER", conflicts_with = "against")]
+    pub other: Option<PathBuf>,
     /// Only this variant; several are compared with the first [default: all]
     #[arg(long, value_name = "NAME")]
     pub variant: Vec<String>,

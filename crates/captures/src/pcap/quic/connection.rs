@@ -253,6 +253,7 @@ impl Reader {
         CapturedConnection {
             transport: Transport::Quic,
             title: format!("QUIC from {client} to {server}{name}"),
+            ids: self.opening.first_id.iter().cloned().collect(),
             side,
             is_encrypted: problem.is_some(),
             events,

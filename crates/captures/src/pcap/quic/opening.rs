@@ -26,6 +26,8 @@ pub struct Opening {
     pub version: &'static Version,
     /// Lengths of the connection IDs that client and server chose for themselves.
     pub ids: [usize; 2],
+    /// ID that the client's first packet goes to, in hex.
+    pub first_id: Option<String>,
     /// The client's random number.
     random: Option<[u8; 32]>,
     /// Name of the server.
@@ -41,10 +43,14 @@ impl Opening {
         let mut ids = [0; 2];
         let mut initial = InitialKeys::default();
         let mut hello = Parts::default();
+        let mut first_id = None;
         for (_, datagram) in datagrams {
             let sender = sender(&connection, datagram);
             for packet in divide(datagram).0 {
                 version[sender] = Some(packet.version);
+                if sender == 0 && first_id.is_none() {
+                    first_id = Some(hex(packet.target_id));
+                }
                 if packet.kind != Kind::Retry {
                     ids[sender] = packet.source_id.len();
                 }
@@ -64,6 +70,7 @@ impl Opening {
             // The server has the last word (RFC 9368 §2.3).
             version: server.or(client).unwrap_or(&VERSIONS[0]),
             ids,
+            first_id,
             random: hello.as_ref().map(|hello| hello.random),
             name: hello.as_ref().and_then(|hello| hello.name.clone()),
             parameters: hello.and_then(|hello| hello.parameters),
@@ -102,6 +109,10 @@ impl Opening {
             })
         })
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns the index of the end that sent a datagram, 0 for the client.

@@ -40,6 +40,7 @@ pub fn run(args: &Explain) -> Result<u8, LabError> {
         ("--connection", args.connection.is_some()),
         ("--request", args.request.is_some()),
         ("--against", args.against.is_some()),
+        ("OTHER", args.other.is_some()),
     ] {
         if given {
             let reason = "it belongs to a qlog file or a capture; allowed with one".to_owned();

@@ -1,6 +1,7 @@
 //! The JSON document of `bentpipe explain FILE --json`, and its schema.
 
 use super::super::account::AccountDocument;
+use bentpipe_captures::{BothEnds, OneWay};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::Serialize;
 use serde_json::Value;
@@ -16,6 +17,8 @@ pub(super) struct TraceDocument {
     pub direction: Direction,
     /// Which end of the data recorded the file.
     pub recorded_by: RecordedBy,
+    /// What passed between the ends; null if only one recorded it.
+    pub both_ends: Option<BothEndsDocument>,
     /// The path, as the file shows it.
     pub path: PathDocument,
     /// Losses of data.
@@ -60,6 +63,43 @@ pub(super) enum RecordedBy {
     Sender,
     /// The one that received the data.
     Receiver,
+    /// Both, in two files.
+    Both,
+}
+
+/// What passed between the ends of a transfer that recorded it in two files.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct BothEndsDocument {
+    /// Packets with data.
+    to_receiver: OneWayDocument,
+    /// All packets towards the sender of the data.
+    to_sender: OneWayDocument,
+    /// By how many millionths the receiver's clock runs faster than the sender's.
+    drift_ppm: f64,
+}
+
+/// What passed in one direction.
+#[derive(Debug, Serialize, JsonSchema)]
+struct OneWayDocument {
+    /// Packets that were sent: segments of TCP as the file of their sender has them.
+    packets: usize,
+    /// Those of them that did not arrive.
+    lost: usize,
+    /// For how much longer than the shortest one took, at most.
+    longest_wait_ms: f64,
+}
+
+impl BothEndsDocument {
+    pub fn of(both: &BothEnds) -> Self {
+        let BothEnds { to_receiver, to_sender, drift_ppm } = both;
+        let one_way = |one: &OneWay| OneWayDocument {
+            packets: one.packets,
+            lost: one.lost,
+            longest_wait_ms: one.longest_wait.as_millis_f64(),
+        };
+        let (to_receiver, to_sender) = (one_way(to_receiver), one_way(to_sender));
+        Self { to_receiver, to_sender, drift_ppm: *drift_ppm }
+    }
 }
 
 /// A path.

@@ -1,9 +1,15 @@
 //! A file, and its connection that is explained.
 
 use crate::args::Explain;
-use bentpipe_captures::{CaptureError, CapturedConnection, CapturedTransfer, Recording, account};
+use bentpipe_captures::{
+    CaptureError, CapturedConnection, CapturedTransfer, Recording, Side, account, account_of_both,
+    is_same_connection,
+};
 use bentpipe_lab::LabError;
 use std::path::Path;
+
+/// Most connections of a file among which the other end of a connection is looked for.
+const MAX_TRIES: usize = 1000;
 
 /// A file, the connection of it that is explained, and its account.
 pub(super) struct Explained {
@@ -25,5 +31,45 @@ impl Explained {
         let (index, trace) = read.map_err(unreadable)?;
         let recorded = account(&trace, args.rate).map_err(unreadable)?;
         Ok(Self { recording, index, trace, recorded })
+    }
+
+    /// Returns the connection of another file that is this one at its other end; `None` if it has
+    /// none.
+    pub fn other_end(&self, recording: &Recording) -> Option<CapturedConnection> {
+        if self.trace.ids.is_empty() {
+            return None;
+        }
+        let connections = 0..recording.connections().len().min(MAX_TRIES);
+        let mut read = connections.filter_map(|index| recording.read(index).ok());
+        read.find(|other| is_same_connection(&self.trace, other) && self.trace.side != other.side)
+    }
+
+    /// Explains the connection with what its other end recorded in `path`. Returns false if the
+    /// files do not have the packets of one transfer.
+    pub fn join(
+        &mut self,
+        other: &CapturedConnection,
+        path: &Path,
+        args: &Explain,
+    ) -> Result<bool, LabError> {
+        if self.trace.is_encrypted || other.is_encrypted {
+            let reason = "the connection is that of the first file at its other end, and the \
+                packets of one of them are encrypted; needed: the keys of both (`--keys`)";
+            return Err(LabError::read(path, reason));
+        }
+        // Simulated connections have the same names in every run.
+        let Ok(joined) = account_of_both(&self.trace, other, args.rate) else { return Ok(false) };
+        self.recorded = joined;
+        // The account is that of the sender of the data.
+        let is_here = self.recorded.is_upload == (self.trace.side == Side::Client);
+        if !is_here {
+            self.trace.side = other.side;
+        }
+        self.recorded.notes.push(
+            "the clocks of the two files are aligned by the shortest times there and back, as if \
+             these were equal"
+                .to_owned(),
+        );
+        Ok(true)
     }
 }

@@ -26,7 +26,7 @@ use bentpipe_results::Point;
 use bentpipe_results::explanation::{Account, accounts};
 use connections::Listed;
 use document::{
-    Direction, FlowControlDocument, LossesDocument, PathDocument, PausesDocument,
+    BothEndsDocument, Direction, FlowControlDocument, LossesDocument, PathDocument, PausesDocument,
     PredictionDocument, RecordedBy, TraceDocument,
 };
 use explained::Explained;
@@ -80,11 +80,15 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
             return without_packets(args, || sockets::text(&log), || sockets::document(&log));
         }
     };
-    let explained = Explained::of(recording, &args.path, args)?;
-    if let Some(other) = &args.against {
+    let mut explained = Explained::of(recording, &args.path, args)?;
+    if let Some(other) = args.against.as_ref().or(args.other.as_ref()) {
         let recording = Recording::open(other, args.keys.as_deref());
         let recording = recording.map_err(|error| LabError::read(other, error))?;
-        return against::run(&explained, &Explained::of(recording, other, args)?, args.json);
+        let far = if args.against.is_none() { explained.other_end(&recording) } else { None };
+        if !far.map_or(Ok(false), |far| explained.join(&far, other, args))? {
+            let other = Explained::of(recording, other, args)?;
+            return against::run(&explained, &other, args.json);
+        }
     }
     let Explained { recording, index, trace, recorded } = explained;
     let request = args.request.map(|number| ChosenRequest::of(&recorded, number)).transpose()?;
@@ -133,6 +137,7 @@ fn without_packets(
         ("--connection", args.connection.is_some()),
         ("--request", args.request.is_some()),
         ("--against", args.against.is_some()),
+        ("OTHER", args.other.is_some()),
     ] {
         if given {
             let reason =
@@ -186,7 +191,11 @@ impl Explanation<'_> {
         let title = output::printable(&self.trace.title);
         let title: String = title.chars().take(MAX_TITLE).collect();
         let title = if title.is_empty() { "connection" } else { &title };
-        let end = if recorded.is_sender { "sender" } else { "receiver" };
+        let end = match (recorded.both, recorded.is_sender) {
+            (Some(_), _) => "both ends",
+            (None, true) => "its sender",
+            (None, false) => "its receiver",
+        };
         let kind = if recorded.is_upload { "upload" } else { "download" };
         let requests = match recorded.exchanges.len() {
             0 | 1 => String::new(),
@@ -194,7 +203,7 @@ impl Explanation<'_> {
         };
         let mut text = String::new();
         let size = data(recorded.bytes);
-        let _ = writeln!(text, "{title}: {kind} of {size}{requests}, recorded by its {end}");
+        let _ = writeln!(text, "{title}: {kind} of {size}{requests}, recorded by {end}");
         let PathEstimate { rtt, rate, proven, is_filled, queue, is_full, loss } = recorded.path;
         let rate = if is_filled {
             format!("{} Mbps towards the receiver", significant(rate.as_mbps_f64()))
@@ -211,7 +220,11 @@ impl Explanation<'_> {
             let beside = if recorded.is_sender { " beside the queue" } else { "" };
             let _ = write!(text, ", {} % lost{beside}", significant(loss * 100.0));
         }
-        text.push_str("\n\n");
+        text.push('\n');
+        if let Some(both) = &recorded.both {
+            let _ = writeln!(text, "{}", words::both_ends(both, &self.ends));
+        }
+        text.push('\n');
         text
     }
 
@@ -243,7 +256,12 @@ impl Explanation<'_> {
         TraceDocument {
             bytes: recorded.bytes.get(),
             direction: if recorded.is_upload { Direction::Upload } else { Direction::Download },
-            recorded_by: if recorded.is_sender { RecordedBy::Sender } else { RecordedBy::Receiver },
+            recorded_by: match (recorded.both, recorded.is_sender) {
+                (Some(_), _) => RecordedBy::Both,
+                (None, true) => RecordedBy::Sender,
+                (None, false) => RecordedBy::Receiver,
+            },
+            both_ends: recorded.both.as_ref().map(BothEndsDocument::of),
             path: path_document(&recorded.path),
             losses: LossesDocument {
                 packets: evidence.lost,

@@ -1,7 +1,9 @@
 //! The account of a file in words: each part with what shows it.
 
 use crate::output::counted;
-use bentpipe_captures::{CapturedTransfer, FlowLimit, LimitKind, Side, Transport};
+use bentpipe_captures::{
+    BothEnds, CapturedTransfer, FlowLimit, LimitKind, OneWay, Side, Transport,
+};
 pub(super) use bentpipe_results::explanation::seconds;
 use bentpipe_timeseries::TimePart;
 use bentpipe_units::{Bytes, Span};
@@ -153,6 +155,18 @@ fn losses(recorded: &CapturedTransfer) -> String {
     format!(" after {packets}{episodes}{place}")
 }
 
+/// Returns what passed between the ends of a transfer that both recorded.
+pub(super) fn both_ends(both: &BothEnds, ends: &Ends) -> String {
+    let way = |one: &OneWay, what: &str, end: &str| {
+        let OneWay { packets, lost, longest_wait } = one;
+        let wait = span((*longest_wait).max(Span::from_micros(100)));
+        format!("to the {end} {lost} of {packets} packets{what} lost, waits up to {wait}")
+    };
+    let to_receiver = way(&both.to_receiver, " with data", ends.asker);
+    let to_sender = way(&both.to_sender, "", ends.sender);
+    format!("both ways: {to_receiver}; {to_sender}")
+}
+
 /// Returns which limit held the transfer up: `the receive window of 131 kB holds 4 % of the path's
 /// 3.28 MB`.
 pub(super) fn flow_limit(limit: FlowLimit, recorded: &CapturedTransfer, ends: &Ends) -> String {
@@ -202,13 +216,15 @@ pub(super) fn significant(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// Returns a span as text, in tenths of a millisecond if it is longer than one.
+/// Returns a span with about three digits: in hundredths of a second if it is longer than one, and
+/// in tenths of a millisecond if it is longer than that.
 pub(super) fn span(span: Span) -> Span {
-    if span >= Span::from_millis(1) {
-        Span::from_micros(span.as_nanos() / 100_000 * 100)
-    } else {
-        span
-    }
+    let step = match span {
+        span if span >= Span::from_secs(1) => 10_000_000,
+        span if span >= Span::from_millis(1) => 100_000,
+        _ => 1_000,
+    };
+    Span::from_nanos(span.as_nanos() / step * step)
 }
 
 #[cfg(test)]
