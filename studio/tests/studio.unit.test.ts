@@ -11,13 +11,14 @@ describe("quantities of sliders", () => {
       expect(quantity(text), text).toBeNull();
   });
 
-  it("goes from a tenth to ten times the middle", () => {
-    expect(atStep(5, 0)).toBeCloseTo(0.5);
-    expect(atStep(5, STEPS / 2)).toBeCloseTo(5);
-    expect(atStep(5, STEPS)).toBeCloseTo(50);
-    for (let step = 0; step <= STEPS; step++) expect(stepOf(5, atStep(5, step))).toBe(step);
-    expect(stepOf(5, 0)).toBe(0);
-    expect(stepOf(5, 1e9)).toBe(STEPS);
+  it("goes from one end to the other in equal ratios", () => {
+    const ends = { least: 0.5, most: 50 };
+    expect(atStep(ends, 0)).toBeCloseTo(0.5);
+    expect(atStep(ends, STEPS / 2)).toBeCloseTo(5);
+    expect(atStep(ends, STEPS)).toBeCloseTo(50);
+    for (let step = 0; step <= STEPS; step++) expect(stepOf(ends, atStep(ends, step))).toBe(step);
+    expect(stepOf(ends, 0)).toBe(0);
+    expect(stepOf(ends, 1e9)).toBe(STEPS);
   });
 
   it("writes three digits, or whole numbers", () => {

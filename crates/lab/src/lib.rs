@@ -48,8 +48,8 @@ pub use outlook::outlook;
 pub use plan::{Changes, Plan, PlanInput, Shard, Task, select_case};
 pub use resolve::{Case, FlowEnds, OrbitPath};
 pub use run_directory::{
-    MANIFEST, Recorded, RunDirectory, Staging, Study, editable, is_below, rebuild, record,
-    replace_file, run_name, study, write_file,
+    MANIFEST, Recorded, RunDirectory, Staging, Study, editable, is_below, page_data, rebuild,
+    record, replace_file, run_name, study, write_file,
 };
 pub use store::{DecodeError, RECORDS, RunStore, ShardFiles, StoredRun};
 #[cfg(feature = "store")]

@@ -62,10 +62,14 @@ impl Api {
             [""] if get && PAGE.is_empty() => Ok(responses::page(NO_PAGE)),
             [""] if get => Ok(responses::page(PAGE)),
             ["globe.js"] if get => Ok(responses::script(bentpipe_report::globe_script())),
-            ["api", "scenarios"] if get => Ok(responses::json(&serde_json::json!({
-                "directory": self.directory.path(),
-                "scenarios": self.directory.list(),
-            }))),
+            ["api", "scenarios"] if get => {
+                let (names, titles): (Vec<_>, Vec<_>) = self.directory.list().into_iter().unzip();
+                Ok(responses::json(&serde_json::json!({
+                    "directory": self.directory.path(),
+                    "scenarios": names,
+                    "titles": titles,
+                })))
+            }
             ["api", "scenarios", ..] => self.scenario(request),
             ["api", "schema"] if get => Ok(responses::json(&bentpipe_scenario::json_schema())),
             ["api", "profiles"] if get => Ok(responses::json(&profile_names())),
@@ -109,6 +113,12 @@ impl Api {
             ["api", "runs", id, "scenario"] if get => {
                 let details = self.runs.get(number(id)?).ok_or_else(|| missing(request))?;
                 Ok(responses::text(details.state.text.to_string()))
+            }
+            ["api", "runs", id, "data"] if get => {
+                let directory = self.runs.directory(number(id)?).ok_or_else(|| missing(request))?;
+                let data = bentpipe_lab::page_data(&directory)
+                    .map_err(|error| (StatusCode::NOT_FOUND, error.to_string()))?;
+                Ok(responses::text(data))
             }
             ["runs", id, file @ ("report.html" | "results.json")] if get => {
                 let directory = self.runs.directory(number(id)?).ok_or_else(|| missing(request))?;

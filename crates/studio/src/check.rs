@@ -1,6 +1,7 @@
 //! What a scenario plans, or what is wrong with it, while it is being written.
 
 use crate::edit;
+use crate::settings::{Setting, settings};
 use bentpipe_lab::{LabError, Plan};
 use bentpipe_results::PathSummary;
 use bentpipe_scenario::profiles::profiles;
@@ -19,6 +20,8 @@ pub struct Checked {
     pub error: Option<Fault>,
     /// Values of the form's keys, as text.
     pub form: BTreeMap<&'static str, String>,
+    /// All settings of the text, for a form of its tables.
+    pub settings: Vec<Setting>,
 }
 
 /// What a valid scenario plans.
@@ -71,13 +74,13 @@ impl Checked {
         planned: Result<Plan, LabError>,
         in_store: impl FnOnce(&Plan) -> usize,
     ) -> Self {
-        let form = edit::form(text);
+        let (form, settings) = (edit::form(text), settings(text));
         match planned.and_then(Plan::on_virtual_clock) {
             Ok(plan) => {
                 let in_store = in_store(&plan);
-                Self { plan: Some(PlanFacts::new(&plan, in_store)), error: None, form }
+                Self { plan: Some(PlanFacts::new(&plan, in_store)), error: None, form, settings }
             }
-            Err(error) => Self { plan: None, error: Some(fault(text, &error)), form },
+            Err(error) => Self { plan: None, error: Some(fault(text, &error)), form, settings },
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use toml_edit::{DocumentMut, Item, TableLike, Value, value};
+use toml_edit::{ArrayOfTables, DocumentMut, Item, Key, Table, TableLike, Value, value};
 
 /// Keys with a field in the page's form, and a value of each, with which is tried whether a
 /// scenario may have it.
@@ -36,51 +36,104 @@ pub struct Edited {
     pub text: String,
 }
 
-/// Makes a change.
+/// Makes a change. Parts of the key are separated by dots, and quoted if they have some; a number
+/// after the name of tables such as `[[variant]]` is that of one of them, from 0, and the number
+/// after the last adds one.
 ///
 /// # Errors
 /// The text is not TOML, or the key leads through something other than a table.
 pub fn edit(edit: &Edit) -> Result<Edited, String> {
     let mut document: DocumentMut =
         edit.text.parse().map_err(|error: toml_edit::TomlError| error.message().to_owned())?;
-    let parts: Vec<&str> = edit.key.split('.').collect();
-    let (last, tables) = parts.split_last().ok_or("the key is empty")?;
+    let parts = Key::parse(&edit.key).map_err(|_| format!("`{}` is no key", edit.key))?;
+    let parts: Vec<&str> = parts.iter().map(Key::get).collect();
     if parts.iter().any(|part| part.is_empty()) {
         return Err(format!("`{}` is no key", edit.key));
     }
-    let mut table: &mut dyn TableLike = document.as_table_mut();
-    for part in tables {
-        let item = table.entry(part).or_insert_with(|| match edit.value {
-            Some(_) => Item::Value(Value::InlineTable(toml_edit::InlineTable::new())),
-            None => Item::None,
-        });
-        if item.is_none() {
-            // Nothing to remove.
-            return Ok(Edited { text: edit.text.clone() });
-        }
-        table = item.as_table_like_mut().ok_or_else(|| format!("`{part}` is not a table"))?;
+    if change(document.as_table_mut(), &parts, edit.value.as_deref())? {
+        Ok(Edited { text: document.to_string() })
+    } else {
+        Ok(Edited { text: edit.text.clone() })
     }
-    match &edit.value {
-        None => _ = table.remove(last),
-        Some(text) => {
-            let mut new = parsed(text);
-            if let Some(old) = table.get(last).and_then(Item::as_value) {
-                // Spaces and the comment behind the old value stay.
-                *new.decor_mut() = old.decor().clone();
-            }
-            match table.get_mut(last) {
-                Some(item) => *item = Item::Value(new),
-                None => _ = table.insert(last, value(new)),
-            }
-        }
-    }
-    Ok(Edited { text: document.to_string() })
 }
 
-/// Returns `text` as a number or boolean if it is one, and otherwise as a string.
+/// Changes the value of a key in a table. Returns false if there is nothing to remove.
+fn change(table: &mut dyn TableLike, parts: &[&str], new: Option<&str>) -> Result<bool, String> {
+    let Some((&name, rest)) = parts.split_first() else { return Err("the key is empty".into()) };
+    let Some(&next) = rest.first() else {
+        match new {
+            Some(text) => set(table, name, parsed(text)),
+            None => _ = table.remove(name),
+        }
+        return Ok(true);
+    };
+    let index = next.parse::<usize>().ok();
+    let absent = table.get(name).is_none_or(Item::is_none);
+    if absent && new.is_none() {
+        return Ok(false);
+    }
+    if absent {
+        let made = match index {
+            Some(_) => Item::ArrayOfTables(ArrayOfTables::new()),
+            None => Item::Value(Value::InlineTable(toml_edit::InlineTable::new())),
+        };
+        table.insert(name, made);
+    }
+    if let Some(index) = index
+        && let Some(tables) = table.get_mut(name).and_then(Item::as_array_of_tables_mut)
+    {
+        let changed = change_one(tables, index, &rest[1..], new)
+            .map_err(|reason| format!("`{name}`: {reason}"))?;
+        if tables.is_empty() {
+            table.remove(name);
+        }
+        return Ok(changed);
+    }
+    let inner = table.get_mut(name).and_then(Item::as_table_like_mut);
+    change(inner.ok_or_else(|| format!("`{name}` is not a table"))?, rest, new)
+}
+
+/// Changes one of several tables, or removes it.
+fn change_one(
+    tables: &mut ArrayOfTables,
+    index: usize,
+    rest: &[&str],
+    new: Option<&str>,
+) -> Result<bool, String> {
+    let count = tables.len();
+    if rest.is_empty() {
+        if new.is_some() {
+            return Err("a table has no value".to_owned());
+        }
+        if index < count {
+            tables.remove(index);
+        }
+        return Ok(index < count);
+    }
+    if index == count && new.is_some() {
+        tables.push(Table::new());
+    }
+    let table = tables.get_mut(index);
+    change(table.ok_or_else(|| format!("there is no {index}; there are {count}"))?, rest, new)
+}
+
+/// Sets a value. Spaces and the comment behind the old one stay.
+fn set(table: &mut dyn TableLike, name: &str, mut new: Value) {
+    if let Some(old) = table.get(name).and_then(Item::as_value) {
+        *new.decor_mut() = old.decor().clone();
+    }
+    match table.get_mut(name) {
+        Some(item) => *item = Item::Value(new),
+        None => _ = table.insert(name, value(new)),
+    }
+}
+
+/// Returns `text` as a number, a boolean or a list if it is one, and otherwise as a string.
 fn parsed(text: &str) -> Value {
     match text.parse::<Value>() {
-        Ok(value @ (Value::Integer(_) | Value::Float(_) | Value::Boolean(_))) => value,
+        Ok(value @ (Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Array(_))) => {
+            value
+        }
         _ => Value::from(text),
     }
 }
@@ -188,6 +241,31 @@ download = \"2 MB\"
         let text = edited("path.profile", Some("\"\nseed = 1\n[x]")).unwrap();
         let document: DocumentMut = text.parse().unwrap();
         assert!(document.get("seed").is_none() && document.get("x").is_none());
+    }
+
+    #[test]
+    fn tables_of_a_list_are_changed_added_and_removed() {
+        let text = "[[variant]] # first\nname = \"a\"\n\n[[variant]]\nname = \"b\"\n\n[sweep]\n\
+            \"path.rtt\" = [\"1 ms\"]\n";
+        let changed = |text: &str, key: &str, value: Option<&str>| {
+            let (text, key) = (text.to_owned(), key.to_owned());
+            edit(&Edit { text, key, value: value.map(str::to_owned) }).map(|edited| edited.text)
+        };
+        let second = changed(text, "variant.1.congestion", Some("bbr3")).unwrap();
+        assert_eq!(second, text.replace("\"b\"\n", "\"b\"\ncongestion = \"bbr3\"\n"));
+        let third = changed(text, "variant.2.name", Some("c")).unwrap();
+        assert!(third.contains("\"b\"\n\n[[variant]]\nname = \"c\"\n\n[sweep]"), "{third}");
+        assert_eq!(changed(&third, "variant.2", None).unwrap(), text);
+        let one = changed(text, "variant.0", None).unwrap();
+        assert!(!one.contains("first") && one.contains("\"b\""), "{one}");
+        assert!(!changed(&one, "variant.0", None).unwrap().contains("variant"));
+        assert!(changed(text, "variant.3.name", Some("d")).is_err(), "a gap");
+        assert!(changed(text, "variant.0", Some("d")).is_err());
+        assert_eq!(changed(text, "flow.0.name", None).unwrap(), text);
+        let made = changed("name = \"x\"\n", "expect.0.metric", Some("goodput_mbps")).unwrap();
+        assert!(made.contains("[[expect]]\nmetric = \"goodput_mbps\""), "{made}");
+        let swept = changed(text, "sweep.\"path.rtt\"", Some("[\"1 ms\", \"9 ms\"]")).unwrap();
+        assert!(swept.contains("\"path.rtt\" = [\"1 ms\", \"9 ms\"]"), "{swept}");
     }
 
     #[test]

@@ -100,13 +100,13 @@ impl Directory {
         &self.path
     }
 
-    /// Returns the names of all scenarios, sorted, up to a number and a depth. Hidden directories
-    /// and those of results are left out.
-    pub fn list(&self) -> Vec<String> {
-        let mut names = Vec::new();
-        list(&self.dir, Path::new(""), MAX_DEPTH, &mut names);
-        names.sort();
-        names
+    /// Returns names and titles of all scenarios, sorted, up to a number and a depth. Hidden
+    /// directories and those of results are left out.
+    pub fn list(&self) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        list(&self.dir, Path::new(""), MAX_DEPTH, &mut found);
+        found.sort();
+        found
     }
 
     /// Reads the scenario `name`.
@@ -192,43 +192,50 @@ fn scenario(name: &str) -> Result<&Path, FileError> {
     fine.then_some(path).ok_or_else(|| FileError::Name(name.to_owned()))
 }
 
-fn list(dir: &Dir, prefix: &Path, depth: usize, names: &mut Vec<String>) {
+fn list(dir: &Dir, prefix: &Path, depth: usize, found: &mut Vec<(String, String)>) {
     let Ok(entries) = dir.entries() else { return };
     for entry in entries.flatten() {
         let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else { continue };
         let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) else { continue };
         let path = prefix.join(name);
-        if kind.is_file() && scenario(name).is_ok() && is_scenario(dir, name) {
-            if names.len() == MAX_FILES {
+        if kind.is_file()
+            && scenario(name).is_ok()
+            && let Some(title) = title(dir, name)
+        {
+            if found.len() == MAX_FILES {
                 return;
             }
-            names.extend(path.to_str().map(str::to_owned));
+            found.extend(path.to_str().map(|path| (path.to_owned(), title)));
         } else if kind.is_dir()
             && depth > 0
             && !matches!(name, "out" | "target" | "node_modules")
             && let Ok(inner) = entry.open_dir()
         {
-            list(&inner, &path, depth - 1, names);
+            list(&inner, &path, depth - 1, found);
         }
     }
 }
 
-/// True if a file looks like a scenario: other TOML files, such as `Cargo.toml`, have no table
-/// `path`, `flow` or `orbit`.
-fn is_scenario(dir: &Dir, name: &str) -> bool {
-    let Ok(file) = dir.open(name) else { return false };
+/// Returns the title of a file that looks like a scenario, empty if it has none: other TOML files,
+/// such as `Cargo.toml`, have no table `path`, `flow` or `orbit`.
+fn title(dir: &Dir, name: &str) -> Option<String> {
     let mut bytes = Vec::new();
-    let read = file.take(64 << 10).read_to_end(&mut bytes);
+    dir.open(name).ok()?.take(64 << 10).read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes);
-    let mut lines = text.lines().map(str::trim_start);
     let key = |line: &str, key: &str| {
-        let line = line.trim_start_matches('[');
+        let line = line.trim_start().trim_start_matches('[');
         line.strip_prefix(key).is_some_and(|rest| rest.starts_with([' ', '=', '.', ']']))
     };
-    read.is_ok()
-        && lines.any(|line| {
-            ["path", "hop", "flow", "orbit", "workload"].iter().any(|word| key(line, word))
-        })
+    let tables = ["path", "hop", "flow", "orbit", "workload"];
+    if !text.lines().any(|line| tables.iter().any(|table| key(line, table))) {
+        return None;
+    }
+    // Of one line: the rest of the file may be broken.
+    let line =
+        text.lines().take_while(|line| !line.starts_with('[')).find(|&line| key(line, "title"));
+    let document = line.and_then(|line| line.parse::<toml_edit::DocumentMut>().ok());
+    let title = document.as_ref().and_then(|document| document.get("title")?.as_str());
+    Some(title.unwrap_or_default().to_owned())
 }
 
 #[cfg(test)]
@@ -241,7 +248,8 @@ mod tests {
         fs::write(outer.path().join("secret.toml"), "[path]\n").unwrap();
         let inner = outer.path().join("inner");
         fs::create_dir_all(inner.join("deep")).unwrap();
-        fs::write(inner.join("a.toml"), "[path]\nprofile = \"geo-50-10\"\n").unwrap();
+        let text = "title = \"A \\\"path\\\"\" # of one\n[path]\ntitle = \"no\"\n";
+        fs::write(inner.join("a.toml"), text).unwrap();
         fs::write(inner.join("deep/b.toml"), "[[flow]]\n").unwrap();
         fs::write(inner.join("Cargo.toml"), "[package]\n").unwrap();
         let directory = Directory::open(&inner).unwrap();
@@ -251,7 +259,10 @@ mod tests {
     #[test]
     fn scenarios_are_listed_and_other_files_not() {
         let (_outer, directory) = directory();
-        assert_eq!(directory.list(), ["a.toml", "deep/b.toml"]);
+        let list = directory.list();
+        let list: Vec<_> =
+            list.iter().map(|(name, title)| (name.as_str(), title.as_str())).collect();
+        assert_eq!(list, [("a.toml", "A \"path\""), ("deep/b.toml", "")]);
     }
 
     #[test]

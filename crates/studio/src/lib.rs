@@ -8,7 +8,7 @@
 //! | request, below the secret | answer |
 //! |---|---|
 //! | `GET /` | the page |
-//! | `GET /api/scenarios` | scenarios of the directory |
+//! | `GET /api/scenarios` | names and titles of the scenarios of the directory |
 //! | `GET`, `PUT /api/scenarios/FILE` | the text of one |
 //! | `POST /api/check?file=FILE` | what the text in the request plans, or its error |
 //! | `POST /api/outlook?file=FILE` | how long it takes, and its path over time |
@@ -19,6 +19,7 @@
 //! | `POST /api/runs?file=FILE` | starts the text in the request |
 //! | `GET /api/runs` | states of all runs |
 //! | `GET`, `DELETE /api/runs/ID` | state and main metrics of one; cancels it |
+//! | `GET /api/runs/ID/data` | the elements with the data of its report |
 //! | `GET /api/runs/ID/scenario` | the text that it runs |
 //! | `GET /runs/ID/report.html`, `…/results.json` | results of a run |
 //! | `GET /runs/ID/editable.html` | its report with the simulator, to send to others |
@@ -46,6 +47,7 @@ mod responses;
 mod runs;
 #[cfg(feature = "server")]
 mod server;
+mod settings;
 
 pub use check::{Checked, Fault, MAX_CASES, PlanFacts, possible_keys, profile_names};
 pub use edit::{Edit, Edited, edit};
@@ -55,3 +57,4 @@ pub use main_metrics::main_metrics;
 pub use outlook::Outlook;
 #[cfg(feature = "server")]
 pub use server::{Studio, StudioConfig};
+pub use settings::{Change, Setting, settings};

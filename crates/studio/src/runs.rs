@@ -1,6 +1,7 @@
 //! Runs of scenarios, one after another in a thread, with their directories below `out/studio`.
 
 use crate::main_metrics::main_metrics;
+use crate::settings::{ByKey, Change, by_key, changes};
 use bentpipe_lab::{
     Estimate, LabError, Options, Plan, Progress, Recorded, RunStore, Simulator, Threads, estimate,
     measured_pace, record, remaining,
@@ -61,6 +62,8 @@ pub struct RunState {
     pub has_report: bool,
     /// Why it failed.
     pub error: Option<String>,
+    /// What differs from the text of the run of the same file before it in the list.
+    pub changes: Vec<Change>,
 }
 
 /// The state of a run with its main metrics, which the list of all runs leaves out.
@@ -81,6 +84,9 @@ struct Entry {
     stop: Arc<AtomicBool>,
     /// Until it begins.
     plan: Option<Plan>,
+    /// True if it was for one position of a moving slider: of no interest once it is cancelled.
+    passing: bool,
+    settings: ByKey,
 }
 
 #[derive(Default)]
@@ -170,18 +176,35 @@ impl Runs {
             planned: plan.tasks.len(),
             has_report: false,
             error: None,
+            changes: Vec::new(),
         };
         let directory = self.root.join(BELOW).join(format!("{id:04}-{}", plan.name));
         let (summary, stop) = Default::default();
-        inner.entries.push_back(Entry { state, summary, directory, stop, plan: Some(plan) });
+        inner.entries.push_back(Entry {
+            state,
+            summary,
+            directory,
+            stop,
+            plan: Some(plan),
+            passing: latest,
+        });
         self.forget_oldest(&mut inner);
         self.wake.notify_all();
         Ok(id)
     }
 
-    /// Returns the states of all runs, the newest first.
+    /// Returns the states of all runs, the newest first, but for those that a later position of
+    /// the same slider has cancelled.
     pub fn list(&self) -> Vec<RunState> {
-        self.lock().entries.iter().rev().map(|entry| entry.state.clone()).collect()
+        let passed = |entry: &&Entry| entry.passing && entry.state.phase == Phase::Cancelled;
+        let inner = self.lock();
+        let kept: Vec<&Entry> = inner.entries.iter().filter(|entry| !passed(entry)).collect();
+        let state = |(index, entry): (usize, &&Entry)| {
+            let before = kept[..index].iter().rev().find(|one| one.state.file == entry.state.file);
+            let changes = before.map(|before| changes(&before.settings, &entry.settings));
+            RunState { changes: changes.unwrap_or_default(), ..entry.state.clone() }
+        };
+        kept.iter().enumerate().map(state).rev().collect()
     }
 
     /// Returns the state of a run, and its main metrics.

@@ -117,6 +117,7 @@ async fn a_scenario_is_listed_read_checked_changed_and_saved() {
     let studio = TestStudio::new().await;
     let (_, list) = studio.api("GET", "api/scenarios", "").await;
     assert_eq!(list["scenarios"], json!(["small.toml"]));
+    assert_eq!(list["titles"], json!([""]));
     let (_, text) = studio.api("GET", "api/scenarios/small.toml", "").await;
     assert_eq!(text, SCENARIO);
     let (_, checked) = studio.api("POST", "api/check?file=small.toml", SCENARIO).await;
@@ -239,6 +240,11 @@ async fn a_scenario_runs_and_its_report_is_served() {
     assert!(status.is_success() && report.as_str().unwrap().contains("<html"), "{status}");
     let (_, results) = studio.api("GET", &format!("runs/{id}/results.json"), "").await;
     assert_eq!(results["runs"].as_array().unwrap().len(), 1);
+    let (status, data) = studio.api("GET", &format!("api/runs/{id}/data"), "").await;
+    let data = data.as_str().unwrap();
+    assert!(status.is_success() && data.contains("id=\"bentpipe-report\""), "{status}");
+    assert!(!data.contains("<html"), "only the data");
+    assert_eq!(studio.api("GET", "api/runs/99/data", "").await.0, StatusCode::NOT_FOUND);
     let (status, editable) = studio.api("GET", &format!("runs/{id}/editable.html"), "").await;
     let editable = editable.to_string();
     if status.is_success() {
@@ -265,9 +271,22 @@ async fn runs_are_cancelled_and_replaced_by_later_ones() {
     let (first, second) = (first["id"].as_u64().unwrap(), second["id"].as_u64().unwrap());
     assert_eq!(studio.api("DELETE", &format!("api/runs/{second}"), "").await.0, 204);
     assert_eq!(studio.ended(second).await["phase"], "cancelled");
-    let (_, third) = studio.api("POST", "api/runs?file=small.toml&latest=1", SCENARIO).await;
+    let passing = "api/runs?file=small.toml&latest=1";
+    let (_, third) = studio.api("POST", passing, &long).await;
+    let (_, fourth) = studio.api("POST", passing, SCENARIO).await;
+    let (third, fourth) = (third["id"].as_u64().unwrap(), fourth["id"].as_u64().unwrap());
     assert_eq!(studio.ended(first).await["phase"], "cancelled");
-    assert_eq!(studio.ended(third["id"].as_u64().unwrap()).await["phase"], "done");
+    assert_eq!(studio.ended(third).await["phase"], "cancelled");
+    assert_eq!(studio.ended(fourth).await["phase"], "done");
+    let (_, listed) = studio.api("GET", "api/runs", "").await;
+    let listed = listed.as_array().unwrap().iter().map(|run| run["id"].as_u64().unwrap());
+    assert_eq!(listed.collect::<Vec<_>>(), [fourth, second, first], "a slider passed the third");
+    let larger = SCENARIO.replace("200 kB", "300 kB");
+    let (_, fifth) = studio.api("POST", "api/runs?file=small.toml", &larger).await;
+    studio.ended(fifth["id"].as_u64().unwrap()).await;
+    let (_, listed) = studio.api("GET", "api/runs", "").await;
+    let change = json!([{ "key": "workload.download", "from": "200 kB", "to": "300 kB" }]);
+    assert_eq!(listed[0]["changes"], change);
     assert_eq!(studio.api("DELETE", "api/runs/99", "").await.0, StatusCode::NOT_FOUND);
     // A stop cancels what runs.
     studio.api("POST", "api/runs?file=small.toml", &long).await;

@@ -1,5 +1,6 @@
 /** What a page asks to check, change and run scenarios: the command's server, or its own engine. */
 import type { PathSummary, Summary } from "../data/report.types.ts";
+import type { ShownData } from "../page/editable.ts";
 
 /** What a valid scenario plans. */
 export interface PlanFacts {
@@ -26,6 +27,21 @@ export interface Checked {
   plan: PlanFacts | null;
   error: Fault | null;
   form: Record<string, string>;
+  /** All settings of the text in their order. */
+  settings: Setting[];
+}
+
+/** A key of a text with its value: a string without quotes, anything else as TOML. */
+export interface Setting {
+  key: string;
+  value: string;
+}
+
+/** What a setting was and is; null: it had or has no value. */
+export interface Change {
+  key: string;
+  from: string | null;
+  to: string | null;
 }
 
 /** How long the runs of a valid scenario take, and what its path offers over time. */
@@ -52,6 +68,8 @@ export interface RunState {
   planned: number;
   has_report: boolean;
   error: string | null;
+  /** What differs from the text of the run before. */
+  changes: Change[];
 }
 
 /** State of a run and, once it has ended, its summary. */
@@ -98,8 +116,8 @@ export class NoAnswer extends Error {}
 
 /** All requests. Each throws an error that says what was wrong. */
 export interface Api {
-  /** Names of the scenarios, and where they are. */
-  list(): Promise<{ directory: string; scenarios: string[] }>;
+  /** Names and titles of the scenarios, and where they are. */
+  list(): Promise<{ directory: string; scenarios: string[]; titles: string[] }>;
   profiles(): Promise<ProfileName[]>;
   /** The JSON Schema of scenarios. */
   schema(): Promise<unknown>;
@@ -119,6 +137,8 @@ export interface Api {
   /** All runs, the newest first. */
   runs(): Promise<RunState[]>;
   details(id: number): Promise<RunDetails>;
+  /** The data of a run's report; null if it has none any more. */
+  data(id: number): Promise<ShownData | null>;
   cancel(id: number): Promise<void>;
   /** The text that a run was started from. */
   textOf(id: number): Promise<string>;

@@ -7,7 +7,14 @@ import {
   closeBracketsKeymap,
   completionKeymap,
 } from "@codemirror/autocomplete";
-import { defaultKeymap, history, historyKeymap, isolateHistory } from "@codemirror/commands";
+import {
+  defaultKeymap,
+  history,
+  historyKeymap,
+  isolateHistory,
+  redo,
+  undo,
+} from "@codemirror/commands";
 import {
   bracketMatching,
   HighlightStyle,
@@ -145,6 +152,16 @@ export class Editor {
   /** Exchanges the text, as one step that can be undone apart from what was typed before. */
   exchange(text: string): void {
     this.#replace(text, true, true);
+  }
+
+  /** Takes back the last change, wherever the focus is. */
+  undo(): void {
+    undo(this.#view);
+  }
+
+  /** Makes the change again that was taken back. */
+  redo(): void {
+    redo(this.#view);
   }
 
   #replace(text: string, undoable: boolean, apart = false): void {

@@ -2,74 +2,21 @@
 import type { PathSummary } from "../data/report.types.ts";
 import { h, replace, select } from "../page/dom.ts";
 import type { Checked, ProfileName } from "./api.ts";
+import { FIELDS, type Field, type SliderScale, scaleOf } from "./fields.ts";
 import { atStep, quantity, STEPS, stepOf, written } from "./quantity.ts";
-
-/** A key with a slider. */
-interface Field {
-  key: string;
-  label: string;
-  /** The value while the text has no such key, on a path of which nothing is known. */
-  usual: string;
-  /** The value that the path has then. */
-  ofPath?: (path: PathSummary) => string | undefined;
-  whole?: boolean;
-  /** What the field says while the text has no such key, if that is not the slider's place. */
-  absent?: string;
-}
-
-/** What a pattern finds in the words for a direction of the only hop. */
-const word =
-  (direction: "forward" | "return", pattern: RegExp) =>
-  ({ hops }: PathSummary): string | undefined =>
-    hops.length === 1 ? pattern.exec(hops[0]![direction])?.[1] : undefined;
-const RATE = /([\d.]+ [kMG]?bps)/;
-
-const FIELDS: Field[] = [
-  {
-    key: "path.rtt",
-    label: "Round-trip time",
-    usual: "600 ms",
-    ofPath: ({ rtt_ms }) => (rtt_ms > 0 ? `${Number(rtt_ms.toPrecision(4))} ms` : undefined),
-  },
-  {
-    key: "path.forward.rate",
-    label: "Rate to the client",
-    usual: "50 Mbps",
-    ofPath: word("forward", RATE),
-  },
-  {
-    key: "path.return.rate",
-    label: "Rate to the server",
-    usual: "10 Mbps",
-    ofPath: word("return", RATE),
-  },
-  {
-    key: "path.forward.queue",
-    label: "Queue to the client",
-    usual: "1 BDP",
-    ofPath: word("forward", /queue ([^,]+)/),
-  },
-  {
-    key: "path.forward.loss",
-    label: "Loss to the client",
-    usual: "0.001",
-    absent: "none",
-  },
-  { key: "workload.download", label: "Download", usual: "2 MB" },
-  { key: "workload.upload", label: "Upload", usual: "2 MB" },
-  { key: "repeat", label: "Runs of each variant", usual: "5", whole: true, absent: "1" },
-];
+import { asQuantity, measured } from "./units.ts";
 
 /** Changes a key. `null` removes it. */
-export type Change = (key: string, value: string | null) => void;
+export type SetKey = (key: string, value: string | null) => void;
 
 interface Row {
   field: Field;
   element: HTMLElement;
   slider: HTMLInputElement;
   input: HTMLInputElement;
-  /** The middle of the slider, which stays while it has the focus. */
-  middle: string;
+  ends: HTMLElement;
+  /** The scale of the slider; null: its value is no number. */
+  scale: SliderScale | null;
 }
 
 /** The form. */
@@ -77,12 +24,14 @@ export class Form {
   readonly element: HTMLElement;
   readonly #choice = h("div", { class: "choice" });
   readonly #rows: Row[];
-  readonly #change: Change;
+  readonly #change: SetKey;
   #profile: HTMLSelectElement | null = null;
   #possible: string[] = [];
   #shown: Checked | null = null;
+  /** The path of the last valid text. */
+  #path: PathSummary | null = null;
 
-  constructor(change: Change) {
+  constructor(change: SetKey) {
     this.#change = change;
     this.#rows = FIELDS.map((field) => this.#row(field));
     this.element = h(
@@ -101,31 +50,47 @@ export class Form {
     replace(this.#choice, field);
   }
 
+  /** The keys that have a slider now. */
+  get keys(): string[] {
+    return this.#rows.filter(({ element }) => !element.hidden).map(({ field }) => field.key);
+  }
+
   /** Shows the values of a text, and those of its path where the text has none. */
   show(checked: Checked): void {
-    this.#shown = checked;
     const { form: values, plan } = checked;
-    const path = plan?.path ?? null;
+    // A text that is no TOML has no values; those before stay until it has some again.
+    if (!plan && Object.keys(values).length === 0) return;
+    this.#shown = checked;
+    // A text with an error has a path that nobody knows: the one before is nearer than any other.
+    if (plan) this.#path = plan.path;
     const profile = values["path.profile"];
     this.#choice.hidden = profile === undefined;
     if (this.#profile && profile !== undefined) this.#profile.value = profile;
-    for (const row of this.#rows) {
-      const text = values[row.field.key];
-      const { key } = row.field;
-      // A sweep would override it.
-      const swept = plan?.sweep.some(([one]) => one === key) ?? false;
-      const may = text !== undefined || this.#possible.includes(key);
-      row.element.hidden = swept || !may;
-      const usual = (path && row.field.ofPath?.(path)) ?? row.field.usual;
-      // A slider in use keeps its middle and its place, which are ahead of the text.
-      if (document.activeElement !== row.slider) {
-        row.middle = text ?? usual;
-        row.slider.value = String(this.#step(row, row.middle));
-      }
-      row.input.placeholder = row.field.absent ?? usual;
-      if (document.activeElement !== row.input) row.input.value = text ?? "";
-      row.element.classList.toggle("unset", text === undefined);
+    for (const row of this.#rows) this.#showRow(row, checked);
+  }
+
+  #showRow(row: Row, { form: values, plan }: Checked): void {
+    const { field, slider, input, element } = row;
+    const text = values[field.key];
+    // A sweep would override it.
+    const swept = plan?.sweep.some(([one]) => one === field.key) ?? false;
+    const may = text !== undefined || this.#possible.includes(field.key);
+    element.hidden = swept || !may;
+    const usual = (this.#path && field.ofPath?.(this.#path)) ?? field.usual;
+    // A slider in use keeps its place, which is ahead of the text.
+    if (document.activeElement !== slider) {
+      row.scale = scaleOf(field, text ?? usual);
+      slider.disabled = row.scale === null;
+      const value = this.#valueOf(row, text ?? usual);
+      slider.value = String(row.scale && value ? stepOf(row.scale.ends, value) : 0);
+      const said = text === undefined ? `${field.absent ?? usual}, not in the text` : text;
+      slider.setAttribute("aria-valuetext", said);
+      const words = row.scale?.words ?? ["", ""];
+      replace(row.ends, h("span", {}, words[0]), h("span", {}, words[1]));
     }
+    input.placeholder = field.absent ?? usual;
+    if (document.activeElement !== input) input.value = text ?? "";
+    element.classList.toggle("unset", text === undefined);
   }
 
   /** Shows sliders for keys that the text lacks and may have, until another text is opened. */
@@ -135,10 +100,8 @@ export class Form {
     if (this.#shown) this.show(this.#shown);
   }
 
-  #step(row: Row, text: string): number {
-    const [middle, value] = [quantity(row.middle), quantity(text)];
-    row.slider.disabled = !middle || !value || value.value === 0;
-    return middle && value ? stepOf(middle.value, value.value) : STEPS / 2;
+  #valueOf({ scale }: Row, text: string): number | undefined {
+    return scale?.kind ? measured(text)?.value : quantity(text)?.value;
   }
 
   #row(field: Field): Row {
@@ -153,26 +116,27 @@ export class Form {
       type: "range",
       min: 0,
       max: STEPS,
-      value: STEPS / 2,
+      value: 0,
       "aria-label": `${field.label}, slider`,
       input: () => this.#slide(row),
     });
+    const ends = h("span", { class: "ends", "aria-hidden": "true" });
     const element = h(
       "div",
       { class: "slide" },
       h("label", { for: id }, field.label),
-      slider,
+      h("span", { class: "track" }, slider, ends),
       input,
     );
-    const row: Row = { field, element, slider, input, middle: field.usual };
+    const row: Row = { field, element, slider, input, ends, scale: null };
     return row;
   }
 
   #slide(row: Row): void {
-    const middle = quantity(row.middle);
-    if (!middle) return;
-    const value = atStep(middle.value, Number(row.slider.value));
-    const text = written({ value, unit: middle.unit }, row.field.whole);
+    if (!row.scale) return;
+    const { ends, kind, unit } = row.scale;
+    const value = atStep(ends, Number(row.slider.value));
+    const text = written(kind ? asQuantity({ kind, value }) : { value, unit }, row.field.whole);
     row.input.value = text;
     row.slider.setAttribute("aria-valuetext", text);
     this.#change(row.field.key, text);

@@ -2,6 +2,7 @@
 import { count, plural } from "../format/numbers.ts";
 import { button, h, replace } from "../page/dom.ts";
 import { isActive, type RunState } from "./api.ts";
+import { changesLine } from "./changes.ts";
 
 /** What a reader does with runs. */
 export interface RunEvents {
@@ -44,7 +45,7 @@ export class History {
     this.#events = events;
   }
 
-  /** Shows runs, which of them is shown below, and which ones are pinned. */
+  /** Shows runs, which of them is shown, and which ones are pinned. */
   show(runs: RunState[], shown: number | null, pins: number[]): void {
     const rows = runs.map((run) => {
       const row = this.#row(run);
@@ -54,6 +55,7 @@ export class History {
       row.element.ariaCurrent = run.id === shown ? "true" : null;
       const pinned = pins.includes(run.id);
       row.pin.textContent = pinned ? "Unpin" : "Pin";
+      row.pin.setAttribute("aria-label", `${pinned ? "Unpin" : "Pin"} run ${run.id}`);
       row.pin.setAttribute("aria-pressed", String(pinned));
       return row.element;
     });
@@ -69,20 +71,31 @@ export class History {
     const kind = `${run.phase} ${run.has_report}`;
     const known = this.#rows.get(run.id);
     if (known?.kind === kind) return known;
-    const { id, name, phase, planned, has_report } = run;
+    const { id, file, phase, planned, has_report } = run;
     const words = h("small", {});
     const progress = h("progress", { max: planned, "aria-label": `Run ${id}` });
+    const named = (text: string, act: () => void): HTMLButtonElement =>
+      button(text, act, { "aria-label": `${text} ${text.includes(" ") ? "of " : ""}run ${id}` });
     const pin = button("Pin", () => this.#events.pin(id));
+    const changes = changesLine(run.changes);
     const element = h(
       "li",
       { class: phase },
-      h("span", { class: "what" }, h("b", {}, `${id} ${name}`), " ", words),
+      h(
+        "span",
+        { class: "what", title: run.changes.length > 0 ? changes : null },
+        h("b", {}, id),
+        " ",
+        h("span", { class: "changes" }, changes || file),
+        " ",
+        words,
+      ),
       phase === "running" && progress,
-      has_report && button("Show", () => this.#events.show(id)),
+      has_report && named("Show", () => this.#events.show(id)),
       has_report && pin,
       isActive(run)
-        ? button("Cancel", () => this.#events.cancel(id))
-        : button("Restore text", () => this.#events.restore(id)),
+        ? named("Cancel", () => this.#events.cancel(id))
+        : named("Restore text", () => this.#events.restore(id)),
     );
     const row = { element, words, progress, pin, kind };
     this.#rows.set(id, row);

@@ -6,43 +6,26 @@ import "../style/plots.css";
 import "../style/sky.css";
 import "uplot/dist/uPlot.min.css";
 import "./studio.css";
+import "./picture/picture.css";
 import { PathsView } from "../outlook/paths-view.ts";
 import { button, h, replace } from "../page/dom.ts";
 import { saveBlob } from "../page/files.ts";
 import { themeToggle } from "../page/theme.ts";
 import { placeHash, readPlace } from "./place.ts";
+import { ReportFrame } from "./report-frame.ts";
 import { exported, reportUrl, server } from "./server.ts";
 import { Studio } from "./studio.ts";
 
 const app = document.getElementById("app")!;
-const report = h("div", { class: "report" });
-let framing = 0;
-
-/** Shows a run's report, once the reader has stopped moving sliders. */
-function showReport(id: number): void {
-  clearTimeout(framing);
-  framing = setTimeout(() => {
-    replace(
-      report,
-      h(
-        "p",
-        { class: "hint" },
-        `Report of run ${id}. `,
-        h("a", { href: reportUrl(id), target: "_blank", rel: "noopener" }, "Open it alone"),
-        " ",
-        button("Export", () => void save(id), {
-          title: "One file that opens offline, in which the scenario can be changed and run",
-        }),
-      ),
-      // Of an origin of its own: nothing in a report can ask the studio.
-      h("iframe", {
-        src: reportUrl(id),
-        title: `Report of run ${id}`,
-        sandbox: "allow-scripts allow-downloads",
-      }),
-    );
-  }, 350);
-}
+let recolour = (): void => {};
+// Before anything whose size it would ask for while that is not on the page.
+const toggle = themeToggle(() => recolour());
+const report = new ReportFrame({
+  url: reportUrl,
+  data: server.data,
+  export: (id) => void save(id),
+  guard: (work) => studio.guard(work),
+});
 
 /** Saves a run's report with the simulator in it. */
 function save(id: number): Promise<void> {
@@ -66,45 +49,83 @@ function loadGlobe(): Promise<void> {
   return globe;
 }
 
+/** The fragment that the page has given itself. */
+let own = "";
+
 const studio = new Studio(server, {
-  showReport,
+  showReport: (id) => report.show(id),
   showPaths: async (places, data) => {
     if (data?.report.includes('"constellations"')) await loadGlobe();
     paths ??= new PathsView(places);
     await paths.show(data);
   },
   opened: (file) => {
-    location.hash = placeHash({ file, text: null });
+    own = `#${encodeURIComponent(file)}`;
+    location.hash = own;
   },
-  move: (address, place) => {
-    location.href = `${address.replace(/\/?$/, "/")}${placeHash(place)}`;
+  move: async (address, place) => {
+    location.href = `${address.replace(/\/?$/, "/")}${await placeHash(place)}`;
   },
 });
+
+recolour = () => {
+  paths?.recolour();
+  studio.runs.picture.recolour();
+};
+
+/** Copies an address that opens the text as it stands. */
+async function copyLink(): Promise<void> {
+  const link = `${location.href.split("#")[0]}${await placeHash(studio.place)}`;
+  await navigator.clipboard.writeText(link);
+  studio.notify("copied a link with the text as it stands");
+}
+
+const { files, live } = studio.bar;
 replace(
   app,
   h(
     "header",
     { class: "topbar studio-bar" },
-    h("span", { class: "brand" }, "Bentpipe studio"),
-    studio.files,
+    h("h1", { class: "brand" }, "Bentpipe studio"),
+    files,
     button("New", () => studio.askNew(), { title: "A new scenario, in a new file" }),
-    studio.saveButton,
-    button("Save as…", () => studio.askSaveAs()),
-    studio.runButton,
-    studio.liveBox,
-    themeToggle(() => paths?.recolour()),
+    studio.bar.save,
+    button("Save as…", () => studio.file.askSaveAs()),
+    button("Copy link", () => void studio.guard(copyLink), {
+      title: "An address of this studio that holds the text as it stands",
+    }),
+    studio.control.button,
+    studio.control.progress,
+    h("label", { class: "check", for: "live" }, live, "Run while sliders move"),
+    toggle,
   ),
   h("main", { class: "wide" }, studio.body()),
-  report,
+  report.element,
 );
-// Wherever the focus is: a browser would save the page.
+
+/** Fields with an undo of their own. */
+const WRITTEN = 'input[type="text"], input[type="url"], textarea, [contenteditable="true"]';
+
+// Wherever the focus is: a browser would save the page, or do nothing.
 addEventListener("keydown", (event) => {
-  if (!(event.ctrlKey || event.metaKey) || event.key !== "s" || event.defaultPrevented) return;
+  if (!(event.ctrlKey || event.metaKey) || event.altKey || event.defaultPrevented) return;
+  const key = event.key.toLowerCase();
+  const isWriting = event.target instanceof Element && event.target.closest(WRITTEN) !== null;
+  const acts: Record<string, () => void> = {
+    s: () => void studio.save(),
+    ...(isWriting ? {} : { z: () => studio.undo(event.shiftKey), y: () => studio.undo(true) }),
+  };
+  const act = Object.hasOwn(acts, key) ? acts[key] : undefined;
+  if (!act) return;
   event.preventDefault();
-  void studio.save();
+  act();
 });
-addEventListener("pagehide", () => studio.keepDraft());
+addEventListener("pagehide", () => studio.file.changed());
 addEventListener("beforeunload", (event) => {
   if (studio.isChanged && !studio.isMoving) event.preventDefault();
 });
-void studio.start(readPlace(location.hash));
+addEventListener("hashchange", () => {
+  if (location.hash !== own) void open();
+});
+const open = async (): Promise<void> => studio.start(await readPlace(location.hash));
+void open();

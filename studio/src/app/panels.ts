@@ -1,5 +1,6 @@
 /** Panels that ask what is to become of a text that cannot simply be saved. */
 import { button, h, replace } from "../page/dom.ts";
+import { around, lineDiff } from "./line-diff.ts";
 
 /** What a reader decides about a text that somebody else has changed. */
 export interface ConflictEvents {
@@ -10,10 +11,28 @@ export interface ConflictEvents {
   saveAs(): void;
 }
 
-/** Says that a file has another text than the one that was opened, and shows it. */
+const SIGNS = { same: " ", removed: "−", added: "+" } as const;
+const WORDS = { same: "", removed: "only theirs: ", added: "only mine: " } as const;
+
+/** The lines in which two texts differ, with some around them. */
+export function differenceOf(theirs: string, mine: string): HTMLElement {
+  const lines = around(lineDiff(theirs, mine)).map((line) =>
+    line === null
+      ? h("span", { class: "gap" }, "⋯")
+      : h(
+          line.kind === "removed" ? "del" : line.kind === "added" ? "ins" : "span",
+          { title: WORDS[line.kind] || null },
+          `${SIGNS[line.kind]} ${line.text}`,
+        ),
+  );
+  return h("pre", { class: "difference", tabindex: 0, "aria-label": "Difference" }, lines);
+}
+
+/** Says that a file has another text than the one that was opened, and how they differ. */
 export function conflictPanel(
   file: string,
   theirs: string | null,
+  mine: string,
   events: ConflictEvents,
 ): HTMLElement {
   const gone = theirs === null;
@@ -38,7 +57,15 @@ export function conflictPanel(
         }),
       button("Save mine as…", () => events.saveAs()),
     ),
-    !gone && h("details", {}, h("summary", {}, `The text of ${file} now`), h("pre", {}, theirs)),
+    !gone && h("p", { class: "hint" }, "− only theirs, + only mine"),
+    !gone && differenceOf(theirs, mine),
+    !gone &&
+      h(
+        "details",
+        {},
+        h("summary", {}, `The whole text of ${file} now`),
+        h("pre", { class: "theirs" }, theirs),
+      ),
   );
 }
 

@@ -1,4 +1,4 @@
-/** Numbers with units in a scenario, such as "2 MB" or 0.001, and the range of their sliders. */
+/** Numbers with units in a scenario, such as "2 MB" or 0.001, and places of sliders. */
 
 /** A number and what follows it. */
 export interface Quantity {
@@ -7,9 +7,7 @@ export interface Quantity {
 }
 
 /** Positions of a slider. */
-export const STEPS = 120;
-/** A slider goes from a tenth to ten times its middle. */
-const SPAN = 10;
+export const STEPS = 240;
 
 /** Reads "2 MB", "1.5 BDP" or "0.001"; null for anything else, such as names and lists. */
 export function quantity(text: string): Quantity | null {
@@ -27,13 +25,19 @@ export function written({ value, unit }: Quantity, whole = false): string {
   return unit ? `${text} ${unit}` : text;
 }
 
-/** The value at a position of a slider whose middle is `middle`. */
-export const atStep = (middle: number, step: number): number =>
-  middle * SPAN ** ((2 * step) / STEPS - 1);
+/** The ends of a slider; equal steps are equal ratios. */
+export interface Ends {
+  least: number;
+  most: number;
+}
+
+/** The value at a position of a slider. */
+export const atStep = ({ least, most }: Ends, step: number): number =>
+  least * (most / least) ** (step / STEPS);
 
 /** The position of a value. */
-export function stepOf(middle: number, value: number): number {
-  if (!(value > 0) || !(middle > 0)) return 0;
-  const step = ((Math.log(value / middle) / Math.log(SPAN) + 1) * STEPS) / 2;
+export function stepOf({ least, most }: Ends, value: number): number {
+  if (!(value > 0) || !(least > 0) || !(most > least)) return 0;
+  const step = (Math.log(value / least) / Math.log(most / least)) * STEPS;
   return Math.min(STEPS, Math.max(0, Math.round(step)));
 }

@@ -1,136 +1,155 @@
-/** The runs of a studio: followed until they have ended, listed, and compared with pinned ones. */
+/** The runs of the open scenario: listed, pictured, and compared with pinned ones. */
 import { h, replace } from "../page/dom.ts";
-import { type Api, isActive, type RunState } from "./api.ts";
+import type { Api, RunState } from "./api.ts";
 import { type ComparedRun, comparison } from "./comparison.ts";
+import { Follower } from "./follow.ts";
 import { History, phaseText } from "./history.ts";
+import { RunPicture } from "./picture/picture.ts";
 
-/** Time between two requests for the states of runs that have not ended. */
-const FOLLOW_MS = 40;
-/** Time that a run may take while the slider that began it has moved on. */
-const PATIENCE_MS = 300;
+/** Most runs that are pinned at a time. */
+const MAX_PINS = 4;
 
 /** What the runs need of the page around them. */
 export interface RunsPage {
-  /** Shows the report of a run. */
-  showReport(id: number): void;
+  /** Shows the report of a run; null: none. */
+  showReport(id: number | null): void;
   /** Puts the text of a run into the editor. */
   restore(text: string): void;
+  /** The state of the run that is shown; null if there is none. */
+  state(run: RunState | null): void;
   notify(text: string, bad?: boolean): void;
   /** Does something, and shows what went wrong with it. */
   guard(work: () => Promise<void>): Promise<void>;
 }
 
-/** The list of runs, and the shown and the pinned ones side by side. */
+/** What of the runs is shown. */
+interface Shown {
+  /** The scenario. */
+  file: string;
+  id: number | null;
+  pins: number[];
+  /** The run whose report is shown. */
+  reported: number | null;
+  announced: string;
+  /** The runs that are compared. */
+  compared: string;
+}
+
+/** The list of runs, and the shown and the pinned ones as a picture and as a table. */
 export class Runs {
-  /** The comparison. */
+  readonly list: History;
+  /** Medians of the shown and the pinned runs. */
   readonly table = h("div", { class: "scroll" });
+  readonly picture: RunPicture;
   readonly #api: Api;
   readonly #page: RunsPage;
-  readonly #history: History;
+  readonly #follower: Follower;
   #runs: RunState[] = [];
-  #shown: number | null = null;
-  #reported: number | null = null;
-  #pins: number[] = [];
-  #following = false;
-  #announced = "";
+  readonly #shown: Shown = {
+    ...{ file: "", id: null, pins: [], reported: null, announced: "", compared: "" },
+  };
   /** Summaries of the runs that are or were compared. */
   readonly #summaries = new Map<number, ComparedRun>();
-  #compared = "";
 
   constructor(api: Api, page: RunsPage) {
     this.#api = api;
     this.#page = page;
-    this.#history = new History({
+    this.picture = new RunPicture((id) => api.data(id));
+    this.#follower = new Follower(api, {
+      changed: (runs) => {
+        this.#runs = runs;
+        return this.#draw();
+      },
+      guard: (work) => page.guard(work),
+    });
+    const again = (): void => void page.guard(() => this.#draw());
+    const shown = this.#shown;
+    this.list = new History({
       show: (id) => {
-        this.#shown = id;
-        void page.guard(() => this.draw());
+        shown.id = id;
+        again();
       },
       pin: (id) => {
-        const pins = this.#pins;
-        this.#pins = pins.includes(id) ? pins.filter((pin) => pin !== id) : [...pins, id].slice(-4);
-        void page.guard(() => this.draw());
+        const others = shown.pins.filter((pin) => pin !== id);
+        shown.pins = others.length < shown.pins.length ? others : [...others, id].slice(-MAX_PINS);
+        again();
       },
-      cancel: (id) => void page.guard(() => api.cancel(id)),
+      cancel: (id) => this.cancel(id),
       restore: (id) => void page.guard(async () => page.restore(await api.textOf(id))),
     });
   }
 
-  /** The list. */
-  get element(): HTMLElement {
-    return this.#history.element;
-  }
-
-  /** Shows the runs that there are, the first with a report before all. */
-  async load(): Promise<void> {
+  /** Shows the runs of a scenario, the newest with a report before all. */
+  async open(file: string): Promise<void> {
     this.#runs = await this.#api.runs();
-    this.#shown = this.#runs.find(({ has_report }) => has_report)?.id ?? null;
-    await this.draw();
+    const newest = this.#runs.find((run) => run.file === file && run.has_report);
+    const { reported } = this.#shown;
+    const id = newest?.id ?? null;
+    Object.assign(this.#shown, { file, id, announced: "", compared: "" });
+    this.#page.notify("");
+    if (id === null) {
+      // What another scenario gave would be taken for what this one gives.
+      this.picture.clear();
+      replace(this.table);
+      this.#shown.reported = null;
+      if (reported !== null) this.#page.showReport(null);
+    }
+    await this.#draw();
+    void this.#follower.follow();
   }
 
-  /**
-   * Runs a text. A run that replaces others is waited for, so that a moving slider shows answers on
-   * its way; but not for long if the slider has moved on.
-   */
-  async run(file: string, text: string, replacing: boolean, moved: () => number): Promise<void> {
-    const id = await this.#api.run(file, text, replacing);
-    this.#shown = id;
-    void this.#follow();
-    if (!replacing) return;
-    const [begun, moves] = [performance.now(), moved()];
-    do await pause(FOLLOW_MS / 2);
-    while (
-      (moves === moved() || performance.now() < begun + PATIENCE_MS) &&
-      this.#following &&
-      this.#runs.some((one) => one.id === id && isActive(one))
-    );
+  /** Runs a text. One that replaces others is waited for, unless the slider has moved on. */
+  async run(text: string, replacing: boolean, moved: () => number): Promise<void> {
+    const id = await this.#follower.start(this.#shown.file, text, replacing);
+    this.#shown.id = id;
+    void this.#follower.follow();
+    if (replacing) await this.#follower.answered(id, moved);
   }
 
-  /** Follows runs until all have ended. */
-  async #follow(): Promise<void> {
-    if (this.#following) return;
-    this.#following = true;
-    await this.#page.guard(async () => {
-      for (;;) {
-        this.#runs = await this.#api.runs();
-        await this.draw();
-        if (!this.#runs.some(isActive)) return;
-        await pause(FOLLOW_MS);
-      }
-    });
-    this.#following = false;
+  /** Cancels a run. */
+  cancel(id: number): void {
+    void this.#page.guard(() => this.#api.cancel(id));
   }
 
   /** Shows the runs, and the shown and the pinned ones side by side. */
-  async draw(): Promise<void> {
-    this.#history.show(this.#runs, this.#shown, this.#pins);
-    const current = this.#runs.find(({ id }) => id === this.#shown);
+  async #draw(): Promise<void> {
+    const { file, id, pins } = this.#shown;
+    const own = this.#runs.filter((run) => run.file === file || pins.includes(run.id));
+    this.list.show(own, id, pins);
+    const current = this.#runs.find((run) => run.id === id) ?? null;
     const words = current && `run ${current.id}: ${phaseText(current)}`;
-    if (words && words !== this.#announced) this.#page.notify(words, current.phase === "failed");
-    this.#announced = words ?? "";
-    if (current?.has_report && this.#reported !== current.id) {
-      this.#reported = current.id;
+    if (words && words !== this.#shown.announced)
+      this.#page.notify(words, current.phase === "failed");
+    this.#shown.announced = words ?? "";
+    this.#page.state(current);
+    if (current?.has_report && this.#shown.reported !== current.id) {
+      this.#shown.reported = current.id;
       this.#page.showReport(current.id);
     }
     await this.#compare();
   }
 
-  /** Redraws the comparison if other runs are to be compared. */
+  /** Redraws what shows and compares runs, if it is to show others. */
   async #compare(): Promise<void> {
-    const more = this.#shown !== null && !this.#pins.includes(this.#shown) ? [this.#shown] : [];
-    const columns = [...this.#pins, ...more];
-    const ids = columns.filter((id) => this.#runs.some((one) => one.id === id && one.has_report));
-    const wanted = ids.join();
-    if (ids.length === 0 || wanted === this.#compared) return;
-    this.#compared = wanted;
-    const columnsOf = ids.map(async (id) => {
-      const known = this.#summaries.get(id) ?? (await this.#api.details(id));
-      this.#summaries.set(id, known);
-      return known;
-    });
-    const all = await Promise.all(columnsOf);
+    const { id, pins } = this.#shown;
+    const columns = [...pins, ...(id !== null && !pins.includes(id) ? [id] : [])];
+    const ids = columns.filter((one) => this.#runs.some((run) => run.id === one && run.has_report));
+    const wanted = `${ids.join()} ${id}`;
+    if (ids.length === 0 || wanted === this.#shown.compared) return;
+    // A run that has no results yet leaves the picture of the one before.
+    if (id !== null && !ids.includes(id)) return;
+    this.#shown.compared = wanted;
+    const all = await Promise.all(ids.map((one) => this.#summary(one)));
     // Other runs may have been chosen in the meantime.
-    if (wanted === this.#compared) replace(this.table, comparison(all));
+    if (wanted !== this.#shown.compared) return;
+    replace(this.table, comparison(all));
+    const shown = all.find((run) => run.id === id);
+    if (shown) await this.picture.show(shown, all.find((run) => run.id !== id) ?? null);
+  }
+
+  async #summary(id: number): Promise<ComparedRun> {
+    const known = this.#summaries.get(id) ?? (await this.#api.details(id));
+    this.#summaries.set(id, known);
+    return known;
   }
 }
-
-const pause = (time: number): Promise<void> => new Promise((done) => setTimeout(done, time));

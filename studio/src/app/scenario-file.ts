@@ -2,6 +2,7 @@
 import { h, replace } from "../page/dom.ts";
 import { type Api, Conflict } from "./api.ts";
 import { Drafts } from "./drafts.ts";
+import { Gallery } from "./gallery.ts";
 import { conflictPanel, draftPanel, namePanel } from "./panels.ts";
 
 /** What a file does in its page. */
@@ -22,34 +23,14 @@ export interface FileEvents {
 /** The name for checks of a text that has no file yet. */
 const UNNAMED = "scenario.toml";
 
-/** A scenario for a new file. */
-export const template = (file: string): string => {
-  const stem = file.slice(file.lastIndexOf("/") + 1).replace(/\.toml$/, "");
-  const name = stem
-    .toLowerCase()
-    .replace(/[^a-z0-9.+-]/g, "-")
-    .replace(/^[-.]+|[-.]+$/g, "");
-  return `name = "${name || "scenario"}"
-
-[path]
-profile = "geo-50-10"
-
-[workload]
-download = "2 MB"
-
-[[variant]]
-name = "cubic"
-congestion = "cubic"
-
-[[variant]]
-name = "bbr3"
-congestion = "bbr3"
-`;
-};
-
 /** Whether a name stays below the directory. The command checks that, too. */
 const isName = (name: string): boolean =>
   name.split("/").every((part) => part !== "" && !part.startsWith("."));
+
+function assertName(name: string): void {
+  if (!isName(name))
+    throw new Error(`${name} is no name; allowed: those below the directory, without dots first`);
+}
 
 /** The file. */
 export class ScenarioFile {
@@ -125,12 +106,22 @@ export class ScenarioFile {
     );
   }
 
-  /** Asks for a name, and opens a new file with a scenario to start from. */
+  /** Asks for a template and a name, and opens a new file with it. */
   askNew(): void {
-    this.#askName("Name of the new scenario", "new.toml", async (name) => {
-      const text = template(name);
-      if (await this.#saveNew(name, text, false)) this.#events.load(text);
+    const gallery = new Gallery({
+      open: this.#name ? { file: this.#name, text: this.#events.text() } : null,
+      create: (name, text) =>
+        void this.#events.guard(async () => {
+          assertName(name);
+          if (!(await this.#saveNew(name, text, false))) {
+            gallery.refuse(`${name} exists; allowed: the name of a new file`);
+            return;
+          }
+          gallery.close();
+          this.#events.load(text);
+        }),
     });
+    gallery.open();
   }
 
   #begin(name: string, text: string, tag: string | null): void {
@@ -174,7 +165,7 @@ export class ScenarioFile {
   #conflict(name: string, theirs: string | null): void {
     this.#events.notify(`${name} is not saved`, true);
     this.#ask(
-      conflictPanel(name, theirs, {
+      conflictPanel(name, theirs, this.#events.text(), {
         replaceTheirs: () =>
           void this.#events.guard(async () => {
             if (theirs === null) return this.#save(name, null);
@@ -198,10 +189,7 @@ export class ScenarioFile {
   #askName(what: string, proposed: string, done: (name: string) => Promise<unknown>): void {
     const named = (name: string): void =>
       void this.#events.guard(async () => {
-        if (!isName(name))
-          throw new Error(
-            `${name} is no name; allowed: those below the directory, without dots first`,
-          );
+        assertName(name);
         await done(name);
       });
     this.#ask(namePanel(what, proposed, named, () => this.#ask()));

@@ -1,6 +1,7 @@
 /**
  * Requests to the command that serves this page. Paths are relative to the address with the secret.
  */
+import { shownIn } from "../page/editable.ts";
 import {
   type Api,
   type Checked,
@@ -46,7 +47,8 @@ const named = (file: string): string => `file=${encodeURIComponent(file)}`;
 
 /** The command. */
 export const server: Api = {
-  list: () => json<{ directory: string; scenarios: string[] }>("GET", "api/scenarios"),
+  list: () =>
+    json<{ directory: string; scenarios: string[]; titles: string[] }>("GET", "api/scenarios"),
   profiles: () => json<ProfileName[]>("GET", "api/profiles"),
   schema: () => json<unknown>("GET", "api/schema"),
   read: async (file) => {
@@ -72,6 +74,10 @@ export const server: Api = {
     ).id,
   runs: () => json<RunState[]>("GET", "api/runs"),
   details: (id) => json<RunDetails>("GET", `api/runs/${id}`),
+  data: async (id) => {
+    const elements = await (await ask("GET", `api/runs/${id}/data`)).text();
+    return shownIn(elements);
+  },
   cancel: async (id) => void (await ask("DELETE", `api/runs/${id}`)),
   textOf: async (id) => (await ask("GET", `api/runs/${id}/scenario`)).text(),
 };

@@ -1,34 +1,31 @@
-/** A scenario's text, its path, its form and its runs, side by side. */
+/** A scenario's text, its controls, and what its runs give, side by side. */
 import { pathView } from "../charts/static/path-drawing.ts";
-import { embeddedIn } from "../data/read.ts";
-import { plural } from "../format/numbers.ts";
 import { button, type Child, h, replace } from "../page/dom.ts";
-import type { PathPlaces, ShownData } from "../page/editable.ts";
+import { type PathPlaces, type ShownData, shownIn } from "../page/editable.ts";
 import { download } from "../page/files.ts";
-import { reasonOf } from "../sections/parts.ts";
-import { type Api, type Checked, NoAnswer } from "./api.ts";
+import type { Api, Checked, Outlook } from "./api.ts";
+import { Connection } from "./connection.ts";
 import { Editor } from "./editor.ts";
-import { timeWords } from "./estimate.ts";
+import { Edits } from "./edits.ts";
 import { Form } from "./form.ts";
-import { offlinePanel } from "./panels.ts";
+import { Messages } from "./messages.ts";
 import type { Place } from "./place.ts";
+import { RunControl } from "./run-control.ts";
 import { Runs } from "./runs.ts";
 import { ScenarioFile } from "./scenario-file.ts";
 import { ScenarioSchema } from "./schema.ts";
+import { TablesForm } from "./tables.ts";
+import { TextCheck } from "./text-check.ts";
 
-/** Time without typing after which a text is checked. */
-const PAUSE_MS = 150;
-/** Time without another change after which a valid text's path and time are looked at. */
-const REST_MS = 350;
 /** Plans of at most this many runs answer while a slider moves. */
 const QUICK_RUNS = 60;
-/** Time between two looks for a command that has not answered. */
-const RETURN_MS = 2000;
+/** The scenario that is opened at first, where there is one of this name. */
+const FIRST = "first.toml";
 
 /** The page around a studio. */
 export interface StudioPage {
-  /** Shows the report of a run. */
-  showReport(id: number): void;
+  /** Shows the report of a run; null: none. */
+  showReport(id: number | null): void;
   /** Shows a path over time; null: nothing. */
   showPaths(places: PathPlaces, data: ShownData | null): Promise<void>;
   /** A scenario was opened. */
@@ -37,111 +34,154 @@ export interface StudioPage {
   move?(address: string, place: Place): void;
 }
 
+/** Controls of a studio for the bar of its page. */
+interface Bar {
+  files: HTMLSelectElement;
+  save: HTMLButtonElement;
+  /** Whether a moving slider runs the scenario. */
+  live: HTMLInputElement;
+}
+
+/** Elements that show the path of a text. */
+interface PathParts {
+  drawing: HTMLElement;
+  /** The path over time. */
+  places: PathPlaces;
+}
+
 /** The controls for scenarios and their runs. */
 export class Studio {
-  readonly files = h("select", {
-    "aria-label": "Scenario",
-    change: () => void this.open(this.files.value),
-  });
-  readonly saveButton = button("Save", () => void this.save());
-  readonly runButton = button("Run", () => void this.#run(false), { class: "main" });
-  readonly #live = h("input", { type: "checkbox", checked: true, id: "live" });
-  /** Whether a moving slider runs the scenario. */
-  readonly liveBox = h(
-    "label",
-    { class: "check", for: "live" },
-    this.#live,
-    "Run while sliders move",
-  );
-
-  readonly #api: Api;
-  readonly #page: StudioPage;
-  /** What the text plans, or what is wrong with it. */
-  readonly #status = h("p", { class: "status", role: "status" });
-  /** What happened last. */
-  readonly #notice = h("p", { class: "status notice", role: "status" });
-  readonly #drawing = h("section", { "aria-label": "Path" });
-  /** The path over time. */
-  readonly #paths: PathPlaces = {
-    plots: h("section", { class: "outlook", "aria-label": "Path over time" }),
-    sky: h("section", { class: "outlook", "aria-label": "Satellites" }),
-  };
-  /** How long the runs take. */
-  readonly #time = h("span", {});
-  readonly #editor: Editor;
-  readonly #runs: Runs;
-  readonly #form: Form;
-
-  /** The file of the text. */
-  readonly #file: ScenarioFile;
-  /** What to do while the command does not answer. */
-  readonly #offline = h("div", { class: "panels" });
+  readonly control: RunControl;
+  readonly file: ScenarioFile;
+  readonly runs: Runs;
+  readonly bar: Bar;
+  /** Does something, and shows what went wrong with it. */
+  readonly guard: (work: () => Promise<void>) => Promise<void>;
   /** Whether the text goes to another page, so that nothing is lost with this one. */
   isMoving = false;
-  #waiting = false;
-  #checked: Checked | null = null;
-  #timer = 0;
-  #resting = 0;
+  readonly #page: StudioPage;
+  readonly #api: Api;
+  readonly #editor: Editor;
+  readonly #forms: { sliders: Form; tables: TablesForm };
+  readonly #says: { messages: Messages; connection: Connection };
+  readonly #path: PathParts = {
+    drawing: h("section", { class: "drawing", "aria-label": "Path" }),
+    places: {
+      plots: h("section", { class: "outlook", "aria-label": "Path over time" }),
+      sky: h("section", { class: "outlook", "aria-label": "Satellites" }),
+    },
+  };
+  readonly #check: TextCheck;
+  readonly #edits: Edits;
 
   constructor(api: Api, page: StudioPage) {
     this.#api = api;
     this.#page = page;
+    this.bar = this.#makeBar();
+    const messages = new Messages((fault) => this.#editor.reveal(fault));
+    const connection = new Connection(api, {
+      notify: (words, bad) => messages.notify(words, bad),
+      download: () => download(this.file.name, "application/toml", this.#editor.text),
+      move: (address) => {
+        this.isMoving = true;
+        page.move?.(address, { file: this.file.name, text: this.#editor.text });
+      },
+      returned: () => this.#check.now(),
+    });
+    this.#says = { messages, connection };
+    const { guard } = connection;
+    this.guard = guard;
+    const change = (key: string, value: string | null): void => void this.#edits.change(key, value);
+    this.#forms = { sliders: new Form(change), tables: new TablesForm(change) };
     this.#editor = new Editor({
       changed: () => {
         this.#mark();
-        clearTimeout(this.#timer);
-        this.#timer = setTimeout(() => {
-          this.#file.changed();
-          void this.#check();
-        }, PAUSE_MS);
+        this.#check.changed();
       },
       run: () => void this.#run(false),
       save: () => void this.save(),
     });
-    this.#file = new ScenarioFile(api, {
+    this.file = this.#makeFile(api);
+    this.#check = new TextCheck(api, {
+      text: () => [this.file.name, this.#editor.text],
+      paused: () => this.file.changed(),
+      checked: (answer) => this.#show(answer),
+      looked: (outlook) => this.#look(outlook),
+      guard,
+    });
+    this.#edits = new Edits(api, {
+      text: () => this.#editor.text,
+      set: (text) => this.#editor.set(text),
+      changed: () => this.#changedByControl(),
+      guard,
+    });
+    this.runs = new Runs(api, {
+      showReport: (id) => page.showReport(id),
+      restore: (text) => this.#editor.set(text),
+      state: (run) => this.control.show(run),
+      notify: (words, bad) => messages.notify(words, bad),
+      guard,
+    });
+    this.control = new RunControl({
+      run: () => void this.#run(false),
+      cancel: (id) => this.runs.cancel(id),
+    });
+  }
+
+  #makeBar(): Bar {
+    const files = h("select", {
+      "aria-label": "Scenario",
+      change: () => void this.open(files.value),
+    });
+    return {
+      files,
+      save: button("Save", () => void this.save(), { title: "Ctrl-S" }),
+      live: h("input", { type: "checkbox", checked: true, id: "live" }),
+    };
+  }
+
+  #makeFile(api: Api): ScenarioFile {
+    return new ScenarioFile(api, {
       text: () => this.#editor.text,
       set: (text) => this.#editor.exchange(text),
       load: (text) => {
-        this.#form.allow([]);
+        this.#forms.sliders.allow([]);
         this.#editor.load(text);
       },
-      kept: (name, words) => this.#kept(name, words),
+      kept: (name, words) => void this.guard(() => this.#kept(name, words)),
       guard: (work) => this.guard(work),
       notify: (words, bad) => this.notify(words, bad),
     });
-    this.#runs = new Runs(api, {
-      showReport: (id) => page.showReport(id),
-      restore: (text) => this.#editor.set(text),
-      notify: (words, bad) => this.notify(words, bad),
-      guard: (work) => this.guard(work),
-    });
-    this.#form = new Form((key, value) => void this.#change(key, value));
   }
 
-  /** Messages, and the text beside everything that follows from it. */
+  /** Messages, and the text beside its controls and its results. */
   body(): Child[] {
+    const { messages, connection } = this.#says;
+    const { sliders, tables } = this.#forms;
+    const { drawing, places } = this.#path;
+    const section = (name: string, kind: string, ...parts: Child[]): HTMLElement =>
+      h("section", { class: `card ${kind}`, "aria-label": name }, parts);
     return [
-      h("div", { class: "messages" }, this.#status, this.#notice),
-      this.#offline,
-      this.#file.panel,
+      messages.element,
+      connection.panel,
+      this.file.panel,
       h(
         "div",
         { class: "desk" },
-        h("section", { class: "card text", "aria-label": "Text" }, this.#editor.element),
+        section("Text", "text", this.#editor.element),
         h(
           "div",
-          { class: "side" },
-          this.#drawing,
-          this.#paths.plots,
-          h("section", { class: "card", "aria-label": "Form" }, this.#form.element),
-          h(
-            "section",
-            { class: "card", "aria-label": "Runs" },
-            h("h2", {}, "Runs"),
-            this.#runs.element,
-            this.#runs.table,
-          ),
-          this.#paths.sky,
+          { class: "controls" },
+          section("Form", "form-card", drawing, sliders.element),
+          section("Tables", "", h("h2", {}, "All settings"), tables.element),
+          places.plots,
+          places.sky,
+        ),
+        h(
+          "div",
+          { class: "results" },
+          section("Picture", "picture-card", this.runs.picture.element, this.runs.table),
+          section("Runs", "", h("h2", {}, "Runs"), this.runs.list.element),
         ),
       ),
     ];
@@ -149,52 +189,52 @@ export class Studio {
 
   /** Whether the text has changes that are not saved. */
   get isChanged(): boolean {
-    return this.#file.isChanged;
+    return this.file.isChanged;
+  }
+
+  /** The place of the text as it stands. */
+  get place(): Place {
+    return { file: this.file.name, text: this.#editor.text };
   }
 
   /** Loads what there is, and opens the scenario of a place or the first one. */
   async start(place: Place): Promise<void> {
     await this.guard(async () => {
-      await this.#runs.draw();
-      const [{ directory, scenarios }, profiles, schema] = await Promise.all([
+      const [{ directory, scenarios, titles }, profiles, schema] = await Promise.all([
         this.#api.list(),
         this.#api.profiles(),
         this.#api.schema(),
       ]);
-      this.#form.profiles = profiles;
-      this.#editor.schema = new ScenarioSchema(schema);
+      this.#forms.sliders.profiles = profiles;
+      const known = new ScenarioSchema(schema);
+      this.#editor.schema = known;
+      this.#forms.tables.schema = known;
       replace(
-        this.files,
-        scenarios.map((name) => h("option", { value: name }, name)),
+        this.bar.files,
+        scenarios.map((name, i) => {
+          const title = titles?.[i];
+          return h("option", { value: name }, title ? `${name}: ${title}` : name);
+        }),
       );
-      await this.#runs.load();
-      this.#file.drafts.directory = directory;
-      const first = scenarios.includes(place.file) ? place.file : scenarios[0];
+      this.file.drafts.directory = directory;
+      const usual = scenarios.find((name) => name === FIRST) ?? scenarios[0];
+      const first = scenarios.includes(place.file) ? place.file : usual;
       if (first && (place.text === null || first === place.file)) await this.open(first);
       else {
-        this.#file.unnamed();
+        this.file.unnamed();
+        await this.runs.open(this.file.name);
         if (place.text === null) this.notify(`no scenarios in ${directory}; New makes one`);
       }
       if (place.text !== null) {
         this.#editor.exchange(place.text);
-        this.notify("the text of the page before; it is not saved");
+        this.notify("the text of the link; it is not saved");
       }
     });
   }
 
-  /** Keeps a draft of what is not saved. */
-  keepDraft(): void {
-    this.#file.changed();
-  }
-
-  /** Asks for a name, and opens a new scenario. */
+  /** Asks for a template and a name, and opens a new scenario. */
   askNew(): void {
-    if (this.#mayDiscard()) this.#file.askNew();
-  }
-
-  /** Asks for a name, and saves the text under it. */
-  askSaveAs(): void {
-    this.#file.askSaveAs();
+    if (this.#mayDiscard()) this.file.askNew();
   }
 
   /** Whether a text that is not saved may be lost. */
@@ -203,173 +243,89 @@ export class Studio {
   }
 
   /** Shows that the text is in a file, which may be new. */
-  #kept(name: string, words: string): void {
-    if (![...this.files.options].some(({ value }) => value === name))
-      this.files.append(h("option", { value: name }, name));
-    this.files.value = name;
-    this.#page.opened?.(name);
+  async #kept(name: string, words: string): Promise<void> {
+    const { files } = this.bar;
+    if (![...files.options].some(({ value }) => value === name)) {
+      files.append(h("option", { value: name }, name));
+      files.value = name;
+      this.#page.opened?.(name);
+      await this.runs.open(name);
+    }
     this.#mark();
     this.notify(words);
   }
 
-  /** Does something, and shows what went wrong with it. */
-  async guard(work: () => Promise<void>): Promise<void> {
-    try {
-      await work();
-    } catch (error) {
-      if (error instanceof NoAnswer) this.#lost();
-      else this.notify(reasonOf(error), true);
-    }
-  }
-
-  /** Says that the command does not answer, and waits until it does. */
-  #lost(): void {
-    if (this.#waiting) return;
-    this.#waiting = true;
-    const place = (): Place => ({ file: this.#file.name, text: this.#editor.text });
-    replace(
-      this.#offline,
-      offlinePanel(
-        () => download(this.#file.name, "application/toml", this.#editor.text),
-        (address) => {
-          this.isMoving = true;
-          this.#page.move?.(address, place());
-        },
-      ),
-    );
-    const look = async (): Promise<void> => {
-      try {
-        await this.#api.list();
-      } catch (error) {
-        if (error instanceof NoAnswer) {
-          setTimeout(() => void look(), RETURN_MS);
-          return;
-        }
-        // It is another studio at this address, which does not know the secret.
-        this.notify(reasonOf(error), true);
-        return;
-      }
-      this.#waiting = false;
-      replace(this.#offline);
-      this.notify("the studio answers again");
-      await this.#check();
-    };
-    setTimeout(() => void look(), RETURN_MS);
-  }
-
   /** Says what happened. */
   notify(text: string, bad = false): void {
-    replace(this.#notice, text);
-    this.#notice.classList.toggle("bad", bad);
+    this.#says.messages.notify(text, bad);
   }
 
   #mark(): void {
-    this.saveButton.disabled = !this.isChanged;
+    this.bar.save.disabled = !this.isChanged;
   }
 
   /** Opens a scenario. */
   async open(name: string): Promise<void> {
     if (!this.#mayDiscard()) {
-      this.files.value = this.#file.name;
+      this.bar.files.value = this.file.name;
       return;
     }
     await this.guard(async () => {
-      await this.#file.open(name);
-      this.files.value = name;
+      await this.file.open(name);
+      this.bar.files.value = name;
       this.#page.opened?.(name);
       this.#mark();
-      await this.#check();
+      await this.runs.open(name);
+      await this.#check.now();
     });
   }
 
   /** Saves the text. */
   async save(): Promise<void> {
-    await this.guard(() => this.#file.save());
+    await this.guard(() => this.file.save());
   }
 
-  async #check(): Promise<void> {
-    clearTimeout(this.#timer);
-    clearTimeout(this.#resting);
-    const text = this.#editor.text;
-    await this.guard(async () => {
-      const answer = await this.#api.check(this.#file.name, text);
-      if (text !== this.#editor.text) return;
-      this.#checked = answer;
-      this.#editor.fault(answer.error);
-      this.#form.show(answer);
-      this.runButton.disabled = answer.plan === null;
-      this.#say(answer);
-      if (answer.plan) this.#resting = setTimeout(() => void this.#look(text), REST_MS);
-      else await this.#page.showPaths(this.#paths, null);
-    });
+  /** Takes back the last change of the text, or makes it again. */
+  undo(again: boolean): void {
+    if (again) this.#editor.redo();
+    else this.#editor.undo();
+  }
+
+  /** Shows what is known of a text. */
+  #show(answer: Checked): void {
+    const { sliders, tables } = this.#forms;
+    this.#editor.fault(answer.error);
+    sliders.show(answer);
+    tables.show(answer);
+    this.control.isValid = answer.plan !== null;
+    this.control.expected = null;
+    this.#says.messages.say(answer);
+    const { plan } = answer;
+    if (!plan) return;
+    const swept = plan.sweep.map(([key]) => key);
+    replace(this.#path.drawing, plan.path && pathView(plan.path, swept));
   }
 
   /** Shows how long the runs of a valid text take, and its path over time. */
-  async #look(text: string): Promise<void> {
-    await this.guard(async () => {
-      const outlook = await this.#api.outlook(this.#file.name, text);
-      if (text !== this.#editor.text) return;
-      replace(this.#time, timeWords(outlook));
-      this.#form.allow(outlook.possible);
-      await this.#page.showPaths(this.#paths, outlook.paths === null ? null : shown(outlook.paths));
-    });
-  }
-
-  /** Says what a text plans, or what is wrong with it. */
-  #say({ plan, error }: Checked): void {
-    this.#status.classList.toggle("bad", error !== null);
-    if (error) {
-      replace(
-        this.#status,
-        error.line > 0 && [
-          button(`line ${error.line}`, () => this.#editor.reveal(error), { class: "link" }),
-          " ",
-        ],
-        error.message,
-      );
-      return;
+  async #look(outlook: Outlook | null): Promise<void> {
+    if (outlook) {
+      this.#says.messages.sayTime(outlook);
+      this.control.expected = outlook.to_run > 0 ? outlook.seconds : null;
+      this.#forms.sliders.allow(outlook.possible);
     }
-    if (!plan) return;
-    const variants = plan.variants.length > 1 ? `, ${plan.variants.length} variants` : "";
-    const stored = plan.in_store > 0 ? `, ${plan.in_store} of them in the result store` : "";
-    const runs = `${plan.title}: ${plural(plan.runs, "run")}${variants}${stored}`;
-    // That of another text would be wrong.
-    replace(this.#time);
-    replace(this.#status, runs, this.#time);
-    const swept = plan.sweep.map(([key]) => key);
-    replace(this.#drawing, plan.path && pathView(plan.path, swept));
+    const paths = outlook?.paths ?? null;
+    await this.#page.showPaths(this.#path.places, paths === null ? null : shownIn(paths));
   }
 
-  /** Changes of the form wait for each other, so that each starts from the text of the last. */
-  #changes = Promise.resolve();
-  readonly #latest = new Map<string, symbol>();
-  #moved = 0;
-
-  #change(key: string, value: string | null): Promise<void> {
-    const own = Symbol(key);
-    this.#latest.set(key, own);
-    this.#moved += 1;
-    this.#changes = this.#changes.then(() =>
-      this.guard(async () => {
-        // A later position of the same slider is what counts.
-        if (this.#latest.get(key) !== own) return;
-        this.#editor.set(await this.#api.edit(this.#editor.text, key, value));
-        await this.#check();
-        const few = (this.#checked?.plan?.runs ?? Number.POSITIVE_INFINITY) <= QUICK_RUNS;
-        if (this.#live.checked && few) await this.#run(true);
-      }),
-    );
-    return this.#changes;
+  /** A control has changed the text. */
+  async #changedByControl(): Promise<void> {
+    await this.#check.now();
+    const runs = this.#check.latest?.plan?.runs ?? Number.POSITIVE_INFINITY;
+    if (this.bar.live.checked && runs <= QUICK_RUNS) await this.#run(true);
   }
 
   async #run(replacing: boolean): Promise<void> {
-    const [file, text] = [this.#file.name, this.#editor.text];
-    await this.guard(() => this.#runs.run(file, text, replacing, () => this.#moved));
+    const { text } = this.#editor;
+    await this.guard(() => this.runs.run(text, replacing, () => this.#edits.count));
   }
 }
-
-/** The data of a page, as text of the elements that embed it. */
-const shown = (elements: string): ShownData => ({
-  report: embeddedIn(elements, "bentpipe-report") ?? "",
-  traces: embeddedIn(elements, "bentpipe-traces"),
-});

@@ -1,8 +1,9 @@
 /** The editor of an editable report: the studio, with an engine in the page. */
 import "../app/studio.css";
+import "../app/picture/picture.css";
 import { Studio } from "../app/studio.ts";
 import { MAIN_METRICS } from "../data/metrics.generated.ts";
-import { embedded, embeddedIn } from "../data/read.ts";
+import { embedded } from "../data/read.ts";
 import type { Report, Summary } from "../data/report.types.ts";
 import type { EngineCode } from "../engine/engine.ts";
 import { LocalApi, type Scenario } from "../engine/local.ts";
@@ -20,27 +21,24 @@ export function open(slot: HTMLElement, code: EngineCode): void {
   const report = JSON.parse(json ?? "{}") as Report;
   const isMain = (row: Summary): boolean =>
     MAIN_METRICS.includes(row.metric) && row.median !== null;
-  const first = api.add(report.scenario, report.summary.filter(isMain), "", report.runs_done);
+  const shown = { report: json ?? "", traces };
+  const first = api.add(report.scenario, report.summary.filter(isMain), shown, report.runs_done);
   let reported = first;
   let timer = 0;
   const studio = new Studio(api, {
     showPaths: async (places, data) => showPathsIn(places, data),
     showReport: (id) => {
       clearTimeout(timer);
-      if (id === reported) return;
-      timer = setTimeout(() => {
+      if (id === reported || id === null) return;
+      timer = setTimeout(async () => {
         reported = id;
-        if (id === first) showInReport({ report: json ?? "", traces });
-        else {
-          const data = api.reportData(id);
-          if (data === null) return;
-          const text = embeddedIn(data, "bentpipe-report");
-          if (text) showInReport({ report: text, traces: embeddedIn(data, "bentpipe-traces") });
-        }
+        const data = await api.data(id);
+        if (data) showInReport(data);
       }, CALM_MS);
     },
   });
-  studio.saveButton.textContent = "Save text";
+  const { save, live } = studio.bar;
+  save.textContent = "Save text";
   replace(
     slot,
     h(
@@ -49,13 +47,16 @@ export function open(slot: HTMLElement, code: EngineCode): void {
       h(
         "div",
         { class: "studio-bar" },
-        studio.runButton,
-        studio.saveButton,
-        studio.liveBox,
+        studio.control.button,
+        save,
+        studio.control.progress,
+        h("label", { class: "check", for: "live" }, live, "Run while sliders move"),
         h("span", { class: "hint" }, "Runs in this page; nothing is sent anywhere."),
       ),
       studio.body(),
     ),
   );
-  void studio.start({ file: scenario.name, text: null });
+  void studio
+    .start({ file: scenario.name, text: null })
+    .then(() => studio.guard(() => api.learn(first)));
 }

@@ -8,8 +8,11 @@ import type {
   RunState,
   Saved,
   SavedText,
+  Setting,
 } from "../app/api.ts";
+import { changesBetween } from "../app/changes.ts";
 import type { Summary } from "../data/report.types.ts";
+import { type ShownData, shownIn } from "../page/editable.ts";
 import { saveBlob } from "../page/files.ts";
 import type { Completed } from "./engine.ts";
 import { Engine, type EngineCode } from "./engine.ts";
@@ -35,8 +38,11 @@ const CHECK_MS = 20_000;
 interface Entry {
   state: RunState;
   text: string;
+  settings: Setting[];
   summary: Summary[];
-  data: string | null;
+  data: ShownData | null;
+  /** True if it was for one position of a moving slider: of no interest once it is cancelled. */
+  isPassing: boolean;
 }
 
 /** Runs and checks one scenario. */
@@ -59,22 +65,26 @@ export class LocalApi implements Api {
   }
 
   /** Adds a run that has ended, such as that of the page's own report. */
-  add(name: string, summary: Summary[], data: string, runs: number): number {
-    const entry = this.#enter(name, this.#scenario.text, runs);
+  add(name: string, summary: Summary[], data: ShownData, runs: number): number {
+    const entry = this.#enter(name, this.#scenario.text, runs, []);
     Object.assign(entry.state, { phase: "done", done: runs, has_report: true });
     Object.assign(entry, { summary, data });
     return entry.state.id;
   }
 
-  /** The elements with the data of a run's report. */
-  reportData(id: number): string | null {
-    return this.#entry(id).data;
-  }
-
-  list = async () => ({ directory: "", scenarios: [this.#scenario.name] });
+  list = async () => ({ directory: "", scenarios: [this.#scenario.name], titles: [""] });
+  data = async (id: number) => this.#entry(id).data;
   schema = async () => JSON.parse(this.#schema) as unknown;
   read = async (): Promise<SavedText> => ({ text: this.#scenario.text, tag: "" });
-  runs = async () => this.#entries.map(({ state }) => ({ ...state }));
+  runs = async () => {
+    const kept = this.#entries.filter(
+      ({ state, isPassing }) => !isPassing || state.phase !== "cancelled",
+    );
+    return kept.map(({ state, settings }, at) => {
+      const before = kept[at + 1]?.settings;
+      return { ...state, changes: before ? changesBetween(before, settings) : [] };
+    });
+  };
   profiles = async () => JSON.parse(await this.#checker.ask("profiles", [])) as ProfileName[];
   textOf = async (id: number) => this.#entry(id).text;
 
@@ -86,6 +96,12 @@ export class LocalApi implements Api {
   check = async (file: string, text: string): Promise<Checked> =>
     (await this.#about("check", file, text)) as Checked;
 
+  /** Notes the settings of the page's own text, for what later runs differ in. */
+  async learn(id: number): Promise<void> {
+    const entry = this.#entry(id);
+    entry.settings = (await this.check(entry.state.file, entry.text)).settings ?? [];
+  }
+
   outlook = async (file: string, text: string): Promise<Outlook> =>
     (await this.#about("outlook", file, text)) as Outlook;
 
@@ -96,13 +112,14 @@ export class LocalApi implements Api {
   };
 
   run = async (file: string, text: string, latest: boolean): Promise<number> => {
-    const { plan, error } = await this.check(file, text);
+    const { plan, error, settings } = await this.check(file, text);
     if (!plan) throw new Error(error?.message ?? "the scenario is invalid");
     if (latest) for (const { state } of this.#entries) void this.cancel(state.id);
     const waiting = this.#entries.filter(({ state }) => state.phase === "waiting").length;
     if (waiting >= MAX_WAITING)
       throw new Error(`${waiting} runs wait already; allowed: ${MAX_WAITING}`);
-    const entry = this.#enter(plan.name, text, plan.runs);
+    const entry = this.#enter(plan.name, text, plan.runs, settings ?? []);
+    entry.isPassing = latest;
     this.#next();
     return entry.state.id;
   };
@@ -133,7 +150,7 @@ export class LocalApi implements Api {
     return entry;
   }
 
-  #enter(name: string, text: string, planned: number): Entry {
+  #enter(name: string, text: string, planned: number, settings: Setting[]): Entry {
     this.#last += 1;
     const state: RunState = {
       id: this.#last,
@@ -145,8 +162,9 @@ export class LocalApi implements Api {
       planned,
       has_report: false,
       error: null,
+      changes: [],
     };
-    const entry: Entry = { state, text, summary: [], data: null };
+    const entry: Entry = { state, text, settings, summary: [], data: null, isPassing: false };
     this.#entries.unshift(entry);
     this.#forget();
     return entry;
@@ -183,7 +201,7 @@ export class LocalApi implements Api {
         progress,
       );
       entry.summary = JSON.parse(completed.summary) as Summary[];
-      entry.data = completed.data;
+      entry.data = shownIn(completed.data);
       Object.assign(state, { phase: "done", has_report: true });
     } catch (error) {
       if (state.phase === "running")

@@ -19,11 +19,32 @@ export interface ShownData {
   traces: string | null;
 }
 
+/** Finds the text of an element with data. The text has no `<`. */
+function textOf(elements: string, id: string): string | null {
+  const at = elements.indexOf(`id="${id}">`);
+  if (at < 0) return null;
+  const from = elements.indexOf(">", at) + 1;
+  const to = elements.indexOf("</script", from);
+  return to < 0 ? null : elements.slice(from, to).trim();
+}
+
+/** The data in elements as the command writes them; null if there is no report in them. */
+export function shownIn(elements: string): ShownData | null {
+  const report = textOf(elements, "bentpipe-report");
+  return report === null ? null : { report, traces: textOf(elements, "bentpipe-traces") };
+}
+
 /** Elements for a path over time. */
 export interface PathPlaces {
   plots: HTMLElement;
   sky: HTMLElement;
 }
+
+const isShown = (data: unknown): data is ShownData =>
+  typeof data === "object" &&
+  data !== null &&
+  typeof (data as ShownData).report === "string" &&
+  ["string", "object"].includes(typeof (data as ShownData).traces);
 
 /** A path over time, and where it goes. */
 interface ShownPaths {
@@ -45,6 +66,15 @@ export class EditableReport {
     document.addEventListener(PATHS, (event) => {
       const { places, data } = (event as CustomEvent<ShownPaths>).detail;
       showPaths(places, data);
+    });
+    // The studio around this page, which shows the runs of a changed scenario in its place.
+    addEventListener("message", ({ source, data }: MessageEvent<unknown>) => {
+      if (source !== parent || parent === window || !isShown(data)) return;
+      const { scrollY } = window;
+      show(data);
+      // The page is as long as it was, or nearly, once plots have their height.
+      scrollTo({ top: scrollY, behavior: "instant" });
+      requestAnimationFrame(() => scrollTo({ top: scrollY, behavior: "instant" }));
     });
   }
 

@@ -16,7 +16,7 @@ mod recorder;
 mod write;
 
 pub use read::{RunDirectory, is_below};
-pub use rebuild::{editable, rebuild};
+pub use rebuild::{editable, page_data, rebuild};
 pub use record::{Recorded, Study, record, study};
 pub use recorder::run_name;
 pub use write::{MANIFEST, Staging, replace_file, write_file};

@@ -21,6 +21,18 @@ pub fn rebuild(directory: &Path) -> Result<PathBuf, LabError> {
     Ok(path)
 }
 
+/// Returns the elements with the data of the report of the run directory `directory`, for a page
+/// that shows it.
+///
+/// # Errors
+/// `directory` is not a run directory, or a file in it cannot be read.
+pub fn page_data(directory: &Path) -> Result<String, LabError> {
+    let opened = RunDirectory::open(directory)?;
+    let (results, recording) = (opened.results()?, opened.recording()?);
+    bentpipe_report::page_data(&opened.manifest, &results, &recording, 0)
+        .map_err(|error| LabError::read(directory, error))
+}
+
 /// Returns the report of the run directory `directory` as a page in which a reader can change the
 /// scenario and run it. `engine` are the elements that `make wasm` wrote, or others that load them.
 ///

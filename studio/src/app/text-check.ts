@@ -1,0 +1,71 @@
+/** Checks a text once its writer pauses, and looks further once it rests. */
+import type { Api, Checked, Outlook } from "./api.ts";
+
+/** Time without typing after which a text is checked. */
+const PAUSE_MS = 150;
+/** Time without another change after which a valid text's path and time are looked at. */
+const REST_MS = 350;
+
+/** Where a text comes from, and where what is known about it goes. */
+export interface CheckEvents {
+  /** The name of its file, and the text. */
+  text(): [file: string, text: string];
+  /** A pause has come. */
+  paused(): void;
+  checked(answer: Checked): void;
+  /** What a valid text will do; null of one that is not valid. */
+  looked(outlook: Outlook | null): Promise<void>;
+  /** Does something, and shows what went wrong with it. */
+  guard(work: () => Promise<void>): Promise<void>;
+}
+
+/** The checks of one text after another. */
+export class TextCheck {
+  readonly #api: Api;
+  readonly #events: CheckEvents;
+  #pause = 0;
+  #rest = 0;
+  /** The last answer. */
+  latest: Checked | null = null;
+
+  constructor(api: Api, events: CheckEvents) {
+    this.#api = api;
+    this.#events = events;
+  }
+
+  /** The text has changed. */
+  changed(): void {
+    clearTimeout(this.#pause);
+    this.#pause = setTimeout(() => {
+      this.#events.paused();
+      void this.now();
+    }, PAUSE_MS);
+  }
+
+  /** Checks the text at once. */
+  async now(): Promise<void> {
+    clearTimeout(this.#pause);
+    clearTimeout(this.#rest);
+    const asked = this.#events.text();
+    await this.#events.guard(async () => {
+      const answer = await this.#api.check(...asked);
+      if (!this.#isStill(asked)) return;
+      this.latest = answer;
+      this.#events.checked(answer);
+      if (answer.plan) this.#rest = setTimeout(() => void this.#look(asked), REST_MS);
+      else await this.#events.looked(null);
+    });
+  }
+
+  #isStill([file, text]: [string, string]): boolean {
+    const [name, now] = this.#events.text();
+    return name === file && now === text;
+  }
+
+  async #look(asked: [string, string]): Promise<void> {
+    await this.#events.guard(async () => {
+      const outlook = await this.#api.outlook(...asked);
+      if (this.#isStill(asked)) await this.#events.looked(outlook);
+    });
+  }
+}
