@@ -107,8 +107,8 @@ test-report: build
 			npx vitest run --project page tests/real.page.test.ts) || exit 1; \
 	done
 	cd studio && BENTPIPE_COMMAND=$(abspath $(BENTPIPE)) \
-		npx vitest run --project page tests/studio.page.test.ts tests/keeping.page.test.ts \
-			tests/editable.page.test.ts
+		npx vitest run --project page tests/studio.page.test.ts tests/workbench.page.test.ts \
+			tests/forms.page.test.ts tests/keeping.page.test.ts tests/editable.page.test.ts
 
 test-python: page ## Test the Python package: the wheel in a new environment
 	tools/check/python-package

@@ -90,8 +90,12 @@ describe.skipIf(skipped(noCommand))("the studio keeps texts", () => {
     await notice(first, /small.toml is not saved/);
     expect(readFileSync(file, "utf8")).toBe(changed("700 kB"));
     expect(await editorText(first)).toBe(changed("600 kB"));
-    await first.click("summary");
-    expect(await panel(first).locator("pre").innerText()).toBe(changed("700 kB"));
+    const lines = (kind: string): Promise<string[]> =>
+      panel(first).locator(`.difference ${kind}`).allInnerTexts();
+    expect(await lines("del")).toEqual(['− download = "700 kB"']);
+    expect(await lines("ins")).toEqual(['+ download = "600 kB"']);
+    await panel(first).locator("summary").click();
+    expect(await panel(first).locator("pre.theirs").innerText()).toBe(changed("700 kB"));
     expect(await accessibilityFaults(first)).toEqual([]);
     await first.click("text=Replace it with mine");
     await notice(first, /saved small.toml/);
@@ -108,7 +112,7 @@ describe.skipIf(skipped(noCommand))("the studio keeps texts", () => {
     // Once more, while the reader looks: what is not shown is not replaced.
     writeFileSync(file, changed("900 kB"));
     await page.click("text=Replace it with mine");
-    await expect.poll(() => panel(page).locator("pre").textContent()).toContain("900 kB");
+    await expect.poll(() => panel(page).locator("pre.theirs").textContent()).toContain("900 kB");
     expect(readFileSync(file, "utf8")).toBe(changed("900 kB"));
     await page.click("text=Take theirs");
     await expect.poll(() => editorText(page)).toBe(changed("900 kB"));
@@ -124,7 +128,7 @@ describe.skipIf(skipped(noCommand))("the studio keeps texts", () => {
 
   it("makes new scenarios and copies, and replaces no file with them", async () => {
     const page = await open();
-    await page.click("text=New");
+    await page.click('button:text-is("New")');
     await page.fill("#new-name", "My Own");
     await page.keyboard.press("Enter");
     await notice(page, /saved My Own.toml/);

@@ -89,6 +89,13 @@ struct Entry {
     settings: ByKey,
 }
 
+impl Entry {
+    /// Returns true if a later position of the same slider has cancelled it.
+    fn is_passed(&self) -> bool {
+        self.passing && self.state.phase == Phase::Cancelled
+    }
+}
+
 #[derive(Default)]
 struct Inner {
     entries: VecDeque<Entry>,
@@ -187,6 +194,7 @@ impl Runs {
             stop,
             plan: Some(plan),
             passing: latest,
+            settings: by_key(text),
         });
         self.forget_oldest(&mut inner);
         self.wake.notify_all();
@@ -196,9 +204,8 @@ impl Runs {
     /// Returns the states of all runs, the newest first, but for those that a later position of
     /// the same slider has cancelled.
     pub fn list(&self) -> Vec<RunState> {
-        let passed = |entry: &&Entry| entry.passing && entry.state.phase == Phase::Cancelled;
         let inner = self.lock();
-        let kept: Vec<&Entry> = inner.entries.iter().filter(|entry| !passed(entry)).collect();
+        let kept: Vec<&Entry> = inner.entries.iter().filter(|entry| !entry.is_passed()).collect();
         let state = |(index, entry): (usize, &&Entry)| {
             let before = kept[..index].iter().rev().find(|one| one.state.file == entry.state.file);
             let changes = before.map(|before| changes(&before.settings, &entry.settings));
@@ -285,7 +292,10 @@ impl Runs {
             let ended = |entry: &Entry| {
                 matches!(entry.state.phase, Phase::Done | Phase::Cancelled | Phase::Failed)
             };
-            let Some(index) = inner.entries.iter().position(ended) else { return };
+            let passed = inner.entries.iter().position(Entry::is_passed);
+            let Some(index) = passed.or_else(|| inner.entries.iter().position(ended)) else {
+                return;
+            };
             if let Some(entry) = inner.entries.remove(index)
                 && entry.state.has_report
             {

@@ -117,6 +117,7 @@ export class Gallery {
     const name = written.endsWith(".toml") ? written : `${written}.toml`;
     const text =
       this.#chosen === "copy" ? (this.#events.open?.text ?? "") : textOf(this.#chosen, name);
+    this.refuse("");
     this.#events.create(name, text);
   }
 }

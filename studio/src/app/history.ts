@@ -54,7 +54,9 @@ export class History {
       row.progress.value = run.done;
       row.element.ariaCurrent = run.id === shown ? "true" : null;
       const pinned = pins.includes(run.id);
-      row.pin.textContent = pinned ? "Unpin" : "Pin";
+      const pin = pinned ? "Unpin" : "Pin";
+      // Even the same text would be laid out again.
+      if (row.pin.textContent !== pin) row.pin.textContent = pin;
       row.pin.setAttribute("aria-label", `${pinned ? "Unpin" : "Pin"} run ${run.id}`);
       row.pin.setAttribute("aria-pressed", String(pinned));
       return row.element;

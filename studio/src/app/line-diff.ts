@@ -6,10 +6,10 @@ export interface DiffLine {
   text: string;
 }
 
-/** Largest number of line pairs that are compared one by one; more are said to differ as a whole. */
+/** Most pairs of lines that are compared one by one; more differ as a whole. */
 const MAX_PAIRS = 4_000_000;
 
-/** The lines of `old` that are missing in `fresh`, and those that it has instead, in their order. */
+/** The lines of `old` that `fresh` lacks, and those that it has instead, in their order. */
 export function lineDiff(old: string, fresh: string): DiffLine[] {
   const [a, b] = [old.split("\n"), fresh.split("\n")];
   let start = 0;

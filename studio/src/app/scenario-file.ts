@@ -27,10 +27,8 @@ const UNNAMED = "scenario.toml";
 const isName = (name: string): boolean =>
   name.split("/").every((part) => part !== "" && !part.startsWith("."));
 
-function assertName(name: string): void {
-  if (!isName(name))
-    throw new Error(`${name} is no name; allowed: those below the directory, without dots first`);
-}
+const noName = (name: string): string =>
+  `${name} is no name; allowed: those below the directory, without dots first`;
 
 /** The file. */
 export class ScenarioFile {
@@ -112,7 +110,10 @@ export class ScenarioFile {
       open: this.#name ? { file: this.#name, text: this.#events.text() } : null,
       create: (name, text) =>
         void this.#events.guard(async () => {
-          assertName(name);
+          if (!isName(name)) {
+            gallery.refuse(noName(name));
+            return;
+          }
           if (!(await this.#saveNew(name, text, false))) {
             gallery.refuse(`${name} exists; allowed: the name of a new file`);
             return;
@@ -189,7 +190,7 @@ export class ScenarioFile {
   #askName(what: string, proposed: string, done: (name: string) => Promise<unknown>): void {
     const named = (name: string): void =>
       void this.#events.guard(async () => {
-        assertName(name);
+        if (!isName(name)) throw new Error(noName(name));
         await done(name);
       });
     this.#ask(namePanel(what, proposed, named, () => this.#ask()));

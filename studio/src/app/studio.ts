@@ -45,6 +45,8 @@ interface Bar {
 /** Elements that show the path of a text. */
 interface PathParts {
   drawing: HTMLElement;
+  /** What is drawn in it. */
+  drawn: string;
   /** The path over time. */
   places: PathPlaces;
 }
@@ -66,6 +68,7 @@ export class Studio {
   readonly #says: { messages: Messages; connection: Connection };
   readonly #path: PathParts = {
     drawing: h("section", { class: "drawing", "aria-label": "Path" }),
+    drawn: "",
     places: {
       plots: h("section", { class: "outlook", "aria-label": "Path over time" }),
       sky: h("section", { class: "outlook", "aria-label": "Satellites" }),
@@ -302,6 +305,9 @@ export class Studio {
     this.#says.messages.say(answer);
     const { plan } = answer;
     if (!plan) return;
+    const drawn = JSON.stringify([plan.path, plan.sweep]);
+    if (drawn === this.#path.drawn) return;
+    this.#path.drawn = drawn;
     const swept = plan.sweep.map(([key]) => key);
     replace(this.#path.drawing, plan.path && pathView(plan.path, swept));
   }

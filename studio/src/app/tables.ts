@@ -1,4 +1,4 @@
-/** A form of all tables of a text: variants, sweeps, flows, orbits, expectations, whatever it has. */
+/** A form of all tables of a text: variants, sweeps, flows, orbits, expectations. */
 import { button, type Child, h, replace, select } from "../page/dom.ts";
 import type { Checked, Setting } from "./api.ts";
 import type { SetKey } from "./form.ts";
@@ -125,7 +125,7 @@ export class TablesForm {
       this.#more(group),
       list &&
         button("Remove", () => this.#change(group.key, null), {
-          class: "quiet",
+          class: "bare",
           "aria-label": `Remove ${title}`,
         }),
     );
@@ -139,9 +139,9 @@ export class TablesForm {
     return h(
       "div",
       { class: "setting" },
-      h("label", { for: id, title: this.#about(key) }, name),
+      h("label", { for: id, title: this.#about(key) }, breakable(name)),
       input,
-      button("×", () => this.#change(key, null), { class: "quiet", "aria-label": `Remove ${key}` }),
+      button("×", () => this.#change(key, null), { class: "bare", "aria-label": `Remove ${key}` }),
     );
   }
 
@@ -247,6 +247,10 @@ export class TablesForm {
     return (name && this.schema?.explain(table, name)) || "";
   }
 }
+
+/** A name that may break after its dots and underscores. */
+const breakable = (name: string): Child[] =>
+  name.split(/(?<=[._])/).flatMap((part, i) => (i > 0 ? [h("wbr"), part] : [part]));
 
 function setValue(input: HTMLInputElement | HTMLSelectElement, value: string): void {
   if (input instanceof HTMLSelectElement && ![...input.options].some((o) => o.value === value))

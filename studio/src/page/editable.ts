@@ -19,7 +19,7 @@ export interface ShownData {
   traces: string | null;
 }
 
-/** Finds the text of an element with data. The text has no `<`. */
+/** Finds the text of an element with data. No text has `</`, which would end its element. */
 function textOf(elements: string, id: string): string | null {
   const at = elements.indexOf(`id="${id}">`);
   if (at < 0) return null;

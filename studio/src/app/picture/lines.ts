@@ -1,4 +1,4 @@
-/** Draws lines over an axis, with their names at their ends; parts of it can be looked at closer. */
+/** Draws lines over an axis, with names at their ends; a part can be looked at closer. */
 import { type Axis, axis, drawXAxis, drawYAxis } from "../../charts/static/axes.ts";
 import { markerPath } from "../../charts/static/marks.ts";
 import { variantColour, variantDash } from "../../format/palette.ts";

@@ -1,0 +1,296 @@
+/** What a reader sees of their runs beside the controls, and what stays while they change. */
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { noCommand, skipped } from "./command.ts";
+import { editorText, keyTimes, notice, ran, retype, status, twoVariants } from "./editing.ts";
+import { TestStudio } from "./serving.ts";
+
+const SMALL = twoVariants("small", "Two ways", "500 kB");
+const LONG = `repeat = 100000
+${twoVariants("long", "Long", "500 kB").replace('queue = "0.5 BDP"', "loss = 0.01")}
+[output]
+time_series = "none"
+`;
+const SWEPT = `${twoVariants("swept", "Swept", "300 kB")}
+[sweep]
+"path.return.rate" = ["1 Mbps", "10 Mbps"]
+`;
+
+/** The lines of the picture, each as the path that is drawn. */
+const lines = (page: Page, kind = ":not(.ghost)"): Promise<(string | null)[]> =>
+  page
+    .locator(`.picture-line${kind}`)
+    .evaluateAll((all) => all.map((one) => one.getAttribute("d")));
+
+/** Whether an element lies in the window as a whole. */
+const inSight = (page: Page, selector: string): Promise<boolean> =>
+  page.evaluate((which) => {
+    const box = document.querySelector(which)!.getBoundingClientRect();
+    return box.height > 0 && box.top >= 0 && box.bottom <= innerHeight;
+  }, selector);
+
+/** Waits until the picture is that of the run that the list shows first. */
+async function pictured(page: Page): Promise<string> {
+  await ran(page);
+  const id = await page.innerText(".runs li b");
+  await expect.poll(() => page.getAttribute(".picture", "data-run")).toBe(id);
+  return id;
+}
+
+describe.skipIf(skipped(noCommand))("the studio shows runs beside their controls", () => {
+  let studio: TestStudio;
+  beforeAll(async () => {
+    studio = await TestStudio.start({
+      "a.toml": SMALL.replace("Two ways", "Another"),
+      "first.toml": SMALL,
+      "long.toml": LONG,
+      "swept.toml": SWEPT,
+    });
+  });
+  afterEach(() => studio.cancelAll());
+  afterAll(() => studio?.stop());
+
+  it("changes a curve by two clicks, without scrolling", async () => {
+    const { page, errors } = await studio.open("");
+    await page.click("button.main");
+    await pictured(page);
+    const before = await lines(page);
+    expect(before).toHaveLength(2);
+    const slider = page.getByLabel("Round-trip time, slider");
+    const box = (await slider.boundingBox())!;
+    await page.mouse.click(box.x + box.width * 0.3, box.y + box.height / 2);
+    await expect.poll(() => lines(page)).not.toEqual(before);
+    expect(await page.evaluate(() => scrollY)).toBe(0);
+    for (const part of [".picture .plot", ".comparison tbody tr:nth-child(2)"])
+      expect(await inSight(page, part), part).toBe(true);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  it("keeps measure, zoom and the report's place while runs follow each other", async () => {
+    const { page, errors } = await studio.open("first.toml");
+    await page.click("button.main");
+    await pictured(page);
+    const frame = page.frameLocator(".report iframe");
+    await frame.locator("h1").waitFor();
+    const inner = page.frames().find((one) => one !== page.mainFrame())!;
+    await inner.evaluate(() => {
+      Object.assign(globalThis, { kept: true });
+      scrollTo({ top: 700, behavior: "instant" });
+    });
+    await page.selectOption("select[aria-label='Picture of']", "time:cwnd");
+    const box = (await page.locator(".picture .plot").first().boundingBox())!;
+    await page.mouse.move(box.x + 120, box.y + 100);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 220, box.y + 110, { steps: 4 });
+    await page.mouse.up();
+    const ticks = (): Promise<string[]> =>
+      page.locator(".picture .plot .tick[text-anchor='middle']").allTextContents();
+    const zoomed = await ticks();
+    expect(zoomed.length).toBeGreaterThan(1);
+    await retype(page, SMALL.replace("500 kB", "3 MB"));
+    await status(page, /2 runs/);
+    const count = await page.locator(".runs li").count();
+    await page.click("button.main");
+    await expect.poll(() => page.locator(".runs li").count()).toBe(count + 1);
+    const id = await pictured(page);
+    expect(await page.inputValue("select[aria-label='Picture of']")).toBe("time:cwnd");
+    expect(await ticks()).toEqual(zoomed);
+    await expect.poll(() => page.innerText(".report .hint")).toContain(`run ${id}`);
+    const median = await page.innerText(".comparison tbody tr:nth-child(2) td");
+    await expect.poll(() => frame.locator("main").innerText()).toContain(median);
+    const kept = await inner.evaluate(() => [(globalThis as { kept?: boolean }).kept, scrollY]);
+    expect(kept).toEqual([true, 700]);
+    await page.click("text=Whole");
+    expect(await ticks()).not.toEqual(zoomed);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  it("shows a pinned run as a ghost behind the others", async () => {
+    const { page } = await studio.open("first.toml");
+    await page.click("button.main");
+    await pictured(page);
+    await page.locator(".runs li").first().getByText("Pin").click();
+    expect(await lines(page, ".ghost")).toEqual([]);
+    const pinned = await lines(page);
+    await page.getByLabel("Round-trip time, slider").focus();
+    await page.keyboard.press("Home");
+    await expect.poll(() => page.locator(".picture-line.ghost").count()).toBe(2);
+    await pictured(page);
+    expect(await page.innerText(".picture-key")).toContain("pinned");
+    await page.selectOption("select[aria-label='Picture of']", "completion_s");
+    expect(await page.locator(".ghost-bar").count()).toBe(2);
+    expect(await page.textContent(".bars-plot .end-value")).toMatch(/s\s*−\d/);
+    expect(pinned).toHaveLength(2);
+    await page.close();
+  });
+
+  it("says in the list what each run changed, and leaves out what a slider passed", async () => {
+    const { page } = await studio.open("first.toml");
+    await page.click("button.main");
+    const first = await pictured(page);
+    const slider = page.getByLabel("Queue to the client, slider");
+    await slider.focus();
+    for (let i = 0; i < 25; i++) await page.keyboard.press("ArrowRight");
+    await expect.poll(() => editorText(page)).not.toContain("0.5 BDP");
+    await expect.poll(() => page.innerText(".runs li b")).not.toBe(first);
+    await pictured(page);
+    const rows = await page.locator(".runs li .what").allInnerTexts();
+    expect(rows[0]).toMatch(/forward\.queue [\d.]+ BDP → [\d.]+ BDP/);
+    expect(rows.filter((row) => row.includes("cancelled"))).toEqual([]);
+    const names = await page
+      .locator(".runs button")
+      .evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")));
+    expect(new Set(names).size).toBe(names.length);
+    await page.close();
+  });
+
+  it("turns Run into Cancel, says how far a long run is, and answers keys meanwhile", async () => {
+    const { page } = await studio.open("long.toml");
+    const place = (): Promise<unknown> => page.locator("button.run").boundingBox();
+    const before = await place();
+    await page.click("button.run");
+    await expect.poll(() => page.innerText("button.run")).toBe("Cancel");
+    expect(await place()).toEqual(before);
+    await expect
+      .poll(() => page.innerText(".studio-bar .progress small"), { timeout: 20_000 })
+      .toMatch(/[1-9]\d* of 200.000 runs · \d+ s · about .* left/);
+    const typed: { p95: number; text: string }[] = [];
+    for (let i = 0; i < 3; i++) typed.push(await keyTimes(page, 50));
+    console.log(`typing while a long run goes on: ${typed.map(({ text }) => text).join("; ")}`);
+    const dragged: { p95: number; text: string }[] = [];
+    for (let i = 0; i < 3; i++) dragged.push(await dragTimes(page, "Download, slider", 40));
+    console.log(`dragging while a long run goes on: ${dragged.map(({ text }) => text).join("; ")}`);
+    await page.click("button.run.cancel");
+    await notice(page, /cancelled at \d+ of 200.000 runs/);
+    expect(await page.innerText("button.run")).toBe("Run");
+    await page.close();
+    // The best ones count: whatever else this machine does disturbs the others.
+    expect(Math.min(...typed.map((one) => one.p95))).toBeLessThan(50);
+    expect(Math.min(...dragged.map((one) => one.p95))).toBeLessThan(50);
+  });
+
+  it("has no slider for a key that the sweep sets, and draws the medians along it", async () => {
+    const { page } = await studio.open("swept.toml");
+    await status(page, /; (under a second|about)/);
+    expect(await page.getByLabel("Rate to the server, slider").isVisible()).toBe(false);
+    expect(await page.getByLabel("Rate to the client, slider").isVisible()).toBe(true);
+    await page.click("button.main");
+    await pictured(page);
+    expect(await page.locator(".picture-mark").count()).toBe(4);
+    const ticks = await page.locator(".picture .tick[text-anchor='middle']").allTextContents();
+    expect(ticks.join()).toContain("Mbps");
+    await page.close();
+  });
+
+  it("keeps the values of the form while the text has an error, and passes on hints", async () => {
+    const { page } = await studio.open("first.toml");
+    const values = (): Promise<string[]> =>
+      page
+        .locator(".slide:not([hidden]) input[type='text']")
+        .evaluateAll((all) =>
+          (all as HTMLInputElement[]).map((one) => one.value || one.placeholder),
+        );
+    await status(page, /; (under a second|about)/);
+    const before = await values();
+    expect(before).toContain("650 ms");
+    for (const [from, to] of [
+      ['congestion = "bbr3"', 'congestion = "bbr33"'],
+      ['name = "cubic"', 'name = "cubic'],
+    ] as const) {
+      await retype(page, SMALL.replace(from, to));
+      await status(page, /^line \d+ /);
+      expect(await values()).toEqual(before);
+    }
+    await retype(page, SMALL.replace("congestion", "congestoin"));
+    await status(page, /did you mean `congestion`/i);
+    await page.close();
+  });
+
+  it("has sliders with ends, places and words of their own", async () => {
+    const { page } = await studio.open("first.toml");
+    const slider = (name: string) => page.getByLabel(`${name}, slider`);
+    expect(await slider("Download").getAttribute("aria-valuetext")).toBe("500 kB");
+    const place = async (name: string): Promise<number> =>
+      Number(await slider(name).inputValue()) / Number(await slider(name).getAttribute("max"));
+    expect(await place("Download")).toBeCloseTo(Math.log(50) / Math.log(20_000), 1);
+    const ends = await page.locator(".slide:has-text('Download') .ends").innerText();
+    expect(ends.replace(/\s+/g, " ")).toBe("10 kB 200 MB");
+    expect(await page.locator("h1").allInnerTexts()).toEqual(["Bentpipe studio"]);
+    await page.close();
+  });
+
+  it("opens first.toml at first, and names what the scenarios are about", async () => {
+    const { page } = await studio.open("");
+    expect(await page.inputValue("select[aria-label=Scenario]")).toBe("first.toml");
+    const options = await page.locator("select[aria-label=Scenario] option").allInnerTexts();
+    expect(options.slice(0, 2)).toEqual(["a.toml: Another", "first.toml: Two ways"]);
+    await page.close();
+  });
+
+  it("takes a slider's change back wherever the focus is", async () => {
+    const { page } = await studio.open("first.toml");
+    await page.getByLabel("Queue to the client, slider").focus();
+    await page.keyboard.press("ArrowRight");
+    await expect.poll(() => editorText(page)).not.toBe(SMALL);
+    await page.keyboard.press("Control+z");
+    await expect.poll(() => editorText(page)).toBe(SMALL);
+    await page.keyboard.press("Control+Shift+z");
+    await expect.poll(() => editorText(page)).not.toBe(SMALL);
+    await page.close();
+  });
+
+  it("shows nothing of the scenario before after another was opened", async () => {
+    const { page } = await studio.open("first.toml");
+    page.on("dialog", (dialog) => void dialog.accept());
+    await page.click("button.main");
+    await pictured(page);
+    await page.frameLocator(".report iframe").locator("h1").waitFor();
+    await page.selectOption("select[aria-label=Scenario]", "a.toml");
+    await status(page, /^Another/);
+    expect(await page.locator(".comparison").count()).toBe(0);
+    expect(await page.locator(".report iframe").count()).toBe(0);
+    expect(await page.locator(".picture-line:visible").count()).toBe(0);
+    expect(await page.innerText(".picture-empty")).toContain("Run the scenario");
+    await page.selectOption("select[aria-label=Scenario]", "first.toml");
+    await expect.poll(() => page.locator(".comparison").count()).toBe(1);
+    await page.close();
+  });
+});
+
+/**
+ * Moves a slider step by step, as a hand does. Returns the 95th percentile of the milliseconds from
+ * an event to the next picture, by the browser's own measure, and all in words.
+ */
+async function dragTimes(
+  page: Page,
+  label: string,
+  steps: number,
+): Promise<{ p95: number; text: string }> {
+  // The browser reports events that took at least this long.
+  const least = 16;
+  await page.evaluate((durationThreshold) => {
+    const times: number[] = [];
+    (globalThis as unknown as { dragTimes: number[] }).dragTimes = times;
+    new PerformanceObserver((list) => {
+      for (const { name, duration } of list.getEntries())
+        if (name === "keydown" || name === "input") times.push(duration);
+    }).observe({ type: "event", durationThreshold } as PerformanceObserverInit);
+  }, least);
+  await page.getByLabel(label).focus();
+  for (let i = 0; i < steps; i++) {
+    await page.keyboard.press(i % 20 < 10 ? "ArrowRight" : "ArrowLeft");
+    await page.waitForTimeout(30);
+  }
+  const long = await page.evaluate(
+    () =>
+      new Promise<number[]>((done) =>
+        setTimeout(() => done((globalThis as unknown as { dragTimes: number[] }).dragTimes), 300),
+      ),
+  );
+  const all = [...long, ...Array(Math.max(0, steps - long.length)).fill(least)] as number[];
+  all.sort((a, b) => a - b);
+  const at = (share: number): number => all[Math.floor((all.length - 1) * share)]!;
+  return { p95: at(0.95), text: `median ${at(0.5)} ms, p95 ${at(0.95)} ms, largest ${all.at(-1)}` };
+}
