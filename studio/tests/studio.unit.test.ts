@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
+import type { RunState } from "../src/app/api.ts";
+import { changesBetween, changesLine } from "../src/app/changes.ts";
+import { around, lineDiff } from "../src/app/line-diff.ts";
+import { placeHash, readPlace } from "../src/app/place.ts";
 import { atStep, quantity, STEPS, stepOf, written } from "../src/app/quantity.ts";
+import { progressWords } from "../src/app/run-control.ts";
 import { placeAt, ScenarioSchema } from "../src/app/schema.ts";
+import { groupsOf, keyParts } from "../src/app/tables.ts";
+import { asQuantity, measured } from "../src/app/units.ts";
 
 describe("quantities of sliders", () => {
   it("reads numbers with and without units, and nothing else", () => {
@@ -84,5 +91,112 @@ describe("completion", () => {
     expect(schema.explain(["path"], "profile")).toBe("A profile.");
     expect(schema.explain([], "path")).toBe("The path.");
     expect(schema.explain(["path"], "unknown")).toBe("");
+  });
+});
+
+describe("units", () => {
+  it("compares values of one kind, and writes them as people do", () => {
+    expect(measured("650 ms")).toEqual({ kind: "time", value: 0.65 });
+    expect(measured("1 Gbps")).toEqual({ kind: "rate", value: 1e9 });
+    expect(measured("2 MiB")).toEqual({ kind: "size", value: 2 * 1024 ** 2 });
+    for (const text of ["2 packets", "1 toString", "geo"]) expect(measured(text), text).toBeNull();
+    const words = (kind: "time" | "rate" | "number", value: number): string =>
+      written(asQuantity({ kind, value }));
+    expect(words("time", 0.65)).toBe("650 ms");
+    expect(words("time", 1)).toBe("1 s");
+    expect(words("rate", 12_345_000)).toBe("12.3 Mbps");
+    expect(words("number", 0.0012)).toBe("0.0012");
+  });
+});
+
+describe("differences", () => {
+  it("finds the lines that differ, in their order", () => {
+    const kinds = (a: string, b: string): string =>
+      lineDiff(a, b)
+        .map(({ kind, text }) => `${{ same: " ", removed: "-", added: "+" }[kind]}${text}`)
+        .join("|");
+    expect(kinds("a\nb\nc", "a\nx\nc")).toBe(" a|-b|+x| c");
+    expect(kinds("a\nb", "a\nb")).toBe(" a| b");
+    expect(kinds("a\nb\nc\nd", "b\nd\ne")).toBe("-a| b|-c| d|+e");
+    expect(kinds("", "a")).toBe("-|+a");
+    // Both texts can be read from it.
+    const [old, fresh] = ["a\nb\nb\nc\nd\na", "b\na\nc\nc\nd"];
+    const lines = lineDiff(old, fresh);
+    const of = (without: string): string =>
+      lines.flatMap(({ kind, text }) => (kind === without ? [] : [text])).join("\n");
+    expect([of("added"), of("removed")]).toEqual([old, fresh]);
+  });
+
+  it("bounds its work, and leaves out what is far from a difference", () => {
+    const many = (word: string): string =>
+      Array.from({ length: 3000 }, (_, i) => `${word}${i}`).join("\n");
+    const start = performance.now();
+    const lines = lineDiff(many("a"), many("b"));
+    expect(lines).toHaveLength(6000);
+    expect(performance.now() - start).toBeLessThan(1000);
+    const long = Array.from({ length: 20 }, (_, i) => String(i));
+    const changed = long.with(10, "x");
+    const near = around(lineDiff(long.join("\n"), changed.join("\n")));
+    const texts = near.map((line) => line?.text ?? null);
+    expect(texts).toEqual([null, "8", "9", "10", "x", "11", "12", null]);
+  });
+
+  it("names what settings changed", () => {
+    const old = [
+      { key: "path.rtt", value: "650 ms" },
+      { key: "repeat", value: "5" },
+      { key: "seed", value: "1" },
+    ];
+    const fresh = [
+      { key: "path.rtt", value: "100 ms" },
+      { key: "seed", value: "1" },
+      { key: "title", value: "x" },
+    ];
+    const changes = changesBetween(old, fresh);
+    expect(changesLine(changes)).toBe("rtt 650 ms → 100 ms, without repeat, title = x");
+    expect(changesLine([])).toBe("");
+    const four = changesBetween([], [...fresh, { key: "a", value: "1" }]);
+    expect(changesLine(four)).toContain("1 more change");
+  });
+});
+
+describe("settings", () => {
+  it("belong to the outermost table, or to one of several", () => {
+    expect(keyParts('sweep."path.rtt"')).toEqual(["sweep", "path.rtt"]);
+    const keys = ["name", "path.forward.loss", 'sweep."path.rtt"', "variant.0.ack.every"];
+    const groups = groupsOf(keys.map((key) => ({ key, value: "1" })));
+    expect(groups.map(({ key, settings }) => [key, settings[0]!.name])).toEqual([
+      ["", "name"],
+      ["path", "forward.loss"],
+      ["sweep", "path.rtt"],
+      ["variant.0", "ack.every"],
+    ]);
+  });
+});
+
+describe("links", () => {
+  it("hold any text, and nothing that is too large or broken", async () => {
+    for (const text of ["", "name = 'größer 😀'\n", "x".repeat(200_000)]) {
+      const place = { file: "a b/c.toml", text };
+      expect(await readPlace(await placeHash(place))).toEqual(place);
+    }
+    expect(await readPlace("#first.toml")).toEqual({ file: "first.toml", text: null });
+    const bomb = await placeHash({ file: "a", text: "x".repeat(2 << 20) });
+    expect(bomb.length).toBeLessThan(10_000);
+    for (const hash of [bomb, "#a&text=%%%", "#a&text=AAAA", "#%"])
+      expect(await readPlace(hash)).toEqual({ file: "", text: null });
+  });
+});
+
+describe("progress", () => {
+  const run = { done: 0, reused: 0, planned: 10, phase: "running" } as RunState;
+
+  it("tells what is left from the runs that have ended, or from the estimate", () => {
+    expect(progressWords(run, 0.2, null)).toBe("0 of 10 runs");
+    expect(progressWords(run, 4, 20)).toBe("0 of 10 runs · 4 s · about 16 s left");
+    expect(progressWords(run, 30, 20)).toBe("0 of 10 runs · 30 s");
+    expect(progressWords({ ...run, done: 5, reused: 3 }, 8, 1)).toBe(
+      "5 of 10 runs · 8 s · about 20 s left",
+    );
   });
 });

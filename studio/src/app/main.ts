@@ -80,7 +80,7 @@ async function copyLink(): Promise<void> {
   studio.notify("copied a link with the text as it stands");
 }
 
-const { files, live } = studio.bar;
+const { files, side } = studio.bar;
 replace(
   app,
   h(
@@ -95,8 +95,7 @@ replace(
       title: "An address of this studio that holds the text as it stands",
     }),
     studio.control.button,
-    studio.control.progress,
-    h("label", { class: "check", for: "live" }, live, "Run while sliders move"),
+    side,
     toggle,
   ),
   h("main", { class: "wide" }, studio.body()),

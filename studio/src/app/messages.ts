@@ -25,6 +25,15 @@ export class Messages {
     this.#notice.classList.toggle("bad", bad);
   }
 
+  /** Offers to do something about what was said last. */
+  offer(words: string, act: () => Promise<void>): void {
+    if (this.#notice.querySelector("button")) return;
+    this.#notice.append(
+      " ",
+      button(words, () => void act(), { class: "link" }),
+    );
+  }
+
   /** Says what a text plans, or what is wrong with it. */
   say({ plan, error }: Checked): void {
     this.#status.classList.toggle("bad", error !== null);

@@ -19,6 +19,8 @@ import { TextCheck } from "./text-check.ts";
 
 /** Plans of at most this many runs answer while a slider moves. */
 const QUICK_RUNS = 60;
+/** What a page says of a scenario that takes it too long. */
+const TOO_LARGE = "a page runs up to";
 /** The scenario that is opened at first, where there is one of this name. */
 const FIRST = "first.toml";
 
@@ -32,6 +34,8 @@ export interface StudioPage {
   opened?(file: string): void;
   /** Opens the page at another address. */
   move?(address: string, place: Place): void;
+  /** Whether saving makes a copy outside the page, which is of use for any text. */
+  savesCopies?: boolean;
 }
 
 /** Controls of a studio for the bar of its page. */
@@ -40,6 +44,8 @@ interface Bar {
   save: HTMLButtonElement;
   /** Whether a moving slider runs the scenario. */
   live: HTMLInputElement;
+  /** That choice, in whose place the progress of a long run stands: nothing moves when it comes. */
+  side: HTMLElement;
 }
 
 /** Elements that show the path of a text. */
@@ -121,7 +127,10 @@ export class Studio {
     this.runs = new Runs(api, {
       showReport: (id) => page.showReport(id),
       restore: (text) => this.#editor.set(text),
-      state: (run) => this.control.show(run),
+      state: (run) => {
+        this.control.show(run);
+        if (run?.error?.includes(TOO_LARGE)) this.#offerOnePoint();
+      },
       notify: (words, bad) => messages.notify(words, bad),
       guard,
     });
@@ -129,6 +138,7 @@ export class Studio {
       run: () => void this.#run(false),
       cancel: (id) => this.runs.cancel(id),
     });
+    this.bar.side.append(this.control.progress);
   }
 
   #makeBar(): Bar {
@@ -136,10 +146,16 @@ export class Studio {
       "aria-label": "Scenario",
       change: () => void this.open(files.value),
     });
+    const live = h("input", { type: "checkbox", checked: true, id: "live" });
     return {
       files,
       save: button("Save", () => void this.save(), { title: "Ctrl-S" }),
-      live: h("input", { type: "checkbox", checked: true, id: "live" }),
+      live,
+      side: h(
+        "div",
+        { class: "run-side" },
+        h("label", { class: "check", for: "live" }, live, "Run while sliders move"),
+      ),
     };
   }
 
@@ -164,6 +180,9 @@ export class Studio {
     const { drawing, places } = this.#path;
     const section = (name: string, kind: string, ...parts: Child[]): HTMLElement =>
       h("section", { class: `card ${kind}`, "aria-label": name }, parts);
+    // It may have to scroll, by keys as well.
+    const scrolling = (name: string, kind: string, ...parts: Child[]): HTMLElement =>
+      h("section", { class: `card ${kind}`, "aria-label": name, tabindex: 0 }, parts);
     return [
       messages.element,
       connection.panel,
@@ -183,8 +202,8 @@ export class Studio {
         h(
           "div",
           { class: "results" },
-          section("Picture", "picture-card", this.runs.picture.element, this.runs.table),
-          section("Runs", "", h("h2", {}, "Runs"), this.runs.list.element),
+          scrolling("Picture", "picture-card", this.runs.picture.element, this.runs.table),
+          scrolling("Runs", "", h("h2", {}, "Runs"), this.runs.list.element),
         ),
       ),
     ];
@@ -264,7 +283,7 @@ export class Studio {
   }
 
   #mark(): void {
-    this.bar.save.disabled = !this.isChanged;
+    this.bar.save.disabled = !this.isChanged && !this.#page.savesCopies;
   }
 
   /** Opens a scenario. */
@@ -330,8 +349,24 @@ export class Studio {
     if (this.bar.live.checked && runs <= QUICK_RUNS) await this.#run(true);
   }
 
+  /** Offers to run one point of a sweep that is too large for a page, once. */
+  #offerOnePoint(): void {
+    const { sweep = [], runs = 1 } = this.#check.latest?.plan ?? {};
+    if (runs === 1) return;
+    this.#says.messages.offer("Run one point, once", async () => {
+      for (const [key, values] of sweep)
+        await this.#edits.change(`sweep.${JSON.stringify(key)}`, `[${tomlOf(values[0] ?? "")}]`);
+      await this.#edits.change("repeat", "1");
+      await this.#run(false);
+    });
+  }
+
   async #run(replacing: boolean): Promise<void> {
     const { text } = this.#editor;
     await this.guard(() => this.runs.run(text, replacing, () => this.#edits.count));
   }
 }
+
+/** A swept value, as results name it, as TOML. */
+const tomlOf = (value: string): string =>
+  /^([[{]|[\d.+-][\d._e+-]*$|true$|false$)/.test(value) ? value : JSON.stringify(value);

@@ -7,14 +7,21 @@ import { embedded } from "../data/read.ts";
 import type { Report, Summary } from "../data/report.types.ts";
 import type { EngineCode } from "../engine/engine.ts";
 import { LocalApi, type Scenario } from "../engine/local.ts";
-import { h, replace } from "../page/dom.ts";
+import { button, h, replace } from "../page/dom.ts";
 import { showInReport, showPathsIn } from "../page/editable.ts";
+import { saveBlob } from "../page/files.ts";
+import { changedPage } from "./changed-page.ts";
+
+const PAGE_TITLE = "One file with the text as it stands and the results that are shown";
 
 /** Time without another result after which the report is redrawn. */
 const CALM_MS = 120;
 
-/** Opens the editor in an element of the report. */
-export function open(slot: HTMLElement, code: EngineCode): void {
+/**
+ * Opens the editor in an element of the report. `head` is the head of the page as it came, from
+ * which a changed page is made.
+ */
+export function open(slot: HTMLElement, code: EngineCode, head: Node | null = null): void {
   const scenario = JSON.parse(embedded("bentpipe-scenario") ?? "{}") as Scenario;
   const api = new LocalApi(code, scenario);
   const [json, traces] = [embedded("bentpipe-report"), embedded("bentpipe-traces")];
@@ -26,6 +33,7 @@ export function open(slot: HTMLElement, code: EngineCode): void {
   let reported = first;
   let timer = 0;
   const studio = new Studio(api, {
+    savesCopies: true,
     showPaths: async (places, data) => showPathsIn(places, data),
     showReport: (id) => {
       clearTimeout(timer);
@@ -37,7 +45,19 @@ export function open(slot: HTMLElement, code: EngineCode): void {
       }, CALM_MS);
     },
   });
-  const { save, live } = studio.bar;
+  /** Saves this page with the text as it stands, and the results that are shown. */
+  const keep = (): Promise<void> =>
+    studio.guard(async () => {
+      const data = await api.data(reported);
+      if (!data || !head) throw new Error(`run ${reported} has no results any more; run it again`);
+      const { text } = studio.place;
+      saveBlob(
+        `${report.scenario}.html`,
+        changedPage(head, data, { ...scenario, text: text ?? "" }),
+      );
+      studio.notify(`saved the page with run ${reported}, with your downloads`);
+    });
+  const { save, side } = studio.bar;
   save.textContent = "Save text";
   replace(
     slot,
@@ -49,8 +69,8 @@ export function open(slot: HTMLElement, code: EngineCode): void {
         { class: "studio-bar" },
         studio.control.button,
         save,
-        studio.control.progress,
-        h("label", { class: "check", for: "live" }, live, "Run while sliders move"),
+        head && button("Save page", () => void keep(), { title: PAGE_TITLE }),
+        side,
         h("span", { class: "hint" }, "Runs in this page; nothing is sent anywhere."),
       ),
       studio.body(),
