@@ -24,7 +24,7 @@ pub use constellation::{
     ConstellationView, Positions, Route, Satellites, StationPlace, TracedNetwork,
 };
 pub use junit::junit;
-pub use page::{Editable, editable_html, globe_script, html, json_schema, page_data};
+pub use page::{Editable, data_in, editable_html, globe_script, html, json_schema, page_data};
 pub use recording::{Recording, constellations};
 pub use static_page::html as static_html;
 pub use traces::{FlowSeries, LinkSeries, Mark, SeriesRef, Trace, points};

@@ -225,14 +225,27 @@ fn globe() -> String {
     format!("<script>{script}</script>\n")
 }
 
+/// What the element with the report begins with, and that with its series.
+const REPORT: &str = "<script type=\"application/json\" id=\"bentpipe-report\">";
+const TRACES: &str = "<script type=\"application/octet-stream;base64\" id=\"bentpipe-traces\">";
+const END: &str = "</script>";
+
 /// Returns the script elements with the data.
 fn data(json: &str, compressed: &[u8]) -> String {
     let json = escaped(json);
     let traces = base64::engine::general_purpose::STANDARD.encode(compressed);
-    format!(
-        "<script type=\"application/json\" id=\"bentpipe-report\">{json}</script>\n\
-         <script type=\"application/octet-stream;base64\" id=\"bentpipe-traces\">{traces}</script>"
-    )
+    format!("{REPORT}{json}{END}\n{TRACES}{traces}{END}")
+}
+
+/// Returns the script elements with the data of a page that [`html`] has made. `None` if it has
+/// none, as a page without scripts.
+pub fn data_in(page: &str) -> Option<&str> {
+    let (_, after) = page.split_once(REPORT)?;
+    let start = page.len() - after.len() - REPORT.len();
+    let traces = after.find(TRACES)? + TRACES.len();
+    // Neither element has the end of one in it.
+    let end = traces + after[traces..].find(END)? + END.len();
+    Some(&page[start..start + REPORT.len() + end])
 }
 
 /// Returns JSON that neither ends its element nor starts a comment, which HTML allows in scripts.
@@ -243,6 +256,16 @@ fn escaped(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn data_is_found_in_a_page() {
+        let elements = data("{\"title\":\"</script><b>\"}", b"series");
+        let page = format!("<html><script>'bentpipe-report'</script>{elements}<p></p></html>");
+        assert_eq!(data_in(&page), Some(elements.as_str()));
+        for broken in ["", REPORT, &elements[..elements.len() - 3]] {
+            assert_eq!(data_in(broken), None);
+        }
+    }
 
     #[test]
     fn a_page_shows_the_first_runs_of_each_case_of_a_large_study() {

@@ -3,7 +3,7 @@
 use super::read::RunDirectory;
 use super::write::replace_file;
 use crate::error::LabError;
-use bentpipe_report::{Editable, editable_html, html};
+use bentpipe_report::{Editable, data_in, editable_html, html};
 use bentpipe_results::Clock;
 use std::path::{Path, PathBuf};
 
@@ -27,6 +27,11 @@ pub fn rebuild(directory: &Path) -> Result<PathBuf, LabError> {
 /// # Errors
 /// `directory` is not a run directory, or a file in it cannot be read.
 pub fn page_data(directory: &Path) -> Result<String, LabError> {
+    // The report has them, unless the command was built without the page.
+    let page = std::fs::read_to_string(directory.join("report.html")).unwrap_or_default();
+    if let Some(data) = data_in(&page) {
+        return Ok(data.to_owned());
+    }
     let opened = RunDirectory::open(directory)?;
     let (results, recording) = (opened.results()?, opened.recording()?);
     bentpipe_report::page_data(&opened.manifest, &results, &recording, 0)

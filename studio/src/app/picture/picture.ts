@@ -58,7 +58,8 @@ export class RunPicture {
   readonly #read = new Map<number, Promise<PicturedRun>>();
   #shown: PicturedRun | null = null;
   #pinned: PicturedRun | null = null;
-  #latest: symbol | null = null;
+  /** What is to be shown once it is read. */
+  #wanted: [RunToPicture, RunToPicture | null] | null = null;
   /** What the reader has chosen; empty: what fits the run. */
   #measure = "";
   #point = "";
@@ -77,7 +78,7 @@ export class RunPicture {
 
   /** Shows nothing. */
   clear(words = NOTHING): void {
-    this.#latest = null;
+    this.#wanted = null;
     [this.#shown, this.#pinned] = [null, null];
     this.#measures.hidden = true;
     this.#points.hidden = true;
@@ -88,12 +89,12 @@ export class RunPicture {
 
   /** Shows a run, and a pinned one behind it. Measure, point and zoom stay. */
   async show(shown: RunToPicture, pinned: RunToPicture | null): Promise<void> {
-    const own = Symbol(shown.id);
-    this.#latest = own;
-    const wanted = [shown, ...(pinned ? [pinned] : [])].map((run) => this.#readRun(run));
-    const [first, second] = await Promise.all(wanted);
+    const wanted: [RunToPicture, RunToPicture | null] = [shown, pinned];
+    this.#wanted = wanted;
+    const reading = [shown, ...(pinned ? [pinned] : [])].map((run) => this.#readRun(run));
+    const [first, second] = await Promise.all(reading);
     // Another run may have been shown in the meantime.
-    if (this.#latest !== own || !first) return;
+    if (this.#wanted !== wanted || !first) return;
     [this.#shown, this.#pinned] = [first, second ?? null];
     this.#offer(first);
     this.#draw();
@@ -177,11 +178,11 @@ export class RunPicture {
 
   #choose(measure: string): void {
     this.#measure = measure;
-    const [shown, pinned] = [this.#shown, this.#pinned];
-    if (!shown) return;
+    const shown = this.#shown;
+    if (!shown || !this.#wanted) return;
     if (measure.startsWith("time:") && !shown.report) {
       this.#read.clear();
-      void this.show(shown, pinned);
+      void this.show(...this.#wanted);
       return;
     }
     this.#offer(shown);
