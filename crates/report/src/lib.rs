@@ -18,6 +18,7 @@ mod recording;
 mod static_page;
 mod tables;
 mod traces;
+mod variants;
 
 pub use comparison_page::comparison_page;
 pub use constellation::{

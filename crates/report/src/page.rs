@@ -7,6 +7,7 @@ use crate::fit::{Embedded, fit};
 use crate::recording::Recording;
 use crate::static_page;
 use crate::traces::Trace;
+use crate::variants::Variants;
 use base64::Engine;
 use bentpipe_results::{
     Expectation, Headlines, MAIN_METRICS, Manifest, Results, Run, Summary, metrics_schema,
@@ -49,6 +50,13 @@ struct Report<'a> {
     headline: Option<&'a str>,
     /// The metric that comparisons of each visit of each flow are of.
     headlines: Vec<FlowHeadline>,
+    /// Variant that the scenario names as the one that others are compared with; absent if none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    baseline: Option<&'a str>,
+    /// Keys that the scenario sets in each variant, with their values as text, in the order of the
+    /// variants; absent if it lists none.
+    #[serde(skip_serializing_if = "<[BTreeMap<String, String>]>::is_empty")]
+    variant_keys: &'a [BTreeMap<String, String>],
     /// Where the time of each variant went; absent if that is unknown.
     #[serde(skip_serializing_if = "<[Explanation]>::is_empty")]
     explanations: &'a [Explanation],
@@ -160,6 +168,7 @@ pub fn page_data(
 ) -> Result<String, serde_json::Error> {
     let (shown, omitted) = shown_runs(&results.runs);
     let explanations = explanations(results);
+    let variants = Variants::of(&manifest.source);
     let headlines: Vec<FlowHeadline> = Headlines::of(results)
         .iter()
         .map(|one| FlowHeadline { flow: one.flow.clone(), visit: one.visit, metric: one.row.name })
@@ -175,6 +184,8 @@ pub fn page_data(
             summary: &results.summary,
             headline: results.headline.as_deref(),
             headlines: headlines.clone(),
+            baseline: variants.baseline.as_deref(),
+            variant_keys: &variants.keys,
             explanations: &explanations,
             expectations: &results.expectations,
             traces: embedded.map_or(&series.traces, |embedded| &embedded.traces),

@@ -35,6 +35,7 @@ pub fn check(scenario: &Scenario, axes: &[Axis<'_>]) -> Check {
     if let Some(headline) = &scenario.headline {
         metric(scenario, headline, None)?;
     }
+    variant(scenario, scenario.baseline.as_ref())?;
     for expect in &scenario.expect {
         self::expect(scenario, axes, expect)?;
     }

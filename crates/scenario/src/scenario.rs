@@ -32,6 +32,9 @@ pub struct Scenario {
     /// that of the workload.
     #[schemars(with = "Option<String>")]
     pub headline: Option<Spanned<String>>,
+    /// Variant that the report page compares the others with; by default, the first one.
+    #[schemars(with = "Option<String>")]
+    pub baseline: Option<Spanned<String>>,
     /// Seed of all random numbers; 1 by default.
     #[serde(default = "one")]
     pub seed: u64,

@@ -10,6 +10,8 @@ export type Clock = "virtual" | "real";
 export type PublishedKind = "objective" | "measured";
 /** Data of the report page. */
 export interface Report {
+  /** Variant that the scenario names as the one that others are compared with; absent if none. */
+  baseline?: string | null;
   clock: Clock;
   /** Commit that this version was built from; `null` if unknown. */
   commit: string | null;
@@ -64,6 +66,13 @@ export interface Report {
   title: string;
   /** Time series, as references to the binary data of the page. */
   traces: Trace[];
+  /**
+   * Keys that the scenario sets in each variant, with their values as text, in the order of the
+   * variants; absent if it lists none.
+   */
+  variant_keys?: {
+    [k: string]: string;
+  }[];
   /** Settings of each variant, in the same order. */
   variant_settings: VariantSettings[];
   /** Names of the variants in order. */
