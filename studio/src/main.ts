@@ -1,5 +1,6 @@
 import "uplot/dist/uPlot.min.css";
 import "./style/index.css";
+import { competitionOf } from "./data/fairness.ts";
 import { flowKey, flowsOf } from "./data/flows.ts";
 import { hasRuns, usualMetric } from "./data/offered.ts";
 import { embedded, readReport } from "./data/read.ts";
@@ -11,6 +12,7 @@ import { h, replace, scrollTo } from "./page/dom.ts";
 import { EditableReport } from "./page/editable.ts";
 import { parseHash, type State, Store } from "./page/state.ts";
 import { themeToggle } from "./page/theme.ts";
+import { AnswerSection } from "./sections/answer.ts";
 import { dataSection } from "./sections/data.ts";
 import { emptyState } from "./sections/empty.ts";
 import { header } from "./sections/header.ts";
@@ -79,6 +81,8 @@ function usualState(report: Report): State {
     flow: flow ? flowKey(flow) : "",
     picture: "",
     point: "",
+    baseline: "",
+    across: "ratio",
     run: 0,
     versus: -1,
     traceFlow: measured ? "" : ALL,
@@ -103,13 +107,23 @@ function show(report: Report, traces: string | null): void {
   const reverse = hasReverseTraffic(report) ? new ReverseSection(report, store, source) : null;
   const results = new ResultsSection(report, store, (...run) => series.open(...run));
   const table = tableSection(report, store);
+  const measured = hasRuns(report);
+  const own = beside?.content.cloneNode(true);
+  const answer = measured
+    ? new AnswerSection(report, store, (...run) => series.open(...run), source, own)
+    : null;
   const draw = (): void => {
+    answer?.draw();
     results.draw();
     table.draw();
   };
+  // A heat map of pairs marks the run that is shown below.
+  const run: (keyof State)[] = competitionOf(report) ? ["run"] : [];
+  const keysOfAnswer: (keyof State)[] = ["baseline", "across", ...run];
   store.on((changed) => {
     const keys: (keyof State)[] = ["metric", "flow", "picture", "point"];
     if (keys.some((key) => changed.has(key))) draw();
+    else if (keysOfAnswer.some((key) => changed.has(key))) answer?.draw();
   });
   recolour = () => {
     draw();
@@ -119,7 +133,7 @@ function show(report: Report, traces: string | null): void {
   draw();
   // `bentpipe orbit` writes paths over time, and neither runs nor statistics.
   const sections: [id: string, name: string, el: HTMLElement][] = [
-    ...(hasRuns(report)
+    ...(measured
       ? ([
           ["results", "Results", results.el],
           ["table", "Table", table.el],
@@ -132,11 +146,14 @@ function show(report: Report, traces: string | null): void {
   const { scenario, seed, clock } = report;
   const version = versionOf(report);
   lay(
-    topBar(sections.map(([id, name]) => [id, name])),
+    topBar([
+      ...(answer ? [["answer", "Answer"] as [string, string]] : []),
+      ...sections.map(([id, name]): [string, string] => [id, name]),
+    ]),
     h(
       "main",
       {},
-      header(report, beside?.content.cloneNode(true)),
+      answer ? answer.el : header(report, own),
       sections.map(([, , el]) => el),
     ),
     h("footer", {}, `Bentpipe ${version} · scenario ${scenario} · seed ${seed} · ${clock} clock`),

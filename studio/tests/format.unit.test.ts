@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { markerPath } from "../src/charts/static/marks.ts";
 import { metricOf } from "../src/data/metrics.ts";
+import { PARTS } from "../src/data/time-budget.ts";
 import { metricValue, plainValue } from "../src/format/metric.ts";
 import {
   bytes,
@@ -10,8 +12,15 @@ import {
   shortest,
   significant,
 } from "../src/format/numbers.ts";
-import { allColours, contrast, variantColour, variantDash } from "../src/format/palette.ts";
+import {
+  allColours,
+  COLOURS,
+  contrast,
+  variantColour,
+  variantDash,
+} from "../src/format/palette.ts";
 import { stepDecimals, tickLabels, ticks } from "../src/format/ticks.ts";
+import { distance } from "./vision.ts";
 
 const plain = (s: string): string => s.replace(/[\u00a0\u202f]/g, " ");
 
@@ -130,9 +139,25 @@ describe("colours", () => {
         expect(contrast(colour, card), `${colour} on ${card}`).toBeGreaterThanOrEqual(3);
     }
   });
-  it("differ for the first eight variants, and by dashes beyond", () => {
-    expect(new Set(Array.from({ length: 8 }, (_, i) => variantColour(i, false))).size).toBe(8);
-    expect(variantColour(9, true)).toBe(variantColour(1, true));
-    expect(variantDash(9)).not.toEqual(variantDash(1));
+  it("differ for twelve variants as everyone sees them, and by dashes and marks beyond", () => {
+    for (const dark of [false, true]) {
+      const colours = Array.from({ length: COLOURS }, (_, i) => variantColour(i, dark));
+      for (const vision of ["usual", "deuteranope", "protanope"])
+        colours.forEach((a, i) => {
+          for (const b of colours.slice(0, i))
+            expect(distance(a, b, vision), `${a} ${b} ${vision}`).toBeGreaterThan(9);
+        });
+    }
+    expect(COLOURS).toBe(12);
+    expect(variantColour(13, true)).toBe(variantColour(1, true));
+    expect(variantDash(13)).not.toEqual(variantDash(1));
+    expect(markerPath(13, 5)).not.toBe(markerPath(1, 5));
+  });
+  it("of causes are those of no variant and no series", () => {
+    for (const theme of [0, 1] as const) {
+      const own = new Set(allColours(theme === 1));
+      const causes = PARTS.filter((p) => !p.needed).map((p) => p.colour[theme]);
+      expect(causes.filter((c) => own.has(c))).toEqual([]);
+    }
   });
 });

@@ -17,8 +17,8 @@ for (const dark of [false, true]) {
     it(`eight controllers compete in a heat map at ${width}, dark: ${dark}`, async () => {
       const opened = await bench.open(matrix, { width, dark });
       const { page } = opened;
-      expect(await page.locator(".heat").count()).toBe(2);
-      expect(await page.locator(".heat td button").count()).toBe(128);
+      expect(await page.locator("#results .heat").count()).toBe(2);
+      expect(await page.locator("#results .heat td button").count()).toBe(128);
       expect(await page.locator(".sweep-dot").count()).toBe(0);
       expect(await page.innerText(".sweep h3")).toBe("Share of near against far");
       const cut = await page.evaluate(() =>
@@ -42,26 +42,39 @@ it("a cell says both goodputs, and a click opens its run", async () => {
       r.point["flow.near.congestion"] === "geo-reno" &&
       r.point["flow.far.congestion"] === "newreno",
   )!;
-  const cell = page.locator(".heat").first().locator("tbody tr").nth(1).locator("button").first();
+  const cell = page
+    .locator("#results .heat")
+    .first()
+    .locator("tbody tr")
+    .nth(1)
+    .locator("button")
+    .first();
   const [near, far] = run.flows.map((f) => f.goodput_mbps!);
   expect(await cell.innerText()).toBe(((near! / (near! + far!)) * 100).toFixed(0));
   await cell.hover();
-  const tip = (await page.innerText(".heat-tip")).replaceAll("\u00a0", " ");
+  const tip = (await page.innerText("#results .heat-tip")).replaceAll("\u00a0", " ");
   for (const words of [
     "geo-reno against newreno",
     `near ${near!.toFixed(2)} Mbps`,
     `far ${far!.toFixed(2)} Mbps`,
   ])
     expect(tip).toContain(words);
-  expect(await page.locator(".heat button.shown").count()).toBe(1);
+  expect(await page.locator("#results .heat button.shown").count()).toBe(1);
   await cell.click();
   await page.waitForFunction(() => location.hash.includes("run=1"));
   expect(await cell.getAttribute("class")).toContain("shown");
-  expect(await page.locator(".heat button.shown").count()).toBe(1);
+  expect(await page.locator("#results .heat button.shown").count()).toBe(1);
   await page.waitForSelector(".chart canvas");
   expect((await page.innerText(".run-facts")).toLowerCase()).toContain("jain's index");
   // Where no time series was recorded, its runs are shown.
-  await page.locator(".heat").first().locator("tbody tr").nth(4).locator("button").nth(2).click();
+  await page
+    .locator("#results .heat")
+    .first()
+    .locator("tbody tr")
+    .nth(4)
+    .locator("button")
+    .nth(2)
+    .click();
   expect(await page.innerText(".dist h3")).toContain("cubic");
   expect(await layoutFaults(opened)).toEqual([]);
   clean(opened);
@@ -76,7 +89,7 @@ it("offers other metrics and lines, flows without values, and all flows together
   const shared = RUN_METRICS.map((name) => metricOf(name).label);
   expect((await labels("Metric")).slice(0, 7)).toEqual(shared);
   await page.selectOption("#results select >> nth=0", { label: shared.at(-1)! });
-  expect(await page.locator(".heat td.none").count()).toBe(
+  expect(await page.locator("#results .heat td.none").count()).toBe(
     matrix.report.runs.filter((r) => r.fairness!.convergence_s === null).length,
   );
   expect(await page.locator("#results label:has(span:text-is('Flow'))").count()).toBe(0);
@@ -86,8 +99,8 @@ it("offers other metrics and lines, flows without values, and all flows together
   expect(await page.innerText("#table tbody tr")).toContain("–");
   await page.selectOption("#results select >> nth=0", { label: "Jain's index" });
   await page.selectOption("#results label:has(span:text-is('Picture')) select", { label: "lines" });
-  expect(await page.locator(".heat").count()).toBe(0);
-  expect(await page.locator(".sweep-dot").count()).toBe(128);
+  expect(await page.locator("#results .heat").count()).toBe(0);
+  expect(await page.locator("#results .sweep-dot").count()).toBe(128);
   await page.waitForFunction(() => location.hash.includes("picture=lines"));
   clean(opened);
   await page.close();
@@ -96,13 +109,16 @@ it("offers other metrics and lines, flows without values, and all flows together
 it("any sweep of two keys with three values each may be one", async () => {
   const opened = await bench.open(lossReport(["cubic", "newreno"], 3));
   const { page } = opened;
-  expect(await page.locator(".heat").count()).toBe(0);
+  expect(await page.locator("#results .heat").count()).toBe(0);
   await page.selectOption("#results label:has(span:text-is('Picture')) select", {
     label: "heat map",
   });
-  expect(await page.locator(".heat-map h4").allTextContents()).toEqual(["cubic", "newreno"]);
-  expect(await page.locator(".heat td button").count()).toBe(60);
-  await page.locator(".heat td button").first().click();
+  expect(await page.locator("#results .heat-map h4").allTextContents()).toEqual([
+    "cubic",
+    "newreno",
+  ]);
+  expect(await page.locator("#results .heat td button").count()).toBe(60);
+  await page.locator("#results .heat td button").first().click();
   expect(await page.innerText(".dist h3")).toContain("rtt 100 ms, loss 0 %");
   expect(await layoutFaults(opened)).toEqual([]);
   clean(opened);

@@ -14,7 +14,7 @@ const text = (file: string): string => readFileSync(join(root, file), "utf8");
 /** Folders from top to bottom; imports point downwards. */
 const ORDER = [
   ...["", "site", "editable", "engine", "app", "outlook", "sections", "sky", "panels", "charts"],
-  ...["page", "format", "data"],
+  ...["answer", "page", "format", "data"],
 ];
 const rank = (file: string): number =>
   ORDER.indexOf(file.includes("/") ? file.slice(0, file.indexOf("/")) : "");

@@ -163,6 +163,8 @@ describe("loading", () => {
 describe("the address", () => {
   const usual: State = {
     picture: "" as const,
+    baseline: "",
+    across: "ratio",
     metric: "completion_s",
     flow: "f",
     point: "",

@@ -28,6 +28,7 @@ describe("many points", () => {
     expect(await page.locator(".sweep-dot").count()).toBe(60);
     expect(await page.locator(".strip").count()).toBe(0);
     expect(await page.locator("#table tbody tr").count()).toBe(60);
+    await page.locator(".sweep-dot").first().scrollIntoViewIfNeeded();
     const box = (await page.locator(".sweep-dot").first().boundingBox())!;
     await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
     expect(await page.locator(".strip").count()).toBe(1);

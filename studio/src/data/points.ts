@@ -25,10 +25,29 @@ export function keyLabel(key: string, among: string[]): string {
   return (rival ? key : before === "return" ? `return ${last}` : last).replaceAll("_", " ");
 }
 
+/** Keys of tables that are abbreviations: those of capacity allocation (ETSI EN 301 545-2). */
+const ABBREVIATIONS = /^(cra|rbdc|vbdc|avbdc|fca|aqm|mtu|rtt)$/;
+
+/** A swept value in words: of a table such as `{ fca = true, rbdc = "2 Mbps" }`, its entries. */
+export function valueWords(value: string): string {
+  const inside = /^\{\s*(.*?)\s*\}$/.exec(value)?.[1];
+  if (inside === undefined) return value.replace(/^"(.*)"$/, "$1");
+  return inside
+    .split(/,\s*(?=[\w.]+\s*=)/)
+    .map((entry) => {
+      const [key = "", text = ""] = entry.split(/\s*=\s*/, 2);
+      const plain = text.replace(/^"(.*)"$/, "$1");
+      if (key === "aqm") return plain;
+      const name = ABBREVIATIONS.test(key) ? key.toUpperCase() : key.replaceAll("_", " ");
+      return plain === "true" ? name : `${name} ${plain}`;
+    })
+    .join(", ");
+}
+
 /** A point in words. */
 export function pointLabel(point: Point, keys = Object.keys(point)): string {
   return Object.entries(point)
-    .map(([key, value]) => `${keyLabel(key, keys)} ${value}`)
+    .map(([key, value]) => `${keyLabel(key, keys)} ${valueWords(value)}`)
     .join(", ");
 }
 

@@ -1,4 +1,4 @@
-import { keyLabel, type Point, pointKey, pointLabel } from "./points.ts";
+import { keyLabel, type Point, pointKey, pointLabel, valueWords } from "./points.ts";
 import type { Report } from "./report.types.ts";
 
 /** A swept key and its values. */
@@ -78,7 +78,7 @@ export function sweepOf(sweep: Axis[], points: Point[]): Sweep | null {
       x.key,
       sweep.map((s) => s.key),
     ),
-    values,
+    values: values.map((v) => ({ ...v, text: valueWords(v.text) })),
     log,
     panels: [...panels.values()],
   };

@@ -16,30 +16,33 @@ export interface TimePart {
   colour: [light: string, dark: string];
 }
 
-/** What every transfer needs is quiet; causes of slowness have colours of their own. */
+/**
+ * What every transfer needs is grey; causes are places on one warm ramp, so that no cause has the
+ * colour of a variant. Causes that often stand beside each other are far apart on it.
+ */
 const COLOURS: Record<(typeof TIME_PARTS)[number]["name"], [light: string, dark: string]> = {
   handshake_s: ["#a9b3bf", "#6d7986"],
   request_s: ["#c8cfd7", "#525d69"],
   serialisation_s: ["#8ba0b5", "#47617a"],
   headers_s: ["#dde2e8", "#38424d"],
-  lost_packets_s: ["#c8300a", "#ff7d5c"],
-  duplicates_s: ["#e58aa8", "#b8486f"],
-  other_flows_s: ["#93458f", "#dc9fe4"],
-  capacity_s: ["#11819f", "#6ed6ee"],
-  outage_s: ["#3b3f46", "#eef2f6"],
-  path_change_s: ["#b98ad0", "#8f63ad"],
+  lost_packets_s: ["#7a2417", "#a34358"],
+  duplicates_s: ["#f2b336", "#f3bc55"],
+  other_flows_s: ["#a3381e", "#bc4d44"],
+  capacity_s: ["#e3822a", "#ea8c3e"],
+  outage_s: ["#471310", "#86437a"],
+  path_change_s: ["#e78d25", "#ec973d"],
   slow_start_s: ["#f0a31c", "#f0ad3c"],
-  congestion_window_s: ["#0060a8", "#62b5ff"],
-  pacing_s: ["#00805f", "#3fd0a8"],
-  flow_control_s: ["#c02a5c", "#ff86ac"],
-  application_s: ["#a8a81e", "#cfd04a"],
-  address_validation_s: ["#76a83f", "#8cc65a"],
-  loss_detection_s: ["#8a4b08", "#d08c4a"],
-  timeout_s: ["#5b2a86", "#a678e0"],
-  return_link_s: ["#2fb5a5", "#1f9c8e"],
-  held_acks_s: ["#145c52", "#7fe0d2"],
-  proxy_s: ["#7a6250", "#bfa28f"],
-  unattributed_s: ["#d8c9a8", "#6e6550"],
+  congestion_window_s: ["#d86e2a", "#e2793f"],
+  pacing_s: ["#f6d375", "#fadc93"],
+  flow_control_s: ["#cc5b29", "#d9683f"],
+  application_s: ["#f7e3a6", "#fff0c4"],
+  address_validation_s: ["#ec9821", "#eea23d"],
+  loss_detection_s: ["#8e2e1b", "#af484e"],
+  timeout_s: ["#c05025", "#d05e3f"],
+  return_link_s: ["#b44422", "#c7553f"],
+  held_acks_s: ["#611c14", "#954369"],
+  proxy_s: ["#f4c653", "#f6cd72"],
+  unattributed_s: ["#f6db8d", "#fce6ab"],
 };
 
 /** All parts, in the order in which bars and legends show them. */

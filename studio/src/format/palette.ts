@@ -2,18 +2,22 @@ import type { ByteLayer } from "../data/byte-layers.ts";
 import type { PhaseKind } from "../data/phases.ts";
 
 /**
- * Colours of variants, by index. They differ for colour-blind readers (after Okabe and Ito) and
- * have a contrast of at least 3:1 against their background.
+ * Colours of variants, by index: twelve that readers with any common colour vision tell apart, with
+ * a contrast of at least 3:1 against their background. Beyond twelve, marks and dashes differ.
  */
 const LIGHT = [
   "#0060a8",
   "#c8500a",
   "#00805f",
   "#93458f",
-  "#8f6a00",
+  "#0f96d2",
+  "#780000",
+  "#4ba55a",
+  "#c378a5",
+  "#690069",
+  "#1e96ff",
   "#4a4f57",
-  "#c02a5c",
-  "#11819f",
+  "#2d5a2d",
 ];
 const DARK = [
   "#62b5ff",
@@ -21,9 +25,13 @@ const DARK = [
   "#3fd0a8",
   "#dc9fe4",
   "#e6bf4f",
+  "#b45a00",
+  "#78ffa5",
+  "#5a69a5",
+  "#a55a3c",
+  "#0069d2",
   "#c3c9d1",
-  "#ff86ac",
-  "#6ed6ee",
+  "#007878",
 ];
 
 /** What a line or mark shows in the time plots; each role has one colour everywhere. */
@@ -69,6 +77,9 @@ const ROLES: Record<Role, [light: string, dark: string]> = {
   used: ["#00805f", "#3fd0a8"],
   reference: ["#6b7280", "#98a2ae"],
 };
+
+/** Number of colours of variants. */
+export const COLOURS = LIGHT.length;
 
 /** True while the page shows its dark colours. */
 export function isDark(): boolean {

@@ -6,6 +6,10 @@ export interface State {
   picture: "" | "heat" | "lines";
   /** Key of the point shown, or "" for all. */
   point: string;
+  /** Variant that the others are compared with; "": that of the scenario, or the first. */
+  baseline: string;
+  /** The sweep beside the answer: ratios to the baseline, or values. */
+  across: "ratio" | "value";
   /** Index of the trace shown, and of the one compared with it (-1: none). */
   run: number;
   versus: number;
@@ -31,6 +35,7 @@ const TEXTS = [
   "metric",
   "flow",
   "point",
+  "baseline",
   "traceFlow",
   "reversePoint",
   "reverseFlow",
@@ -41,6 +46,7 @@ const WORDS = {
   origin: ["flow", "run"],
   links: ["busy", "all"],
   picture: ["heat", "lines"],
+  across: ["ratio", "value"],
   count: ["bytes", "packets"],
 } as const;
 const WINDOWS = ["zoom", "reverseZoom"] as const;

@@ -1,27 +1,11 @@
+import { endsOf, NOTABLE } from "../answer/contrast.ts";
+import { inSentence, listed } from "../answer/words.ts";
 import { publishedMark } from "../charts/static/marks.ts";
 import type { Group } from "../data/groups.ts";
 import { METRIC, type Metric } from "../data/metrics.ts";
 import { groupBy } from "../data/statistics.ts";
 import { significant } from "../format/numbers.ts";
 import { type Child, h, svg } from "../page/dom.ts";
-
-/** Smallest ratio of two medians that a headline is made of. */
-const NOTABLE = 1.005;
-
-/** Ends of the confidence interval of a group's median, or of its spread if there is none. */
-function endsOf(g: Group): [number, number] | null {
-  const { ci95_low: low = null, ci95_high: high = null } = g.summary ?? {};
-  if (low !== null && high !== null) return [low, high];
-  return g.spread ? [g.spread.low, g.spread.high] : null;
-}
-
-/** Names in a sentence: "a", "a and b", "a, b and c". */
-const listed = (names: string[]): string =>
-  names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
-
-/** A label within a sentence: abbreviations and names keep their capitals. */
-export const inSentence = (label: string): string =>
-  /^([A-Z]{2}|Jain)/.test(label) ? label : label.charAt(0).toLowerCase() + label.slice(1);
 
 /** Most variants that are named together as the best. */
 const MOST_BEST = 3;

@@ -1,6 +1,8 @@
+import { isOfPairs } from "../answer/index.ts";
+import { inSentence } from "../answer/words.ts";
 import { commonRanges, type Range } from "../charts/static/axes.ts";
 import { heatView, isOf } from "../charts/static/heat-map.ts";
-import { type HeatAxes, heatAxes, heatMaps } from "../charts/static/heat-scale.ts";
+import { type HeatAxes, type HeatMap, heatAxes, heatMaps } from "../charts/static/heat-scale.ts";
 import { publishedMark, swatch } from "../charts/static/marks.ts";
 import { startTimes } from "../charts/static/start-times.ts";
 import { numbersOf, stripPlot } from "../charts/static/strip.ts";
@@ -16,8 +18,7 @@ import { startsOf } from "../data/start-times.ts";
 import { inOrder, type Sweep, sweepOf } from "../data/sweep.ts";
 import { type Child, h, replace, scrollTo, select, svg } from "../page/dom.ts";
 import type { State, Store } from "../page/state.ts";
-import { budgetFigure } from "./budgets.ts";
-import { headline, howto, inSentence, legend, reasons } from "./results-parts.ts";
+import { headline, howto, legend, reasons } from "./results-parts.ts";
 import { usersFigure } from "./users.ts";
 
 /** Most rows of strip plots shown unless the reader chooses a point. */
@@ -147,19 +148,14 @@ export class ResultsSection {
     const n = this.#points.length;
     const heat = this.#axes && this.#heat;
     this.#markShown = (): void => {};
-    const overview = heat ? this.#heatMaps(view) : this.#acrossSweep(view);
-    const dots = `There is one dot per variant${n > 1 ? " and point" : ""}, and no interval.`;
+    const maps = heat ? heatMaps(this.report, this.#axes!, this.#points, groupsOf) : [];
+    // The first screen has a single heat map of pairs.
+    const above = maps.length === 1 && isOfPairs(this.report, metric);
+    const overview = above ? null : heat ? this.#heatMaps(view, maps) : this.#acrossSweep(view);
     const ranges = commonRanges(shown.map((p) => numbersOf(groupsOf(p))));
     const opens = heat && this.report.traces.length ? "its time series" : "its single runs";
     replace(
       this.#body,
-      single &&
-        h(
-          "p",
-          { class: "note" },
-          h("b", {}, "One run of each. "),
-          heat ? "There are no intervals." : dots,
-        ),
       overview,
       this.#many &&
         !one &&
@@ -179,7 +175,6 @@ export class ResultsSection {
       ],
       shown.map((p) => this.#startTimes(view, p)),
       this.#users(shown),
-      budgetFigure(this.report, shown, chosenFlow(this.report, this.store.state.flow)),
     );
   }
 
@@ -260,12 +255,12 @@ export class ResultsSection {
     scrollTo(this.#body.querySelector(".dist"), "nearest");
   }
 
-  #heatMaps({ metric, groupsOf, single }: View): Child {
+  #heatMaps({ metric, single }: View, maps: HeatMap[]): Child {
     const { report, store } = this;
     const axes = this.#axes!;
     const picture = heatView({
       axes,
-      maps: heatMaps(report, axes, this.#points, groupsOf),
+      maps,
       metric,
       goodputs: (group) => axes.competition && goodputsAt(report, group),
       shown: (group) => isOf(group, report.traces[store.state.run]),

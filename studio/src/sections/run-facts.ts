@@ -11,7 +11,7 @@ import {
 } from "../data/metrics.ts";
 import type { Flow, PathKnowledge, Report, Trace } from "../data/report.types.ts";
 import { metricValue } from "../format/metric.ts";
-import { bytes, count, ms, percent, seconds } from "../format/numbers.ts";
+import { bytes, count, ms, percent, plural, seconds } from "../format/numbers.ts";
 import { type Child, h } from "../page/dom.ts";
 import { linkTable, objectTable } from "./run-tables.ts";
 
@@ -20,6 +20,36 @@ const NAMED = 3;
 
 const fact = (name: string, value: string, about = ""): Child =>
   h("div", {}, h("dt", { title: about || null }, name), h("dd", {}, value));
+
+/** The number of a fact, to fold those that are 0. */
+interface Numbered {
+  value: number;
+  el: Child;
+}
+
+/** Figures of a run: those that are 0 are folded, as they say only what did not happen. */
+function folded(all: Numbered[], rest: Child): Child {
+  const zeros = all.filter(({ value }) => value === 0);
+  return [
+    h(
+      "dl",
+      { class: "grid-facts" },
+      all.filter(({ value }) => value !== 0).map(({ el }) => el),
+      rest,
+    ),
+    zeros.length > 0 &&
+      h(
+        "details",
+        { class: "zeros" },
+        h("summary", {}, `${plural(zeros.length, "figure")} of 0`),
+        h(
+          "dl",
+          { class: "grid-facts" },
+          zeros.map(({ el }) => el),
+        ),
+      ),
+  ];
+}
 
 const metricFact = (key: string, value: number | null): Child =>
   value !== null &&
@@ -104,15 +134,20 @@ export function runFacts(
     { class: "card run-card" },
     h("h3", {}, title, h("small", {}, ` ${what.filter(Boolean).join(", ")}`)),
     !flow.completed && flow.error && h("p", { class: "warn" }, flow.error),
-    h(
-      "dl",
-      { class: "grid-facts" },
-      RUN_FACTS.map((key) => metricFact(key, flowMetric(flow, key))),
-      layersOf(flow).map(([name, n]) => fact(name, bytes(n))),
-      pathFacts(flow.path).map(([name, value]) => fact(name, value)),
-      (ranking.many ? links.slice(0, NAMED) : links).map((l) =>
-        fact(`Utilisation of ${ranking.brief(l.name)}`, percent(l.utilisation)),
-      ),
+    folded(
+      [
+        ...RUN_FACTS.flatMap((key): Numbered[] => {
+          const value = flowMetric(flow, key);
+          return value === null ? [] : [{ value, el: metricFact(key, value) }];
+        }),
+        ...layersOf(flow).map(([name, n]): Numbered => ({ value: n, el: fact(name, bytes(n)) })),
+      ],
+      [
+        pathFacts(flow.path).map(([name, value]) => fact(name, value)),
+        (ranking.many ? links.slice(0, NAMED) : links).map((l) =>
+          fact(`Utilisation of ${ranking.brief(l.name)}`, percent(l.utilisation)),
+        ),
+      ],
     ),
     ranking.many && linkTable(links, ranking),
     objectTable(flow),

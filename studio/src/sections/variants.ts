@@ -38,6 +38,28 @@ function names(flows: readonly string[]): string {
 const isSwept = (report: Report): boolean =>
   report.sweep.some(({ key }) => COLUMNS.some(([name]) => key.split(".").at(-1) === name));
 
+/** What all variants have alike, in a line, and what to call it; null without settings. */
+export function settingsWords(report: Report): { name: string; line: string } | null {
+  const flows = report.variant_settings.flatMap((v) => v.flows);
+  const controlled = flows.filter((f) => f.congestion !== null);
+  const all = controlled.length > 0 ? controlled : flows;
+  if (all.length === 0) return null;
+  const alike = COLUMNS.filter(([key]) => all.every((f) => f[key] === all[0]![key]));
+  const short: Partial<Record<(typeof COLUMNS)[number][0], string>> = {
+    slow_start: "slow start",
+    ack: "ACK",
+    resume: "resume",
+    preset: "preset",
+  };
+  const words = alike.flatMap(([key]) => {
+    const value = all[0]![key];
+    return value === null ? [] : [[short[key], value].filter(Boolean).join(" ")];
+  });
+  const several = report.variants.length > 1;
+  const line = words.join(" · ") || "the variants differ in all of their settings";
+  return { name: several ? "Same in all" : "Settings", line };
+}
+
 /** The settings of the variants: a line if all have the same, a table if they differ. */
 export function variantSettings(report: Report): Child {
   const all: VariantSettings[] = report.variant_settings.filter((v) => v.flows.length > 0);

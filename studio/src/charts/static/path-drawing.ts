@@ -1,6 +1,8 @@
 import type { PathSummary } from "../../data/report.types.ts";
 import { bytes, ms } from "../../format/numbers.ts";
 import { type Child, h, onWidth, svg } from "../../page/dom.ts";
+import { laptop, rack, router, satellite } from "./icons.ts";
+import { orbitDrawing } from "./orbit-drawing.ts";
 
 const NODE = 54;
 const LINE = 17;
@@ -23,42 +25,6 @@ export function wrapParts(text: string, room: number): string[] {
     else out.push(part.length > room ? `${part.slice(0, Math.max(1, room - 1))}…` : part);
   }
   return out;
-}
-
-function laptop(x: number, y: number): Child {
-  return svg(
-    "g",
-    { class: "node", transform: `translate(${x},${y})` },
-    svg("rect", { x: -15, y: -12, width: 30, height: 19, rx: 2 }),
-    svg("path", { d: "M-21,12h42" }),
-  );
-}
-
-function rack(x: number, y: number): Child {
-  return svg(
-    "g",
-    { class: "node", transform: `translate(${x},${y})` },
-    svg("rect", { x: -12, y: -17, width: 24, height: 32, rx: 2 }),
-    svg("path", { d: "M-12,-6.3h24M-12,4.3h24M-7,-11.6h5M-7,-1h5M-7,9.6h5" }),
-  );
-}
-
-function router(x: number, y: number): Child {
-  return svg(
-    "g",
-    { class: "node", transform: `translate(${x},${y})` },
-    svg("circle", { r: 13 }),
-    svg("path", { d: "M-7,-3h14m-3.5,-3.5l3.5,3.5l-3.5,3.5M7,4h-14m3.5,-3.5l-3.5,3.5l3.5,3.5" }),
-  );
-}
-
-function satellite(x: number, y: number): Child {
-  return svg(
-    "g",
-    { class: "node", transform: `translate(${x},${y})` },
-    svg("rect", { x: -6, y: -6, width: 12, height: 12, rx: 1.5 }),
-    svg("path", { d: "M-6,0h-4M6,0h4M-26,-5h16v10h-16zM10,-5h16v10h-16zM-18,-5v10M18,-5v10" }),
-  );
 }
 
 /** Draws one hop between two nodes: its name on top, forward above the line, return below it. */
@@ -110,7 +76,7 @@ function drawHop(path: PathSummary, i: number, x0: number, x1: number, ground: n
   return parts;
 }
 
-function drawing(path: PathSummary, width: number): SVGSVGElement {
+function drawing(path: PathSummary, width: number, ends: [string, string]): SVGSVGElement {
   const hops = path.hops.length;
   const step = (width - 2 * NODE) / hops;
   const room = Math.max(8, Math.floor((step - NODE - 20) / 6.7));
@@ -140,7 +106,7 @@ function drawing(path: PathSummary, width: number): SVGSVGElement {
     i === 0 ? laptop(x(i), ground) : i === hops ? rack(x(i), ground) : router(x(i), ground);
   for (let i = 0; i <= hops; i++) {
     root.append(svg("g", {}, node(i)));
-    const name = i === 0 ? "client" : i === hops ? "server" : "";
+    const name = i === 0 ? ends[0] : i === hops ? ends[1] : "";
     if (name)
       root.append(
         svg("text", { class: "end", x: x(i), y: ground + 34, "text-anchor": "middle" }, name),
@@ -158,13 +124,20 @@ function describe(path: PathSummary): string {
  * The path as a drawing, or as a list if there is no room, with its RTT and bandwidth-delay
  * product.
  */
-export function pathView(path: PathSummary, swept: string[] = []): HTMLElement {
+export function pathView(
+  path: PathSummary,
+  swept: string[] = [],
+  ends: [string, string] = ["client", "server"],
+  orbit = false,
+): HTMLElement {
   const stage = h("div", { class: "path-stage" });
   onWidth(stage, (width) => {
     const wide = path.hops.length > 0 && width >= 2 * NODE + path.hops.length * 165;
     stage.replaceChildren(
       wide
-        ? drawing(path, width)
+        ? orbit
+          ? orbitDrawing(path, width, ends, describe(path))
+          : drawing(path, width, ends)
         : h(
             "ol",
             { class: "path-list" },

@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Fixture } from "./blobwriter.ts";
+import { Bench, clean, layoutFaults, NO_WEBGL, type Opened } from "./browser.ts";
+import { accessibilityFaults } from "./editing.ts";
+import { geoReport, singleReport } from "./fixture.ts";
+import { matrixReport } from "./matrixfixture.ts";
+import { hostileReport, oddReport } from "./oddfixture.ts";
+import { phaseReport } from "./phasefixture.ts";
+import { reverseReport } from "./reversefixture.ts";
+import { constellationReport } from "./skyfixture.ts";
+import { failedReport, lossReport, policySweep, resumedReport } from "./sweepfixture.ts";
+import { pageReport } from "./waterfallfixture.ts";
+
+let bench: Bench;
+beforeAll(async () => {
+  bench = await Bench.start(NO_WEBGL);
+});
+afterAll(() => bench?.close());
+
+/** The part of a window of 900 px that the answer may take. */
+const ROOM = 720;
+
+const REPORTS = {
+  geo: () => geoReport({ repeats: 3 }),
+  single: singleReport,
+  loss: lossReport,
+  policies: policySweep,
+  resumed: () => resumedReport(true),
+  failed: failedReport,
+  page: pageReport,
+  matrix: matrixReport,
+  sky: constellationReport,
+  phases: phaseReport,
+  reverse: reverseReport,
+  odd: oddReport,
+  hostile: hostileReport,
+};
+
+/** A report of two variants with the parts of their times. */
+function explained(): Fixture {
+  const fixture = singleReport();
+  const { report } = fixture;
+  report.variants = report.variants.slice(0, 2);
+  report.published = [];
+  report.runs = report.runs.filter((run) => report.variants.includes(run.variant));
+  report.summary = report.summary.filter((s) => report.variants.includes(s.variant));
+  report.explanations = report.runs.map(({ variant, point, flows: [flow] }, i) => {
+    flow!.completion_s = 8 / (i + 1);
+    const parts = { handshake_s: 5 / (i + 1), slow_start_s: 3 / (i + 1) };
+    const { name, visit } = flow!;
+    const words = { text: "took a while", compared: null };
+    return {
+      variant,
+      point,
+      flow: name,
+      visit,
+      runs: 1,
+      completion_s: 8 / (i + 1),
+      parts,
+      ...words,
+    };
+  });
+  return fixture;
+}
+
+/** Places of the answer, the first result and the end of the cause, from the top of the page. */
+async function places({ page }: Opened): Promise<{ answer: number; ends: number[] }> {
+  return page.evaluate(() => {
+    const bottom = (el: Element): number => el.getBoundingClientRect().bottom + scrollY;
+    const all = [...document.querySelectorAll("[data-first], [data-cause]")];
+    const answer = document.querySelector("h2.answer");
+    return { answer: answer ? bottom(answer) : Infinity, ends: all.map(bottom) };
+  });
+}
+
+describe("the first screen", () => {
+  for (const [name, make] of Object.entries(REPORTS)) {
+    for (const [width, dark] of [
+      [1440, false],
+      [1024, true],
+      [390, false],
+    ] as const) {
+      it(`answers in the report ${name} at ${width}`, async () => {
+        const opened = await bench.open(make(), { width, dark });
+        const { page } = opened;
+        await page.waitForSelector("h2.answer");
+        expect(await page.innerText("h2.answer")).not.toBe("");
+        const { answer, ends } = await places(opened);
+        expect(ends.length).toBeGreaterThan(0);
+        if (width === 1440) for (const end of ends) expect(end).toBeLessThanOrEqual(ROOM);
+        expect(answer).toBeLessThanOrEqual(ROOM / 2);
+        expect(await layoutFaults(opened)).toEqual([]);
+        clean(opened);
+        await page.close();
+      });
+    }
+  }
+
+  it("follows the baseline, the point and the picture, which the address keeps", async () => {
+    const opened = await bench.open(geoReport({ repeats: 3 }));
+    const { page } = opened;
+    const before = await page.innerText("h2.answer");
+    const against = page.getByRole("combobox", { name: "Against" });
+    await against.selectOption("quic-1rtt");
+    expect(await page.innerText("h2.answer")).not.toBe(before);
+    expect(await page.innerText("h2.answer")).toContain("quic-1rtt");
+    expect(await page.innerText(".bar-rows")).toContain("baseline");
+    const points = page.locator(".figures .field .segments").first().locator("button");
+    await points.last().click();
+    expect(await points.last().getAttribute("aria-pressed")).toBe("true");
+    await page.waitForFunction(
+      () => /baseline=/.test(location.hash) && /point=/.test(location.hash),
+    );
+    const shown = await page.innerText("h2.answer");
+    await page.reload();
+    expect(await page.innerText("h2.answer")).toBe(shown);
+    clean(opened);
+    await page.close();
+  });
+
+  it("has bars from zero whose parts add up to the time, each with a tip", async () => {
+    const opened = await bench.open(explained());
+    const { page } = opened;
+    const widths = await page.evaluate(() =>
+      [...document.querySelectorAll(".bar-row .budget-bar")].map((bar) =>
+        [...bar.children].reduce((sum, part) => sum + part.getBoundingClientRect().width, 0),
+      ),
+    );
+    // 8 s and 4 s, on an axis that begins at zero.
+    expect(widths.length).toBe(2);
+    expect(widths[0]! / widths[1]!).toBeCloseTo(2, 1);
+    expect(await page.innerText(".bar-axis >> nth=0")).toMatch(/^0/);
+    await page.locator(".budget-bar span").last().hover();
+    const tip = (await page.innerText(".budget-tip")).replaceAll("\u00a0", " ");
+    expect(tip).toContain("Slow start: 1.50 s 37.5 % of 4.00 s");
+    expect(await page.innerText(".budget-key")).toMatch(/needed\s+Handshake.*causes\s+Slow start/s);
+    clean(opened);
+    await page.close();
+  });
+
+  it("keeps its bars when it is printed", async () => {
+    const opened = await bench.open(pageReport());
+    const { page } = opened;
+    await page.emulateMedia({ media: "print" });
+    const kept = await page.evaluate(
+      () => getComputedStyle(document.querySelector(".budget-bar span")!).printColorAdjust,
+    );
+    expect(kept).toBe("exact");
+    await page.close();
+  });
+
+  it("has no findings of axe, light and dark, with every chip open", async () => {
+    for (const dark of [false, true]) {
+      const opened = await bench.open(geoReport({ repeats: 3 }), { dark });
+      const { page } = opened;
+      expect(await accessibilityFaults(page, ["#answer"])).toEqual([]);
+      for (const chip of await page.locator(".verdict > button").all()) {
+        await chip.click();
+        expect(await accessibilityFaults(page, ["#answer"])).toEqual([]);
+        await page.keyboard.press("Escape");
+      }
+      for (const strip of await page.locator(".strip-line > summary").all()) await strip.click();
+      expect(await accessibilityFaults(page, ["#answer"])).toEqual([]);
+      await page.close();
+    }
+  });
+
+  it("does not move when the pointer enters and leaves a plot", async () => {
+    const opened = await bench.open(geoReport({ repeats: 3 }), { width: 1280 });
+    const { page } = opened;
+    await bench.plots(opened);
+    const tops = (): Promise<number[]> =>
+      page.evaluate(() =>
+        [...document.querySelectorAll(".panel")].map(
+          (p) => p.getBoundingClientRect().top + scrollY,
+        ),
+      );
+    const before = await tops();
+    for (const over of await page.locator(".u-over").all()) {
+      const box = (await over.boundingBox())!;
+      for (const f of [0.2, 0.5, 0.9]) {
+        await page.mouse.move(box.x + f * box.width, box.y + box.height / 2);
+        await page.waitForTimeout(60);
+        const now = await tops();
+        expect(now.map((y, i) => Math.abs(y - before[i]!) <= 0.5)).not.toContain(false);
+      }
+    }
+    await page.close();
+  });
+
+  it("folds the figures of a run that are 0", async () => {
+    const opened = await bench.open(geoReport({ repeats: 3 }));
+    const { page } = opened;
+    await bench.plots(opened);
+    const facts = await page.locator(".run-card > dl dd").allInnerTexts();
+    expect(facts.filter((text) => /^0(\s|$)/.test(text))).toEqual([]);
+    const zeros = page.locator(".zeros").first();
+    expect(await zeros.locator("summary").innerText()).toMatch(/^\d+ figures? of 0$/);
+    await page.close();
+  });
+});

@@ -1,0 +1,285 @@
+import { describe, expect, it } from "vitest";
+import { differences } from "../src/answer/differs.ts";
+import { answerOf } from "../src/answer/index.ts";
+import { publishedOf, publishedSentence, publishedWords } from "../src/answer/published.ts";
+import { plain, taskOf } from "../src/answer/words.ts";
+import { axisEnd } from "../src/charts/static/bar-rows.ts";
+import { spread } from "../src/charts/static/ratio-lines.ts";
+import { flowKey } from "../src/data/flows.ts";
+import { metricOf } from "../src/data/metrics.ts";
+import { valueWords } from "../src/data/points.ts";
+import type { Flow, Report } from "../src/data/report.types.ts";
+import { flowWith, reportWith } from "./base.ts";
+
+const MAIN = flowKey({ name: "main", place: 1 });
+
+/** A report with a run of each given flow, by variant, at points of one key. */
+function report(
+  runs: [variant: string, point: string, flows: Partial<Flow>[]][],
+  given: Partial<Report> = {},
+): Report {
+  const points = [...new Set(runs.map(([, point]) => point))];
+  const numbers = points.map((p) => Number.parseFloat(p));
+  const known = numbers.every(Number.isFinite);
+  const number = new Map<string, number>();
+  return reportWith({
+    variants: [...new Set(runs.map(([variant]) => variant))],
+    sweep:
+      points.length > 1
+        ? [{ key: "path.loss", values: points, numbers: known ? numbers : [], unit: null }]
+        : [],
+    runs: runs.map(([variant, value, flows]) => {
+      const point: Record<string, string> = points.length > 1 ? { "path.loss": value } : {};
+      const run = number.get(variant + value) ?? 0;
+      number.set(variant + value, run + 1);
+      const all = flows.map((f) => flowWith({ bytes: 2e6, ...f }));
+      return { variant, point, run, links: [], fairness: null, flows: all };
+    }),
+    ...given,
+  });
+}
+
+const took = (completion_s: number): Partial<Flow>[] => [{ completion_s }];
+
+const answer = (r: Report, metric = "completion_s", baseline = "", point = "", flow = MAIN) =>
+  answerOf(r, metricOf(metric), flow, { baseline, point });
+const said = (r: Report, ...rest: string[]): string =>
+  plain(answer(r, ...(rest as [string]))?.sentence ?? []).replaceAll("\u00a0", " ");
+
+describe("an answer", () => {
+  it("says how many times as fast the best is, and the values", () => {
+    const r = report([
+      ["slow", "", took(6)],
+      ["fast", "", took(2)],
+    ]);
+    expect(said(r)).toBe(
+      "fast makes a 2 MB download 3.00 times as fast: 2.00 s instead of 6.00 s with slow.",
+    );
+  });
+
+  it("is against the baseline that is chosen, or that the scenario names", () => {
+    const runs: [string, string, Partial<Flow>[]][] = [
+      ["slow", "", took(6)],
+      ["fast", "", took(2)],
+    ];
+    const other =
+      "slow makes a 2 MB download take 3.00 times as long: 6.00 s instead of 2.00 s with fast.";
+    expect(said(report(runs), "completion_s", "fast")).toBe(other);
+    expect(said(report(runs, { baseline: "fast" }))).toBe(other);
+    expect(said(report(runs, { baseline: "nobody" }))).toContain("with slow");
+  });
+
+  it("names variants that are as good together", () => {
+    const r = report([
+      ["none", "", took(7.2)],
+      ["store", "", took(3.37)],
+      ["token", "", took(3.38)],
+    ]);
+    expect(said(r)).toBe(
+      "store and token make a 2 MB download 2.14 times as fast: 3.37 s and 3.38 s instead of " +
+        "7.20 s with none.",
+    );
+    const many = report([
+      ["none", "", took(7.2)],
+      ...["a", "b", "c", "d"].map((v): [string, string, Partial<Flow>[]] => [v, "", took(3.6)]),
+    ]);
+    expect(said(many)).toContain("a and 3 others make");
+  });
+
+  it("finds no difference where intervals overlap, or values are alike", () => {
+    const scattered = report(
+      [4, 5, 6, 4.5, 5.5, 6.5].map((s, i) => [i < 3 ? "a" : "b", "", took(s)]),
+    );
+    expect(said(scattered)).toBe(
+      "No difference larger than chance between a and b: a 2 MB download takes 5.00 s and 5.50 s.",
+    );
+    const alike = report([
+      ["a", "", took(30.1)],
+      ["b", "", took(30.2)],
+    ]);
+    expect(said(alike)).toContain("No difference of a per cent between a and b");
+  });
+
+  it("says who never completes, and why", () => {
+    const failed = { completed: false, error: "connection 0 was reset" };
+    const r = report([
+      ["tcp", "", [failed]],
+      ["quic", "", took(10.8)],
+    ]);
+    expect(said(r)).toBe(
+      "tcp never completes a 2 MB download: connection 0 was reset. quic takes 10.8 s.",
+    );
+    const some = report([
+      ["tcp", "", [failed]],
+      ["tcp", "", took(9)],
+      ["quic", "", took(10.8)],
+    ]);
+    expect(said(some)).toContain("tcp does not complete a 2 MB download in 1 of 2 runs.");
+  });
+
+  it("is about the point with the largest difference, and says how it changes", () => {
+    const r = report([
+      ["a", "1 %", took(4)],
+      ["b", "1 %", took(2)],
+      ["a", "2 %", took(4)],
+      ["b", "2 %", took(1)],
+      ["a", "3 %", took(4)],
+      ["b", "3 %", took(0.5)],
+    ]);
+    expect(said(r)).toContain("8.00 times as fast: 0.500 s instead of 4.00 s");
+    expect(answer(r)!.more).toEqual(["The gain grows with loss: 2.00× at 1 %, 4.00× at 2 %."]);
+    const at = JSON.stringify([["path.loss", "2 %"]]);
+    expect(said(r, "completion_s", "", at)).toContain("4.00 times as fast");
+  });
+
+  it("compares the points of a single variant", () => {
+    const r = report([
+      ["default", "0 %", took(3)],
+      ["default", '{ aqm = "codel", limit = "1 BDP" }', took(4.5)],
+    ]);
+    expect(said(r)).toBe(
+      "loss codel makes a 2 MB download take 1.50 times as long: 4.50 s instead of 3.00 s with " +
+        "loss 0 %.",
+    );
+  });
+
+  it("says of other metrics by how much they change", () => {
+    const of = (a: number, b: number): string =>
+      said(
+        report([
+          ["a", "", [{ goodput_mbps: a }]],
+          ["b", "", [{ goodput_mbps: b }]],
+        ]),
+        "goodput_mbps",
+      );
+    expect(of(4, 5)).toBe("b raises the goodput by 25.0 %: 5.00 Mbps instead of 4.00 Mbps with a.");
+    expect(of(4, 12)).toContain("raises the goodput 3.00-fold");
+    expect(of(4, 3)).toContain("lowers the goodput by 25.0 %");
+  });
+
+  it("says what the others got, and why", () => {
+    const parts = (slow_start_s: number, handshake_s: number) => ({ slow_start_s, handshake_s });
+    const explained = (variant: string, completion_s: number, p: Record<string, number>) => ({
+      ...{ variant, completion_s, parts: p, point: {}, flow: "main", visit: 1, runs: 1 },
+      ...{ text: "", compared: null },
+    });
+    const r = report(
+      [
+        ["a", "", took(6)],
+        ["b", "", took(2)],
+      ],
+      { explanations: [explained("a", 6, parts(5, 1)), explained("b", 2, parts(1.5, 0.5))] },
+    );
+    expect(answer(r)!.more[0]!.replaceAll("\u00a0", " ")).toBe(
+      "Of the 4.00 s saved, 3.50 s is slow start and 0.500 s is handshake.",
+    );
+    r.explanations![1]!.parts = { slow_start_s: 0.5, pacing_s: 1.5 };
+    expect(answer(r)!.more[0]!.replaceAll("\u00a0", " ")).toBe(
+      "With b, 4.50 s less slow start and 1.00 s less handshake, but 1.50 s more pacing.",
+    );
+  });
+
+  it("has nothing to say of a metric that no run has", () => {
+    expect(answer(report([["a", "", took(1)]]), "stall_s")).toBeNull();
+  });
+});
+
+describe("what is transferred", () => {
+  it("has its size and its article", () => {
+    const of = (given: Partial<Flow>): string => taskOf(flowWith(given)).replaceAll("\u00a0", " ");
+    expect(of({ bytes: 8e6 })).toBe("an 8 MB download");
+    expect(of({ bytes: 11e6, direction: "upload" })).toBe("an 11 MB upload");
+    expect(of({ bytes: 110e6 })).toBe("a 110 MB download");
+    expect(of({ workload: "external" })).toBe("the transfer");
+    expect(taskOf(undefined)).toBe("the transfer");
+  });
+});
+
+describe("published figures", () => {
+  const figure = (variant: string) => ({
+    ...{ metric: "completion_s", kind: "objective" as const, label: "goal", source: "paper" },
+    ...{ value: 3, point: {}, variant },
+  });
+  it("are counted as met, by variant", () => {
+    const r = report(
+      [
+        ["a", "", took(6)],
+        ["b", "", took(2)],
+      ],
+      { published: [figure("a"), figure("b")] },
+    );
+    expect(publishedOf(r).map((b) => [b.variant, b.met])).toEqual([
+      ["a", false],
+      ["b", true],
+    ]);
+    expect(publishedWords(publishedOf(r))).toBe("1 of 2");
+    expect(publishedSentence(r)).toBe("b meets every published objective; a meets none.");
+  });
+  it("that were measured are beside ours as a ratio", () => {
+    const r = report([["a", "", took(6)]], {
+      published: [{ ...figure("a"), kind: "measured" as const }],
+    });
+    expect(publishedWords(publishedOf(r))).toBe("2.0");
+  });
+});
+
+describe("what differs", () => {
+  it("is what the scenario sets, without what all have alike", () => {
+    const r = report(
+      [
+        ["a", "", took(1)],
+        ["b", "", took(1)],
+      ],
+      {
+        variant_keys: [
+          { congestion: "cubic", ack: "1:2", "quic.pacing": "true" },
+          { congestion: "cubic", ack: "auto", "flow.x.preset": "rfc", handshake: "0rtt" },
+        ],
+      },
+    );
+    expect(differences(r)).toEqual(["ACK 1:2, pacing", "ACK auto, x: preset rfc, 0-RTT"]);
+  });
+  it("is what the settings say if the keys are unknown", () => {
+    const settings = (name: string, slow_start: string) => ({
+      name,
+      flows: [
+        {
+          ...{ flows: ["main"], transport: "quic", congestion: "cubic", slow_start },
+          ...{ ack: null, handshake: null, resume: null, preset: null },
+        },
+      ],
+    });
+    const r = report(
+      [
+        ["a", "", took(1)],
+        ["b", "", took(1)],
+      ],
+      {
+        variant_settings: [settings("a", "standard"), settings("b", "auto")],
+      },
+    );
+    expect(differences(r)).toEqual(["slow start standard", "slow start auto"]);
+  });
+});
+
+describe("swept values in words", () => {
+  it("have no syntax", () => {
+    expect(valueWords('{ fca = true, rbdc = "2 Mbps" }')).toBe("FCA, RBDC 2 Mbps");
+    expect(valueWords('{ aqm = "codel", target = "50 ms" }')).toBe("codel, target 50 ms");
+    expect(valueWords("2 Mbps")).toBe("2 Mbps");
+  });
+});
+
+describe("the figures of the first screen", () => {
+  it("have axes from zero that hold every value", () => {
+    expect(axisEnd([3, 5])).toBeGreaterThan(5);
+    expect(axisEnd([])).toBe(1);
+  });
+  it("label lines apart from each other, within the plot", () => {
+    const at = spread([50, 51, 52, 200], 0, 200, 14);
+    const sorted = [...at].sort((a, b) => a - b);
+    for (let i = 1; i < sorted.length; i++)
+      expect(sorted[i]! - sorted[i - 1]!).toBeGreaterThanOrEqual(14);
+    expect(Math.max(...at)).toBeLessThanOrEqual(200);
+  });
+});
