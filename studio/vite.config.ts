@@ -42,6 +42,25 @@ function inlineAll(name = "index.html"): Plugin {
   };
 }
 
+/** Makes a schema shorter: `"#X"` is a reference, `"a|b"` a type, and what is optional is listed. */
+function brief(node: unknown, names = false): unknown {
+  if (Array.isArray(node)) return node.map((item) => brief(item));
+  if (typeof node !== "object" || node === null) return node;
+  const { $ref, type, ...rest } = node as Record<string, unknown>;
+  const only = !names && Object.keys(rest).length === 0;
+  if (only && typeof $ref === "string" && type === undefined) return $ref.replace("/$defs/", "");
+  if (only && $ref === undefined && type !== undefined) return [type].flat().join("|");
+  const inner = (key: string): boolean => !names && (key === "properties" || key === "$defs");
+  const out = Object.entries(node).map(([key, value]) => [key, brief(value, inner(key))]);
+  const short: Record<string, unknown> = Object.fromEntries(out);
+  const { required, properties } = node as { required?: string[]; properties?: object };
+  if (names || !required || !properties) return short;
+  const all = Object.keys(properties);
+  if (!required.every((key) => all.includes(key))) return short;
+  delete short.required;
+  return { ...short, optional: all.filter((key) => !required.includes(key)) };
+}
+
 /** Leaves out of the report's schema what does not restrict values: texts, and the metrics. */
 function leanSchema(): Plugin {
   const texts = ["title", "description", "default", "format", "$schema"];
@@ -59,7 +78,7 @@ function leanSchema(): Plugin {
     apply: "build",
     enforce: "pre",
     transform: (code, id) =>
-      id.endsWith("report.schema.json") ? JSON.stringify(lean(JSON.parse(code))) : null,
+      id.endsWith("report.schema.json") ? JSON.stringify(brief(lean(JSON.parse(code)))) : null,
   };
 }
 

@@ -1,5 +1,5 @@
 import { competitionOf } from "../data/fairness.ts";
-import { flowKey, flowsOf } from "../data/flows.ts";
+import { flowKey, flowLabel, flowsOf } from "../data/flows.ts";
 import { runsAt } from "../data/groups.ts";
 import { METRIC, metricOf } from "../data/metrics.ts";
 import { metricsOf, usualMetric } from "../data/offered.ts";
@@ -37,7 +37,7 @@ function sharing(c: Comparison): string | null {
 /** What happened to the other flows, a sentence each. */
 function others(c: Comparison): string[] {
   const rest = flowsOf(c.report).filter(
-    (f) => flowKey(f) !== flowKey(c.flow) && f.place === c.flow.place && !isSizeClass(f.name),
+    (f) => flowKey(f) !== flowKey(c.flow) && !isSizeClass(f.name),
   );
   return rest
     .filter((f) => f.name !== "all")
@@ -51,11 +51,10 @@ function others(c: Comparison): string[] {
       const own = compare(c.report, flow, metric, choice);
       if (!own || own.rows.length < 2 || own.by === "point") return [];
       if (own.rows.some((row) => failuresOf(row) > 0)) return [];
-      const changed = strongest(own).length > 0;
-      const chance = own.rows.some((row) => row.contrast?.chance);
-      return changed
-        ? [`‘${flow.name}’: ${plain(answerSentence(own))}`]
-        : [`For ‘${flow.name}’, there is no difference${chance ? " larger than chance" : ""}.`];
+      const name = `‘${flowLabel(c.report, flow)}’`;
+      if (strongest(own).length > 0) return [`${name}: ${plain(answerSentence(own))}`];
+      const chance = own.rows.some((row) => row.contrast?.chance) ? " larger than chance" : "";
+      return [`For ${name}, there is no difference${chance}.`];
     });
 }
 

@@ -11,28 +11,34 @@ interface Fault {
 /** Checks a value; null if it fits. */
 type Check = (value: unknown) => Fault | null;
 
-/** The keywords of JSON Schema that the report's schema uses. */
+/**
+ * The keywords of JSON Schema that the report's schema uses. The build makes the schema shorter: a
+ * string is a reference (`#X`) or types (`a|b`), and `optional` lists what is not required.
+ */
 interface Node {
+  optional?: string[];
   $ref?: string;
   type?: string | string[];
   const?: unknown;
-  oneOf?: Node[];
-  anyOf?: Node[];
-  properties?: Record<string, Node>;
+  oneOf?: Schema[];
+  anyOf?: Schema[];
+  properties?: Record<string, Schema>;
   required?: string[];
-  additionalProperties?: boolean | Node;
-  patternProperties?: Record<string, Node>;
-  items?: Node;
-  prefixItems?: Node[];
+  additionalProperties?: boolean | Schema;
+  patternProperties?: Record<string, Schema>;
+  items?: Schema;
+  prefixItems?: Schema[];
   minItems?: number;
   maxItems?: number;
   minimum?: number;
 }
 
+type Schema = Node | string;
+
 const KEYWORDS = new Set(
   (
     "$ref type const oneOf anyOf properties required additionalProperties patternProperties " +
-    "items prefixItems minItems maxItems minimum " +
+    "items prefixItems minItems maxItems minimum optional " +
     // These do not restrict values.
     "$schema $defs title description default format"
   ).split(" "),
@@ -74,11 +80,11 @@ const definitions = new Map<string, Check>();
 
 /** The check of a definition, made when it is first used: definitions may refer to each other. */
 function referred(ref: string): Check {
-  const name = ref.replace("#/$defs/", "");
+  const name = ref.replace(/^#(\/\$defs\/)?/, "");
   return (value) => {
     let check = definitions.get(name);
     if (!check) {
-      check = checkOf((schema.$defs as Record<string, Node>)[name]!);
+      check = checkOf((schema.$defs as Record<string, Schema>)[name]!);
       definitions.set(name, check);
     }
     return check(value);
@@ -92,8 +98,10 @@ function typeCheck(types: string[]): Check {
 }
 
 /** The check of alternatives; of several faults, that of the first alternative is shown. */
-function alternatives(nodes: Node[]): Check {
-  const constants = nodes.map((n) => n.const).filter((c) => c !== undefined);
+function alternatives(nodes: Schema[]): Check {
+  const constants = nodes.flatMap((n) =>
+    typeof n === "string" || n.const === undefined ? [] : [n.const],
+  );
   const checks = nodes.map(checkOf);
   return (value) => {
     const faults = checks.map((check) => check(value));
@@ -107,12 +115,14 @@ function objectCheck(node: Node): Check {
     ([key, child]) => [key, checkOf(child)] as const,
   );
   const named = new Set(properties.map(([key]) => key));
-  const required = node.required ?? [];
+  const { optional } = node;
+  const all = properties.map(([key]) => key);
+  const required = node.required ?? (optional ? all.filter((key) => !optional.includes(key)) : []);
   const patterns = Object.entries(node.patternProperties ?? {}).map(
     ([pattern, child]) => [new RegExp(pattern, "u"), checkOf(child)] as const,
   );
   const { additionalProperties: others } = node;
-  const other = typeof others === "object" ? checkOf(others) : null;
+  const other = others === undefined || typeof others === "boolean" ? null : checkOf(others);
   const open = others === undefined || others === true;
   return (value) => {
     if (!isObject(value)) return null;
@@ -155,7 +165,9 @@ function arrayCheck(node: Node): Check {
 }
 
 /** The check of a part of the schema. Throws at a keyword that it does not know. */
-function checkOf(node: Node): Check {
+function checkOf(node: Schema): Check {
+  if (typeof node === "string")
+    return node.startsWith("#") ? referred(node) : typeCheck(node.split("|"));
   const unknown = Object.keys(node).filter((key) => !KEYWORDS.has(key) && !key.startsWith("x-"));
   if (unknown.length > 0) throw new Error(`unknown keyword ${unknown[0]} in the report's schema`);
   const checks: Check[] = [];
@@ -186,7 +198,7 @@ let whole: Check | null = null;
 
 /** Throws an error with the path of the first value that does not fit the report's schema. */
 export function assertReport(document: unknown): asserts document is Report {
-  whole ??= checkOf(schema as unknown as Node);
+  whole ??= checkOf(schema as unknown as Schema);
   const fault = whole(document);
   if (fault) throw new Error(`${fault.at || "the document"} ${fault.problem}`);
 }

@@ -20,6 +20,7 @@ import { metricScale, metricValue, plainValue } from "../format/metric.ts";
 import { percent, plural } from "../format/numbers.ts";
 import { button, type Child, h, replace } from "../page/dom.ts";
 import type { Store } from "../page/state.ts";
+import { delaysPanel } from "./answer-delays.ts";
 import { pairFigures } from "./answer-pairs.ts";
 import { skyFigure } from "./answer-sky.ts";
 import { usersPanel } from "./answer-users.ts";
@@ -242,6 +243,8 @@ export function figures(o: FigureOptions): HTMLElement {
   const c = o.answer.comparison;
   if (!c) return h("div", { class: "figures pairs" }, pairFigures(o));
   const users = isOfPopulation(c.metric.key);
-  const beside = users ? usersPanel(c) : (sweepFigure(o) ?? skyFigure(c, o.source));
+  const beside = users
+    ? usersPanel(c)
+    : (delaysPanel(c) ?? sweepFigure(o) ?? skyFigure(c, o.source));
   return h("div", { class: beside ? "figures two" : "figures" }, mainFigure(o), beside);
 }

@@ -1,0 +1,58 @@
+import { type Comparison, flowOf, type Row } from "../answer/comparison.ts";
+import { type SpanRow, spanRows } from "../charts/static/span-rows.ts";
+import { groupsAt } from "../data/groups.ts";
+import { METRIC } from "../data/metrics.ts";
+import { pointKey } from "../data/points.ts";
+import { ms, significant } from "../format/numbers.ts";
+import { type Child, h } from "../page/dom.ts";
+
+/** What the delays of a workload are, and its metrics: median, 95th and 99th percentile. */
+const DELAYS: Record<string, { what: string; metrics: [string, string, string] }> = {
+  probe: {
+    what: "response times",
+    metrics: [METRIC.responseMedian, METRIC.responseP95, METRIC.responseP99],
+  },
+  cbr: {
+    what: "one-way delays",
+    metrics: [METRIC.delayMedian, METRIC.delayP95, METRIC.delayP99],
+  },
+};
+// A ping's packets are datagrams, as those of a call are.
+DELAYS.ping = DELAYS.cbr!;
+
+/** The median of a metric of a row. */
+function medianIn(c: Comparison, row: Row, metric: string): number | null {
+  const { variant, point } = row.group;
+  const groups = groupsAt(c.report, point, c.flow, metric);
+  const own = groups.find((g) => g.variant === variant && pointKey(g.point) === pointKey(point));
+  return own?.median ?? null;
+}
+
+/**
+ * The delays of a flow that is about them, such as a call: a mark at the median, a line to the 99th
+ * percentile, on an axis that begins at zero. Null of other flows.
+ */
+export function delaysPanel(c: Comparison): Child {
+  const kind = DELAYS[flowOf(c, c.base, c.flow.name)?.workload ?? ""];
+  if (!kind) return null;
+  const rows = c.rows.flatMap((row): SpanRow[] => {
+    const [middle, p95, high] = kind.metrics.map((m) => medianIn(c, row, m));
+    if (middle == null || p95 == null || high == null) return [];
+    const words = `median ${ms(middle)}, 95 % within ${ms(p95)}, 99 % within ${ms(high)}`;
+    const index = row.group.index;
+    const spans = [{ index, middle, high, words: `${row.name}: ${words}` }];
+    return [{ name: row.name, below: `95 % within ${ms(p95)}`, spans }];
+  });
+  if (rows.length === 0) return null;
+  return h(
+    "figure",
+    { class: "card across" },
+    h(
+      "figcaption",
+      {},
+      h("h3", {}, "How long it takes", h("small", {}, ` ${kind.what} of ${c.flow.name}, in ms`)),
+    ),
+    spanRows(rows, (v) => significant(v)),
+    h("p", { class: "howto" }, "A mark at the median, a line to the 99th percentile."),
+  );
+}
