@@ -7,7 +7,7 @@ parameters! {
     /// Parameters of [`LongPath`](super::LongPath). Decisions 5 and 44 document the measurements
     /// behind the defaults.
     Parameters {
-        threshold: 160.0, 100.0 => 10_000.0, "ms",
+        threshold: 100.0, 50.0 => 10_000.0, "ms",
             "RTT from which on a path counts as long; below it, the controller's own slow start is \
              used";
         first_flight: 130.0, 10.0 => 1000.0, "packets",

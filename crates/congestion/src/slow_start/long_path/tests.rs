@@ -74,7 +74,7 @@ impl Sender {
 fn a_short_path_is_left_to_the_controller() {
     let mut sender = Sender::new();
     sender.send(0, 10);
-    assert_eq!(sender.ack(159, 0, false), Progress::Fallback);
+    assert_eq!(sender.ack(99, 0, false), Progress::Fallback);
     assert_eq!(sender.slow_start.window(), Bytes::new(11_000));
 }
 
