@@ -3,6 +3,7 @@
 use crate::algorithms::bbr::{v1, v3};
 use crate::algorithms::{copa, cubic, cubic_linux, fixed_rate, geo_reno, hybla, newreno, vegas};
 use crate::controller::{Controller, ControllerConfig};
+use crate::loss_filter::{self, LossFilter};
 use crate::parameters::{Parameter, ParameterValues};
 use crate::resume::{self, ResumeMode};
 use crate::slow_start::{SlowStart, hystart, hystart_plus_plus, long_path, search};
@@ -78,8 +79,9 @@ pub fn register(registration: Registration<Box<dyn Controller>>) -> Result<(), R
     let slow_starts = SLOW_STARTS.iter().map(|registration| registration.name);
     let resumptions = RESUMPTIONS.iter().map(|registration| registration.name);
     let controllers = CONTROLLERS.iter().map(|registration| registration.name);
+    let filters = LOSS_FILTERS.iter().map(|registration| registration.name);
     let own = registered.iter().map(|registration| registration.name);
-    let mut taken = slow_starts.chain(resumptions).chain(controllers).chain(own);
+    let mut taken = slow_starts.chain(resumptions).chain(controllers).chain(filters).chain(own);
     if taken.any(|other| other == name) || name == "auto" || name == "standard" {
         return Err(RegistrationError::Taken(name.to_owned()));
     }
@@ -216,6 +218,15 @@ pub const SLOW_STARTS: &[Registration<Box<dyn SlowStart>>] = &[
         make: &|config, values| Box::new(long_path::LongPath::new(config, &values.into())),
     },
 ];
+
+/// All filters that decide which losses a window-based controller learns of.
+pub const LOSS_FILTERS: &[Registration<LossFilter>] = &[Registration {
+    name: "chance",
+    about: "spares the window for losses that no queue explains",
+    source: "ours: docs/decisions/0082-losses-by-chance.md",
+    parameters: loss_filter::Parameters::TABLE,
+    make: &|_, values| LossFilter::Chance(values.into()),
+}];
 
 /// All uses of saved path parameters.
 pub const RESUMPTIONS: &[Registration<ResumeMode>] = &[

@@ -2,7 +2,9 @@
 //! write it.
 
 use crate::algorithms::fixed_rate;
-use crate::catalogue::{CONTROLLERS, RESUMPTIONS, SLOW_STARTS, controllers, find};
+use crate::catalogue::{
+    CONTROLLERS, LOSS_FILTERS, RESUMPTIONS, SLOW_STARTS, controllers, find,
+};
 use crate::factory::ControllerFactory;
 use crate::parameters::{Parameter, ParameterError, ParameterValues};
 use crate::path_change::PathChangeResponse;
@@ -97,6 +99,14 @@ name! {
         .chain(SLOW_STARTS.iter().map(|registration| registration.name))
         .collect()
 }
+name! {
+    /// Name of a loss filter: `auto`, `none`, or one from the catalogue.
+    LossFilterName, "loss filter", "auto",
+    ["auto", "none"]
+        .into_iter()
+        .chain(LOSS_FILTERS.iter().map(|registration| registration.name))
+        .collect()
+}
 impl ControllerName {
     /// Returns true for a controller of the catalogue, false for one that a program has registered.
     pub fn is_built_in(self) -> bool {
@@ -107,6 +117,11 @@ impl ControllerName {
 impl SlowStartName {
     /// The controller's own slow start.
     pub const STANDARD: Self = Self("standard");
+}
+
+impl LossFilterName {
+    /// The controller learns of every loss.
+    pub const NONE: Self = Self("none");
 }
 
 name! {
@@ -126,6 +141,8 @@ pub struct CongestionConfig {
     pub controller: ControllerName,
     /// Slow start.
     pub slow_start: SlowStartName,
+    /// Filter of the losses that the controller learns of.
+    pub loss_filter: LossFilterName,
     /// Use of saved path parameters.
     pub resume: ResumeName,
     /// Parameters of any component, used or not.
@@ -141,6 +158,11 @@ pub struct CongestionConfig {
 /// The slow start behind `auto`, if the connection is allowed to use it.
 const FAST_START: &str = "long-path";
 
+/// The loss filter behind `auto`, and the controllers for which it is chosen: those that take every
+/// loss as congestion and see no queue. Who chooses a slow start wants the controller as it is.
+const AUTO_FILTER: &str = "chance";
+const FILTERED: [&str; 2] = ["cubic", "newreno"];
+
 /// Returns the parameters of every component by its name.
 fn declared() -> impl Iterator<Item = (&'static str, &'static [Parameter])> {
     let controllers =
@@ -149,7 +171,9 @@ fn declared() -> impl Iterator<Item = (&'static str, &'static [Parameter])> {
         SLOW_STARTS.iter().map(|registration| (registration.name, registration.parameters));
     let resumptions =
         RESUMPTIONS.iter().map(|registration| (registration.name, registration.parameters));
-    controllers.chain(slow_starts).chain(resumptions)
+    let filters =
+        LOSS_FILTERS.iter().map(|registration| (registration.name, registration.parameters));
+    controllers.chain(slow_starts).chain(filters).chain(resumptions)
 }
 
 /// Returns the parameters of all components whose defaults differ from their documents, with the
@@ -181,8 +205,18 @@ impl CongestionConfig {
         self.controller.as_str() != fixed_rate::NAME
     }
 
+    /// Returns the name of the loss filter in front of the controller, if there is one.
+    pub fn filter(&self) -> Option<&'static str> {
+        match self.loss_filter.as_str() {
+            "auto" if self.slow_start != SlowStartName::default() => None,
+            "auto" => FILTERED.contains(&self.controller.as_str()).then_some(AUTO_FILTER),
+            "none" => None,
+            name => Some(name),
+        }
+    }
+
     /// Returns the controller's name and what differs from the document that specifies it: the
-    /// slow start, and parameters whose defaults were changed.
+    /// slow start, the loss filter, and parameters whose defaults were changed.
     pub fn label(&self) -> String {
         let start = match self.slow_start.as_str() {
             _ if !self.has_slow_start() => None,
@@ -202,7 +236,8 @@ impl CongestionConfig {
                 .then(|| format!("{} {value}", parameter.name))
         });
         let start = start.map(|start| format!("{start} start"));
-        let differences: Vec<String> = start.into_iter().chain(changed).collect();
+        let filter = self.filter().map(|filter| format!("{filter} filter"));
+        let differences: Vec<String> = start.into_iter().chain(filter).chain(changed).collect();
         match differences.is_empty() {
             true => component.to_owned(),
             false => format!("{component} + {}", differences.join(", ")),
@@ -234,10 +269,15 @@ impl CongestionConfig {
             Some(slow_start) => Some((slow_start, values(&self.parameters, slow_start.name)?)),
             None => None,
         };
+        let loss_filter = match self.filter().and_then(|name| find(LOSS_FILTERS, name)) {
+            Some(filter) => Some((filter, values(&self.parameters, filter.name)?)),
+            None => None,
+        };
         let resume = find(RESUMPTIONS, self.resume.as_str()).unwrap_or(&RESUMPTIONS[0]);
         Ok(ControllerFactory {
             controller: (controller, values(&self.parameters, controller.name)?),
             slow_start,
+            loss_filter,
             slow_start_optional: self.slow_start.as_str() == "auto",
             resume: (resume, values(&self.parameters, resume.name)?),
             max_window: self.max_window,
@@ -312,8 +352,9 @@ mod tests {
         };
         let none = Parameters::new;
         assert_eq!(label("cubic", "standard", none()), "cubic");
-        assert_eq!(label("cubic", "auto", none()), "cubic + long-path start");
+        assert_eq!(label("cubic", "auto", none()), "cubic + long-path start, chance filter");
         assert_eq!(label("cubic", "hystart", none()), "cubic + hystart start");
+        assert_eq!(label("vegas", "hystart", none()), "vegas + hystart start");
         assert_eq!(label("fixed-rate", "auto", none()), "fixed-rate");
         assert_eq!(
             label("bbr3", "auto", none()),

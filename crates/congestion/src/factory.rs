@@ -3,6 +3,7 @@
 use crate::catalogue::Registration;
 use crate::controller::{Controller, ControllerConfig};
 use crate::parameters::ParameterValues;
+use crate::loss_filter::LossFilter;
 use crate::path_change::{PathChangeFeed, PathChangeLayer, PathChangeResponse};
 use crate::resume::{CarefulResume, ResumeHandle, ResumeMode};
 use crate::slow_start::{SlowStart, StartSlot, WithSlowStart};
@@ -14,6 +15,7 @@ use bentpipe_units::Bytes;
 pub struct ControllerFactory {
     pub(crate) controller: (&'static Registration<Box<dyn Controller>>, ParameterValues),
     pub(crate) slow_start: Option<(&'static Registration<Box<dyn SlowStart>>, ParameterValues)>,
+    pub(crate) loss_filter: Option<(&'static Registration<LossFilter>, ParameterValues)>,
     /// True if the slow start may be refused ([`FastStart::Refused`]).
     pub(crate) slow_start_optional: bool,
     pub(crate) resume: (&'static Registration<ResumeMode>, ParameterValues),
@@ -81,7 +83,10 @@ impl ControllerFactory {
 
     fn with_slow_start(&self, config: &ControllerConfig, fast: FastStart) -> Box<dyn Controller> {
         let (registration, values) = &self.controller;
-        let controller = (registration.make)(config, values);
+        let mut controller = (registration.make)(config, values);
+        if let Some((registration, values)) = &self.loss_filter {
+            controller = (registration.make)(config, values).before(controller);
+        }
         let slot = match fast {
             FastStart::Refused if self.slow_start_optional => return controller,
             FastStart::Refused => None,

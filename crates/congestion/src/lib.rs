@@ -9,6 +9,7 @@
 //! - [`sent_packets`], [`delivery_rate`]: packets in flight, RTT, rounds and delivery-rate samples;
 //! - [`algorithms`]: the controllers;
 //! - [`slow_start`]: slow starts in front of any controller;
+//! - [`loss_filter`]: which losses a window-based controller learns of;
 //! - [`resume`]: careful reuse of saved path parameters;
 //! - [`path_change`]: announced path changes, and the layer that responds to them;
 //! - [`window_cap`]: the layer that limits the window;
@@ -26,6 +27,7 @@ pub mod controller;
 pub mod delivery_rate;
 pub mod factory;
 mod limited_range;
+pub mod loss_filter;
 pub mod metrics;
 pub mod pacing;
 pub mod parameters;
@@ -41,7 +43,9 @@ mod testing;
 pub mod window_cap;
 pub mod windowed;
 
-pub use crate::config::{CongestionConfig, ControllerName, ResumeName, SlowStartName};
+pub use crate::config::{
+    CongestionConfig, ControllerName, LossFilterName, ResumeName, SlowStartName,
+};
 pub use crate::controller::{
     Ack, Controller, ControllerConfig, EcnCe, Loss, PathChange, RateSample, Restart, SendControl,
     SentPacket, minimum_window,

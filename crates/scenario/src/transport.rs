@@ -12,7 +12,7 @@ use crate::error::nearest;
 use crate::idle_timeout::IdleTimeout;
 use bentpipe_quic::congestion::PathChangeResponse;
 use bentpipe_quic::congestion::config::Parameters;
-use bentpipe_quic::congestion::{ControllerName, ResumeName, SlowStartName};
+use bentpipe_quic::congestion::{ControllerName, LossFilterName, ResumeName, SlowStartName};
 use bentpipe_quic::{AckBy, AckRule, Handshake};
 use bentpipe_units::{Bytes, Ratio, Span};
 use schemars::JsonSchema;
@@ -44,6 +44,11 @@ pub struct Transport {
     /// `bentpipe controllers` lists.
     #[schemars(extend("x-real-clock" = []))]
     pub slow_start: Option<SlowStartName>,
+    /// Filter of the losses that the controller learns of: `none`; `chance`, which spares the window
+    /// for losses that no queue explains; or `auto`: `chance` for CUBIC and NewReno with
+    /// `slow_start = "auto"`.
+    #[schemars(extend("x-real-clock" = []))]
+    pub loss_filter: Option<LossFilterName>,
     /// Parameters of controllers, slow-start algorithms and resumption, by name;
     /// `bentpipe controllers` lists them.
     #[schemars(

@@ -1,10 +1,12 @@
 //! The command line of `bentpipe serve`, `bentpipe proxy` and `bentpipe get`.
 
-use super::suggest::{controller_names, parsed, resume_names, slow_start_names};
+use super::suggest::{
+    controller_names, loss_filter_names, parsed, resume_names, slow_start_names,
+};
 use super::values::{ParameterValue, at_least_one, nonzero_time, parameter, socket_address};
 use bentpipe_net::http::CacheControl;
 use bentpipe_net::{LogFormat, Qlog};
-use bentpipe_quic::congestion::{ControllerName, ResumeName, SlowStartName};
+use bentpipe_quic::congestion::{ControllerName, LossFilterName, ResumeName, SlowStartName};
 use bentpipe_units::{Bytes, Rate, Span};
 use clap::{Args, ValueEnum};
 use std::net::{IpAddr, SocketAddr};
@@ -188,6 +190,15 @@ pub struct Front {
         hide_possible_values = true
     )]
     pub slow_start: SlowStartName,
+    /// Filter of the losses that the QUIC controller learns of (see `bentpipe controllers`)
+    #[arg(
+        long,
+        value_name = "auto|none|chance",
+        default_value_t,
+        value_parser = parsed::<LossFilterName>(loss_filter_names),
+        hide_possible_values = true
+    )]
+    pub loss_filter: LossFilterName,
     /// Use of a remembered path (see `bentpipe controllers`)
     #[arg(
         long,

@@ -66,6 +66,11 @@ pub fn slow_start_names() -> Vec<&'static str> {
     controllers::names("slow_start")
 }
 
+/// Names of the loss filters.
+pub fn loss_filter_names() -> Vec<&'static str> {
+    controllers::names("loss_filter")
+}
+
 /// Names of the modes of resumption.
 pub fn resume_names() -> Vec<&'static str> {
     controllers::names("resume")
@@ -73,7 +78,7 @@ pub fn resume_names() -> Vec<&'static str> {
 
 /// Names of all entries of `bentpipe controllers`.
 pub fn entry_names() -> Vec<&'static str> {
-    [controller_names(), slow_start_names(), resume_names()].concat()
+    [controller_names(), slow_start_names(), loss_filter_names(), resume_names()].concat()
 }
 
 /// Names of the metrics.

@@ -1,17 +1,19 @@
-//! `bentpipe controllers`: lists congestion controllers, slow-start algorithms and resumption.
+//! `bentpipe controllers`: lists congestion controllers, slow starts, loss filters and resumption.
 
 use crate::output::{self, say};
 use crate::status::USAGE;
 use crate::tables::{Align, Table};
 use bentpipe_congestion::Parameter;
-use bentpipe_congestion::catalogue::{CONTROLLERS, RESUMPTIONS, Registration, SLOW_STARTS};
+use bentpipe_congestion::catalogue::{
+    CONTROLLERS, LOSS_FILTERS, RESUMPTIONS, Registration, SLOW_STARTS,
+};
 use bentpipe_lab::LabError;
 use serde_json::json;
 use std::fmt::Write;
 
 /// An algorithm that can be selected by name.
 struct Entry {
-    /// The key that selects it: `controller`, `slow_start` or `resume`.
+    /// The key that selects it: `controller`, `slow_start`, `loss_filter` or `resume`.
     kind: &'static str,
     name: &'static str,
     about: &'static str,
@@ -20,7 +22,7 @@ struct Entry {
 }
 
 /// Choices that are not in the catalogue, because they select other entries.
-const CHOICES: [Entry; 2] = [
+const START_CHOICES: [Entry; 2] = [
     Entry {
         kind: "slow_start",
         name: "auto",
@@ -37,6 +39,24 @@ const CHOICES: [Entry; 2] = [
     },
 ];
 
+/// The same for loss filters.
+const FILTER_CHOICES: [Entry; 2] = [
+    Entry {
+        kind: "loss_filter",
+        name: "auto",
+        about: "chance for cubic and newreno if slow_start is auto; none over TCP",
+        source: "ours: docs/decisions/0082-losses-by-chance.md",
+        parameters: &[],
+    },
+    Entry {
+        kind: "loss_filter",
+        name: "none",
+        about: "the controller learns of every loss",
+        source: "the controller's",
+        parameters: &[],
+    },
+];
+
 fn entries() -> Vec<Entry> {
     fn of<T>(kind: &'static str, parts: &'static [Registration<T>]) -> impl Iterator<Item = Entry> {
         parts.iter().map(move |part| {
@@ -44,16 +64,23 @@ fn entries() -> Vec<Entry> {
             Entry { kind, name, about, source, parameters }
         })
     }
-    let starts = CHOICES.into_iter().chain(of("slow_start", SLOW_STARTS));
-    of("controller", CONTROLLERS).chain(starts).chain(of("resume", RESUMPTIONS)).collect()
+    let starts = START_CHOICES.into_iter().chain(of("slow_start", SLOW_STARTS));
+    let filters = of("loss_filter", LOSS_FILTERS);
+    of("controller", CONTROLLERS)
+        .chain(starts)
+        .chain(FILTER_CHOICES)
+        .chain(filters)
+        .chain(of("resume", RESUMPTIONS))
+        .collect()
 }
 
-/// Returns the names of the entries of this kind: `controller`, `slow_start` or `resume`.
+/// Returns the names of the entries of this kind: `controller`, `slow_start`, `loss_filter` or
+/// `resume`.
 pub fn names(kind: &str) -> Vec<&'static str> {
     entries().into_iter().filter(|entry| entry.kind == kind).map(|entry| entry.name).collect()
 }
 
-/// Lists all controllers, slow-start algorithms and resumption modes, or the one called `name`.
+/// Lists all controllers, slow-start algorithms, loss filters and resumption modes, or the one called `name`.
 pub fn print(name: Option<&str>, as_json: bool) -> Result<u8, LabError> {
     let mut list = entries();
     if let Some(name) = name {
@@ -61,8 +88,8 @@ pub fn print(name: Option<&str>, as_json: bool) -> Result<u8, LabError> {
             let allowed: Vec<&str> = list.iter().map(|entry| entry.name).collect();
             let label = output::paint(output::coloured(&std::io::stderr()), "1;31", "error:");
             say!(
-                "{label} `{name}` is not a controller, slow-start algorithm or resumption mode; \
-                 allowed: {}",
+                "{label} `{name}` is not a controller, slow-start algorithm, loss filter or \
+                 resumption mode; allowed: {}",
                 allowed.join(", ")
             );
             return Ok(USAGE);
@@ -76,7 +103,7 @@ pub fn print(name: Option<&str>, as_json: bool) -> Result<u8, LabError> {
     output::print(&text(&list, output::coloured(&std::io::stdout())))
 }
 
-/// Returns all controllers, slow-start algorithms and resumption modes as JSON.
+/// Returns all controllers, slow-start algorithms, loss filters and resumption modes as JSON.
 pub fn json() -> serde_json::Value {
     entries().iter().map(entry_json).collect()
 }
@@ -153,18 +180,22 @@ fn detail(entry: &Entry, colour: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_congestion::{ControllerName, ResumeName, SlowStartName};
+    use bentpipe_congestion::{ControllerName, LossFilterName, ResumeName, SlowStartName};
 
     #[test]
     fn every_name_of_the_catalogue_is_listed_once_under_its_kind() {
         let names = |kind| {
             entries().iter().filter(|entry| entry.kind == kind).map(|entry| entry.name).collect()
         };
-        let listed: [Vec<&str>; 3] = ["controller", "slow_start", "resume"].map(names);
-        assert_eq!(listed, [ControllerName::all(), SlowStartName::all(), ResumeName::all()]);
-        let mut all: Vec<&str> = listed.concat();
-        all.sort_unstable();
-        assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "duplicate name: {all:?}");
+        let listed: [Vec<&str>; 4] =
+            ["controller", "slow_start", "loss_filter", "resume"].map(names);
+        let all =
+            [ControllerName::all(), SlowStartName::all(), LossFilterName::all(), ResumeName::all()];
+        assert_eq!(listed, all);
+        for mut list in listed {
+            list.sort_unstable();
+            assert!(list.windows(2).all(|pair| pair[0] != pair[1]), "duplicate name: {list:?}");
+        }
     }
 
     #[test]

@@ -104,6 +104,7 @@ async fn serve(
     let mut congestion = CongestionConfig {
         controller: args.congestion,
         slow_start: args.slow_start,
+        loss_filter: args.loss_filter,
         resume: args.resume,
         ..CongestionConfig::default()
     };

@@ -25,6 +25,8 @@ pub struct Outcome {
     pub started: Option<Time>,
     /// Log lines, if requested.
     pub log: Vec<String>,
+    /// Data that arrived from [`Transfer::counted_from`] on.
+    pub counted: Bytes,
 }
 
 impl Outcome {
@@ -92,6 +94,7 @@ impl Flow {
             phases: vec![],
             started: None,
             log: vec![],
+            counted: Bytes::ZERO,
         };
         Self {
             controller,
@@ -281,6 +284,9 @@ impl Flow {
         {
             self.got[piece as usize] = true;
             self.missing -= 1;
+            if now >= self.transfer.counted_from {
+                self.outcome.counted += Bytes::new(PAYLOAD);
+            }
             if self.missing == 0 {
                 self.outcome.completion = Some(now.since(self.transfer.at));
             }

@@ -39,12 +39,14 @@ pub struct Transfer {
     pub written: Option<f64>,
     /// True to keep a log.
     pub logged: bool,
+    /// Time from which [`Outcome::counted`] counts.
+    pub counted_from: Time,
 }
 
 impl Transfer {
     /// Returns a download at time zero, after a handshake.
     pub fn of(bytes: u64) -> Self {
-        Self { bytes, at: Time::ZERO, handshake: true, written: None, logged: false }
+        Self { bytes, at: Time::ZERO, handshake: true, written: None, logged: false, counted_from: Time::ZERO }
     }
 }
 

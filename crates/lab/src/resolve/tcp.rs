@@ -5,7 +5,7 @@ use super::path::ResolvedPath;
 use super::transport::{congestion, initial_window, stream_windows};
 use bentpipe_quic::AckRule;
 use bentpipe_quic::congestion::algorithms::fixed_rate;
-use bentpipe_quic::congestion::{CongestionConfig, SlowStartName};
+use bentpipe_quic::congestion::{CongestionConfig, LossFilterName, SlowStartName};
 use bentpipe_scenario::Problem;
 use bentpipe_scenario::profiles::idle_delay;
 use bentpipe_scenario::{PepMode, PepSection, Scenario, TcpBuffers, Transport, Window};
@@ -217,5 +217,6 @@ fn pep_congestion(
             .or_insert(rtt.as_millis_f64().clamp(0.1, fixed_rate::MAX_RTT_MS));
     }
     let slow_start = section.slow_start.unwrap_or(SlowStartName::STANDARD);
-    CongestionConfig { controller, slow_start, parameters, ..CongestionConfig::default() }
+    let loss_filter = LossFilterName::NONE;
+    CongestionConfig { controller, slow_start, loss_filter, parameters, ..Default::default() }
 }

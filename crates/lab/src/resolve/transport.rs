@@ -10,6 +10,7 @@ pub(super) fn congestion(keys: &Transport, bottleneck: Bottleneck, mtu: Bytes) -
     CongestionConfig {
         controller: keys.congestion.unwrap_or_default(),
         slow_start: keys.slow_start.unwrap_or_default(),
+        loss_filter: keys.loss_filter.unwrap_or_default(),
         resume: keys.resume.unwrap_or_default(),
         parameters: keys
             .parameters

@@ -1,0 +1,151 @@
+//! What RTTs at losses say about queues.
+
+use super::Parameters;
+use crate::windowed::WindowedRtt;
+use bentpipe_units::{Span, Time};
+
+/// Time over which the RTT must stay increased to show a queue: slightly more than a frame of a
+/// DVB-RCS2 return link (26.5 ms), which delays single ACKs.
+const FRAMES: Span = Span::from_millis(30);
+
+/// RTTs without losses that are kept.
+const SAMPLES: usize = 256;
+
+/// RTTs without losses that are needed before they say anything.
+const LEAST_SAMPLES: usize = 16;
+
+/// RTTs of which the smallest shows a queue for sure.
+const LAST: usize = 8;
+
+/// Mean rank of RTTs at losses that is never chance, however few they are.
+const MOST_RANK: f64 = 0.75;
+
+/// Losses over which the mean rank is taken.
+const RANKED: f64 = 64.0;
+
+/// RTTs of a path, and how those at losses compare with those without.
+#[derive(Debug, Clone)]
+pub(super) struct Delay {
+    /// Minimum RTT.
+    base: Span,
+    /// Minimum RTT of the last frames.
+    recent: WindowedRtt,
+    /// Maximum RTT of the same time.
+    recent_most: WindowedRtt,
+    /// Mean difference between successive RTTs.
+    jitter: Span,
+    /// The last RTTs, a ring.
+    last: [Span; LAST],
+    noted: usize,
+    /// Largest of the minima over the last RTTs: a queue that the path has room for.
+    most: Span,
+    /// The last RTTs without losses, a ring.
+    calm: Vec<Span>,
+    next: usize,
+    /// Mean rank among these of RTTs at losses, and how many it is of.
+    rank: f64,
+    ranked: f64,
+}
+
+impl Delay {
+    pub(super) fn new() -> Self {
+        Self {
+            base: Span::MAX,
+            recent: WindowedRtt::smallest(),
+            recent_most: WindowedRtt::largest(),
+            jitter: Span::ZERO,
+            last: [Span::ZERO; LAST],
+            noted: 0,
+            most: Span::ZERO,
+            calm: Vec::new(),
+            next: 0,
+            rank: 0.5,
+            ranked: 0.0,
+        }
+    }
+
+    /// Returns the minimum RTT.
+    pub(super) fn base(&self) -> Span {
+        self.base
+    }
+
+    pub(super) fn note(&mut self, now: Time, rtt: Span) {
+        self.base = self.base.min(rtt);
+        if self.noted > 0 {
+            let last = self.last[(self.noted - 1) % LAST];
+            let difference = last.max(rtt) - last.min(rtt);
+            self.jitter = self.jitter.mul_f64(15.0 / 16.0) + difference.mul_f64(1.0 / 16.0);
+        }
+        self.last[self.noted % LAST] = rtt;
+        self.noted += 1;
+        let window = FRAMES.min(self.base / 8);
+        let recent = self.recent.update(now, window, rtt);
+        // A single delayed acknowledgement is no queue.
+        let lasting = self.last.iter().fold(recent, |least, rtt| least.min(*rtt));
+        self.recent_most.update(now, window, rtt);
+        self.most = self.most.max(lasting);
+    }
+
+    /// Notes the present RTT as one without losses.
+    pub(super) fn note_calm(&mut self) {
+        let recent = self.now();
+        match self.calm.get_mut(self.next) {
+            Some(oldest) => *oldest = recent,
+            None => self.calm.push(recent),
+        }
+        self.next = (self.next + 1) % SAMPLES;
+    }
+
+    /// Notes the present RTT as one at a loss.
+    pub(super) fn note_loss(&mut self) {
+        if self.calm.len() < LEAST_SAMPLES {
+            return;
+        }
+        let recent = self.now();
+        let below = self.calm.iter().filter(|other| **other < recent).count();
+        let equal = self.calm.iter().filter(|other| **other == recent).count();
+        let rank = (below as f64 + equal as f64 / 2.0) / self.calm.len() as f64;
+        self.ranked = (self.ranked + 1.0).min(RANKED);
+        self.rank += (rank - self.rank) / self.ranked;
+    }
+
+    /// Returns true if RTTs at losses rank higher among those without than chance explains.
+    pub(super) fn is_higher_at_losses(&self, p: &Parameters) -> bool {
+        // Two standard deviations of the mean of uniform ranks.
+        let chance = 2.0 / libm::sqrt(12.0 * self.ranked.max(1.0));
+        self.ranked > 0.0 && self.rank > (p.rank + chance).min(MOST_RANK)
+    }
+
+    fn now(&self) -> Span {
+        self.recent.get().unwrap_or(self.base)
+    }
+
+    /// Returns true if a queue stands now: RTTs are above what they are without losses.
+    pub(super) fn is_queueing(&self, p: &Parameters) -> bool {
+        let least = Span::from_secs_f64(p.queue / 1e3).max(self.base.mul_f64(p.queue_share));
+        let jitter = self.jitter.mul_f64(p.jitter);
+        let most = self.base.mul_f64(p.queue_most) + jitter;
+        let noise = self.noise(p.noise).unwrap_or(self.base + jitter);
+        self.now() >= (noise + least).min(self.base + most.max(least))
+    }
+
+    /// Returns true if the path's queue has held much more than it holds now.
+    pub(super) fn has_room(&self, p: &Parameters) -> bool {
+        let least = Span::from_secs_f64(p.queue / 1e3).max(self.base.mul_f64(p.queue_share));
+        let known = self.most.saturating_sub(self.base);
+        let most = self.recent_most.get().unwrap_or(self.base);
+        let used = most.saturating_sub(self.base);
+        known >= least * 4 && used <= known.mul_f64(p.room)
+    }
+
+    fn noise(&self, quantile: f64) -> Option<Span> {
+        if self.calm.len() < LEAST_SAMPLES {
+            return None;
+        }
+        let mut sorted = [Span::ZERO; SAMPLES];
+        let sorted = &mut sorted[..self.calm.len()];
+        sorted.copy_from_slice(&self.calm);
+        let at = ((sorted.len() - 1) as f64 * quantile) as usize;
+        Some(*sorted.select_nth_unstable(at).1)
+    }
+}

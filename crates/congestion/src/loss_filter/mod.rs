@@ -1,0 +1,250 @@
+//! A filter in front of a window-based controller that keeps losses by chance from it.
+//!
+//! A loss is by chance if no queue explains it. Two signs say so. It does not go away when the
+//! window falls: after each reduction, packets sent well below the window that was reduced teach
+//! the rate of such losses. And the RTTs at such losses rank like any others. A round trip whose
+//! losses are no more than that rate explains reduces nothing, and the last reduction, which taught
+//! the rate, is undone. A queue, policer or AQM that the sender itself overflows loses nothing
+//! after a reduction, so that nothing is learnt there; one that others overflow loses in clumps.
+//!
+//! For alternatives and measurements, see `docs/decisions/0082-losses-by-chance.md`.
+
+mod delay;
+mod parameters;
+mod rate;
+#[cfg(test)]
+mod tests;
+
+pub use parameters::Parameters;
+
+use crate::controller::{
+    Ack, Controller, EcnCe, Loss, PathChange, Restart, SendControl, SentPacket, forward_to,
+};
+use bentpipe_units::Bytes;
+use delay::Delay;
+use rate::{Bursts, ChanceRate, LastRounds};
+
+/// A filter to be put in front of a controller.
+#[derive(Debug, Clone)]
+pub enum LossFilter {
+    /// Keeps losses by chance from it.
+    Chance(Parameters),
+}
+
+impl LossFilter {
+    /// Puts the filter in front of `controller`.
+    pub fn before(self, controller: Box<dyn Controller>) -> Box<dyn Controller> {
+        match self {
+            Self::Chance(parameters) => Box::new(ChanceFilter::new(controller, &parameters)),
+        }
+    }
+}
+
+/// Phase of the controller while the rate of losses by chance is known.
+const PHASE: &str = "losses by chance";
+
+/// Round trips after which a reduction is no longer undone.
+const UNDO_ROUNDS: u64 = 64;
+
+/// A window to return to if the reductions since then prove to be by chance.
+#[derive(Debug, Clone, Copy)]
+struct Undo {
+    window: Bytes,
+    /// True if the first of the reductions ended slow start.
+    slow_start: bool,
+    /// Round trip of the last of them.
+    round: u64,
+}
+
+/// The window before a reduction.
+#[derive(Debug, Clone, Copy)]
+struct Reduction {
+    window: Bytes,
+    /// Packets with smaller numbers were sent before it.
+    next_number: u64,
+}
+
+/// A controller that does not learn of losses by chance.
+#[derive(Debug)]
+pub struct ChanceFilter {
+    controller: Box<dyn Controller>,
+    parameters: Parameters,
+    delay: Delay,
+    rate: ChanceRate,
+    bursts: Bursts,
+    calm_bursts: Bursts,
+    last_rounds: LastRounds,
+    reduction: Option<Reduction>,
+    undo: Option<Undo>,
+    round: u64,
+    /// True once the path has marked packets: its queues speak by marks.
+    marked: bool,
+    /// The rate of losses by chance, as of the last loss or round trip.
+    known: Option<f64>,
+}
+
+impl ChanceFilter {
+    /// Puts the filter in front of `controller`, which must be window-based.
+    pub fn new(controller: Box<dyn Controller>, parameters: &Parameters) -> Self {
+        Self {
+            controller,
+            parameters: *parameters,
+            delay: Delay::new(),
+            rate: ChanceRate::default(),
+            bursts: Bursts::default(),
+            calm_bursts: Bursts::default(),
+            last_rounds: LastRounds::default(),
+            reduction: None,
+            undo: None,
+            round: 0,
+            marked: false,
+            known: None,
+        }
+    }
+
+    /// Forgets what was learnt about the path.
+    fn forget(&mut self) {
+        self.delay = Delay::new();
+        self.rate = ChanceRate::default();
+        self.reduction = None;
+        self.undo = None;
+        self.marked = false;
+        self.known = None;
+    }
+
+    /// Returns a test for packets that were sent well below the window that was reduced.
+    fn is_calm(&self) -> impl Fn(&&SentPacket) -> bool + use<> {
+        let below = self.parameters.below;
+        let calm = self.reduction.map(|from| (from.next_number, from.window.mul_f64(below)));
+        move |packet| {
+            calm.is_some_and(|(number, most)| packet.number >= number && packet.in_flight <= most)
+        }
+    }
+
+    /// Returns the rate of losses by chance, if it is known.
+    fn chance(&self) -> Option<f64> {
+        self.rate.get(&self.parameters).filter(|_| self.may_be_chance())
+    }
+
+    /// Returns false if the path marks packets instead of dropping them, or if RTTs at losses are
+    /// larger than without.
+    fn may_be_chance(&self) -> bool {
+        !self.marked && !self.delay.is_higher_at_losses(&self.parameters)
+    }
+
+    fn is_by_chance(&self, queueing: bool) -> bool {
+        let chance = self.chance().filter(|_| !queueing);
+        if chance.is_some_and(|rate| self.last_rounds.are_explained_by(rate)) {
+            return true;
+        }
+        // Before anything is learnt: a path whose queue has held more than it holds now has not
+        // lost a single packet there.
+        self.may_be_chance()
+            && self.last_rounds.losses() <= self.parameters.few
+            && self.delay.has_room(&self.parameters)
+    }
+
+    /// Returns to the window before the last reductions.
+    fn undo(&mut self, loss: &Loss<'_>) {
+        if self.parameters.undo < 0.5 || self.chance().is_none() {
+            return;
+        }
+        let Some(Undo { window, slow_start, round }) = self.undo.take() else { return };
+        if self.round <= round + UNDO_ROUNDS && window > self.controller.send_control().cwnd {
+            self.controller.restart(&Restart {
+                now: loss.now,
+                window,
+                ssthresh: Some(if slow_start { Bytes::MAX } else { window }),
+                rate: None,
+                min_rtt: Some(self.delay.base()),
+                recovery_start: loss.next_number,
+            });
+        }
+    }
+}
+
+impl Controller for ChanceFilter {
+    forward_to!(controller:
+        on_packet_sent, on_timeout, on_spurious_loss, on_mtu_update, restart,
+        restart_after_chance, rate_based);
+
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        self.delay.note(ack.now, ack.rtt);
+        if ack.round_start {
+            self.round = ack.round;
+            self.last_rounds.end_round();
+            self.rate.end_round();
+            self.known = self.chance();
+        }
+        self.last_rounds.acked(ack.packets.len() as f64);
+        let calm = ack.packets.iter().filter(self.is_calm()).count();
+        if calm > 0 {
+            self.rate.acked(calm as f64);
+            self.delay.note_calm();
+        }
+        self.controller.on_ack(ack);
+    }
+
+    fn on_loss(&mut self, loss: &Loss<'_>) {
+        self.last_rounds.lost(self.bursts.count(loss.packets.iter()));
+        let queueing = self.delay.is_queueing(&self.parameters);
+        let is_calm = self.is_calm();
+        let calm = loss.packets.iter().filter(&is_calm).count();
+        if calm > 0 {
+            self.delay.note_loss();
+            if queueing {
+                self.rate.acked(calm as f64);
+            } else {
+                let lost = self.calm_bursts.count(loss.packets.iter().filter(&is_calm));
+                self.rate.lost(lost);
+            }
+        }
+        self.known = self.chance();
+        if !loss.persistent && self.is_by_chance(queueing) {
+            return self.undo(loss);
+        }
+        let SendControl { cwnd: before, in_slow_start, .. } = self.controller.send_control();
+        self.controller.on_loss(loss);
+        if loss.persistent {
+            self.rate = ChanceRate::default();
+            self.known = None;
+        }
+        if self.controller.send_control().cwnd < before {
+            self.reduction = Some(Reduction { window: before, next_number: loss.next_number });
+            let first = self.undo.filter(|undo| undo.window >= before);
+            let first = first.map_or((before, in_slow_start), |undo| (undo.window, undo.slow_start));
+            let (window, slow_start) = first;
+            let undo = Undo { window, slow_start, round: self.round };
+            self.undo = (!queueing && !loss.persistent).then_some(undo);
+        }
+    }
+
+    fn on_ecn_ce(&mut self, ecn_ce: &EcnCe) {
+        self.marked = true;
+        self.controller.on_ecn_ce(ecn_ce);
+    }
+
+    fn on_path_change(&mut self, change: &PathChange) {
+        self.forget();
+        self.controller.on_path_change(change);
+    }
+
+    fn send_control(&self) -> SendControl {
+        let control = self.controller.send_control();
+        // Traces and series show from when on losses are spared.
+        let spares = self.known.is_some() && !control.in_slow_start;
+        SendControl { phase: if spares { PHASE } else { control.phase }, ..control }
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(Self {
+            controller: self.controller.clone_box(),
+            delay: self.delay.clone(),
+            rate: self.rate.clone(),
+            bursts: self.bursts.clone(),
+            calm_bursts: self.calm_bursts.clone(),
+            last_rounds: self.last_rounds.clone(),
+            ..*self
+        })
+    }
+}
