@@ -2,9 +2,7 @@
 //! write it.
 
 use crate::algorithms::fixed_rate;
-use crate::catalogue::{
-    CONTROLLERS, LOSS_FILTERS, RESUMPTIONS, SLOW_STARTS, controllers, find,
-};
+use crate::catalogue::{CONTROLLERS, LOSS_FILTERS, RESUMPTIONS, SLOW_STARTS, controllers, find};
 use crate::factory::ControllerFactory;
 use crate::parameters::{Parameter, ParameterError, ParameterValues};
 use crate::path_change::PathChangeResponse;

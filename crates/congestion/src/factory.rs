@@ -2,8 +2,8 @@
 
 use crate::catalogue::Registration;
 use crate::controller::{Controller, ControllerConfig};
-use crate::parameters::ParameterValues;
 use crate::loss_filter::LossFilter;
+use crate::parameters::ParameterValues;
 use crate::path_change::{PathChangeFeed, PathChangeLayer, PathChangeResponse};
 use crate::resume::{CarefulResume, ResumeHandle, ResumeMode};
 use crate::slow_start::{SlowStart, StartSlot, WithSlowStart};

@@ -1,8 +1,6 @@
 //! The command line of `bentpipe serve`, `bentpipe proxy` and `bentpipe get`.
 
-use super::suggest::{
-    controller_names, loss_filter_names, parsed, resume_names, slow_start_names,
-};
+use super::suggest::{controller_names, loss_filter_names, parsed, resume_names, slow_start_names};
 use super::values::{ParameterValue, at_least_one, nonzero_time, parameter, socket_address};
 use bentpipe_net::http::CacheControl;
 use bentpipe_net::{LogFormat, Qlog};

@@ -85,7 +85,13 @@ pub fn print(name: Option<&str>, as_json: bool) -> Result<u8, LabError> {
     let mut list = entries();
     if let Some(name) = name {
         if !list.iter().any(|entry| entry.name == name) {
-            let allowed: Vec<&str> = list.iter().map(|entry| entry.name).collect();
+            let mut allowed: Vec<&str> = Vec::new();
+            for entry in &list {
+                // `auto` and `none` are choices of several keys.
+                if !allowed.contains(&entry.name) {
+                    allowed.push(entry.name);
+                }
+            }
             let label = output::paint(output::coloured(&std::io::stderr()), "1;31", "error:");
             say!(
                 "{label} `{name}` is not a controller, slow-start algorithm, loss filter or \

@@ -31,7 +31,7 @@ pub const COMMAND_LINES: [(&str, &[&str], &[&str]); 24] = [
         "details of an unknown controller",
         &["controllers", "bbr9"],
         &[
-            "`bbr9` is not a controller, slow-start algorithm or resumption",
+            "`bbr9` is not a controller, slow-start algorithm, loss filter or",
             "allowed: newreno, cubic",
             "long-path",
             "careful",

@@ -212,7 +212,8 @@ impl Controller for ChanceFilter {
         if self.controller.send_control().cwnd < before {
             self.reduction = Some(Reduction { window: before, next_number: loss.next_number });
             let first = self.undo.filter(|undo| undo.window >= before);
-            let first = first.map_or((before, in_slow_start), |undo| (undo.window, undo.slow_start));
+            let first =
+                first.map_or((before, in_slow_start), |undo| (undo.window, undo.slow_start));
             let (window, slow_start) = first;
             let undo = Undo { window, slow_start, round: self.round };
             self.undo = (!queueing && !loss.persistent).then_some(undo);

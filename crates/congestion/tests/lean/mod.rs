@@ -46,7 +46,14 @@ pub struct Transfer {
 impl Transfer {
     /// Returns a download at time zero, after a handshake.
     pub fn of(bytes: u64) -> Self {
-        Self { bytes, at: Time::ZERO, handshake: true, written: None, logged: false, counted_from: Time::ZERO }
+        Self {
+            bytes,
+            at: Time::ZERO,
+            handshake: true,
+            written: None,
+            logged: false,
+            counted_from: Time::ZERO,
+        }
     }
 }
 
