@@ -44,8 +44,8 @@ pub struct Transport {
     /// `bentpipe controllers` lists.
     #[schemars(extend("x-real-clock" = []))]
     pub slow_start: Option<SlowStartName>,
-    /// Filter of the losses that the controller learns of: `none`; `chance`, which spares the window
-    /// for losses that no queue explains; or `auto`: `chance` for CUBIC and NewReno with
+    /// Filter of the losses that the controller learns of: `none`; `chance`, which spares the
+    /// window for losses that no queue explains; or `auto`: `chance` for CUBIC and NewReno with
     /// `slow_start = "auto"`.
     #[schemars(extend("x-real-clock" = []))]
     pub loss_filter: Option<LossFilterName>,

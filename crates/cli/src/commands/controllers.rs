@@ -80,7 +80,8 @@ pub fn names(kind: &str) -> Vec<&'static str> {
     entries().into_iter().filter(|entry| entry.kind == kind).map(|entry| entry.name).collect()
 }
 
-/// Lists all controllers, slow-start algorithms, loss filters and resumption modes, or the one called `name`.
+/// Lists all controllers, slow-start algorithms, loss filters and resumption modes, or those called
+/// `name`.
 pub fn print(name: Option<&str>, as_json: bool) -> Result<u8, LabError> {
     let mut list = entries();
     if let Some(name) = name {

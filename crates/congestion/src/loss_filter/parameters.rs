@@ -15,8 +15,8 @@ parameters! {
             "largest ratio of variance to mean of the losses per round trip; 1 for losses that \
              are independent of each other";
         rank: 0.6, 0.0 => 1.0, "",
-            "mean rank of RTTs at losses among those without, from 0 to 1, that is exceeded where a \
-             queue loses packets";
+            "mean rank of RTTs at losses among those without, from 0 to 1, that is exceeded where \
+             a queue loses packets";
         queue: 4.0, 0.0 => 1000.0, "ms", "smallest increase of the RTT that is a queue";
         queue_share: 0.01, 0.0 => 1.0, "", "the same, relative to the minimum RTT";
         queue_most: 0.06, 0.0 => 1.0, "",
