@@ -47,15 +47,21 @@ export function visitOf(report: Report, variant: string, flow: FlowId): number |
   return visits(report).get(variant)?.get(flow.name)?.[flow.place - 1];
 }
 
+const flows = new WeakMap<Report, FlowId[]>();
+
 /** Flows of the report: each name as often as the variant with most reported visits of it has. */
 export function flowsOf(report: Report): FlowId[] {
+  const before = flows.get(report);
+  if (before) return before;
   const most = new Map<string, number>();
   for (const flows of visits(report).values()) {
     for (const [name, list] of flows) most.set(name, Math.max(most.get(name) ?? 0, list.length));
   }
-  return [...most].flatMap(([name, n]) =>
+  const found = [...most].flatMap(([name, n]) =>
     Array.from({ length: n }, (_, i) => ({ name, place: i + 1 })),
   );
+  flows.set(report, found);
+  return found;
 }
 
 const ORDINALS = ["first", "second", "third", "fourth", "fifth"];

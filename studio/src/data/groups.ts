@@ -55,11 +55,23 @@ function indexOf(report: Report): Index {
   return index;
 }
 
+/** The groups that were made of each report: sentences, figures and tables ask for the same. */
+const made = new WeakMap<Report, Map<string, Group[]>>();
+
 /**
  * The groups of one point, in order of the variants, without variants that have no run. `flow` is
  * not used for a metric of all flows.
  */
 export function groupsAt(report: Report, point: Point, flow: FlowId, metric: string): Group[] {
+  const known = made.get(report) ?? new Map<string, Group[]>();
+  made.set(report, known);
+  const key = JSON.stringify([pointKey(point), flow.name, flow.place, metric]);
+  const groups = known.get(key) ?? makeGroups(report, point, flow, metric);
+  known.set(key, groups);
+  return groups;
+}
+
+function makeGroups(report: Report, point: Point, flow: FlowId, metric: string): Group[] {
   const key = pointKey(point);
   const index = indexOf(report);
   return report.variants.flatMap((variant, i) => {

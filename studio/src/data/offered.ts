@@ -16,6 +16,16 @@ export const hasRuns = (report: Report): boolean =>
 
 /** Metrics that have a value in a report, the most asked for first. */
 export function metricsOf(report: Report): string[] {
+  const before = offered.get(report);
+  if (before) return before;
+  const found = find(report);
+  offered.set(report, found);
+  return found;
+}
+
+const offered = new WeakMap<Report, string[]>();
+
+function find(report: Report): string[] {
   const keys = new Set<string>();
   for (const s of report.summary) if (s.median !== null) keys.add(s.metric);
   for (const run of report.runs) {
@@ -34,9 +44,9 @@ export function metricsOf(report: Report): string[] {
 
 /** The metric that a report opens with for a flow: what the scenario or the workload is about. */
 export function usualMetric(report: Report, flow: FlowId | undefined): string {
-  const offered = metricsOf(report);
+  const all = metricsOf(report);
   const own = report.headlines.find((one) => one.flow === flow?.name);
   // Heat maps of two controllers are about the share of the first flow.
   const usual = report.headline ?? (competitionOf(report) ? undefined : own?.metric);
-  return usual && offered.includes(usual) ? usual : (offered[0] ?? METRIC.completion);
+  return usual && all.includes(usual) ? usual : (all[0] ?? METRIC.completion);
 }

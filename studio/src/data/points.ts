@@ -56,10 +56,16 @@ export function within(part: Point, whole: Point): boolean {
   return Object.entries(part).every(([key, value]) => whole[key] === value);
 }
 
+const points = new WeakMap<object, Point[]>();
+
 /** Sweep points in order of appearance. */
 export function pointsOf(report: Pick<Report, "runs" | "summary">): Point[] {
+  const before = points.get(report);
+  if (before) return before;
   const all = [...report.runs, ...report.summary].map(({ point }) => point);
   const seen = new Map<string, Point>();
   for (const point of all) if (!seen.has(pointKey(point))) seen.set(pointKey(point), point);
-  return [...seen.values()];
+  const found = [...seen.values()];
+  points.set(report, found);
+  return found;
 }
