@@ -2,7 +2,8 @@
 //! least two packets (one for rate-based controllers), a rate above zero, no panic, and the same
 //! limits for the same events.
 
-use bentpipe_congestion::catalogue::{CONTROLLERS, Registration};
+use bentpipe_congestion::catalogue::{CONTROLLERS, LOSS_FILTERS, Registration};
+use bentpipe_congestion::loss_filter::LossFilter;
 use bentpipe_congestion::{
     Controller, ControllerConfig, EcnCe, ParameterValues, PathChange, PathChangeFeed,
     PathChangeLayer, PathChangeNotice, PathChangeResponse, Restart, SentPackets,
@@ -210,7 +211,7 @@ fn answers(controller: &dyn Controller) -> String {
 
 /// Returns parameter values of a component, each at its position between the ends of its range;
 /// without a position, the default.
-fn values(part: &Registration<Box<dyn Controller>>, places: &[Option<f64>]) -> ParameterValues {
+fn values<T>(part: &Registration<T>, places: &[Option<f64>]) -> ParameterValues {
     let mut values = ParameterValues::defaults(part.parameters);
     for (parameter, place) in part.parameters.iter().zip(places) {
         if let Some(place) = place {
@@ -220,6 +221,16 @@ fn values(part: &Registration<Box<dyn Controller>>, places: &[Option<f64>]) -> P
         }
     }
     values
+}
+
+type Filter = Option<&'static Registration<LossFilter>>;
+
+/// Returns every controller, and window-based ones behind every loss filter.
+fn parts() -> Vec<(&'static Registration<Box<dyn Controller>>, Filter)> {
+    let alone = CONTROLLERS.iter().map(|part| (part, None));
+    let based = CONTROLLERS.iter().filter(|part| ["newreno", "cubic"].contains(&part.name));
+    let filtered = based.flat_map(|part| LOSS_FILTERS.iter().map(move |one| (part, Some(one))));
+    alone.chain(filtered).collect()
 }
 
 proptest! {
@@ -237,10 +248,15 @@ proptest! {
         let (mtu, initial_window) = (Bytes::new(mtu), Bytes::new(initial));
         let config =
             ControllerConfig { now: Time::ZERO, mtu, initial_window, distance_m, rtt: None };
-        for part in CONTROLLERS {
-            let values = values(part, &places);
-            let mut controller = (part.make)(&config, &values);
-            let mut again = (part.make)(&config, &values);
+        for (part, filter) in parts() {
+            let made = || {
+                let controller = (part.make)(&config, &values(part, &places));
+                match filter {
+                    Some(filter) => (filter.make)(&config, &values(filter, &places)).before(controller),
+                    None => controller,
+                }
+            };
+            let (mut controller, mut again) = (made(), made());
             let (mut sender, mut other) = (Sender::new(&config), Sender::new(&config));
             for (index, event) in events.iter().enumerate() {
                 if index == copied {
