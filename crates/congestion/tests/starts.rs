@@ -82,7 +82,7 @@ fn long_path_stays_within_the_table_and_beats_standard() {
 
 #[test]
 fn a_short_path_uses_standard_slow_start() {
-    for (rate, rtt) in [(10.0, 20), (100.0, 50), (300.0, 80)] {
+    for (rate, rtt) in [(10.0, 20), (100.0, 50), (300.0, 55)] {
         let path = Path::new(rate, 10.0, rtt).frames(5);
         let (standard, ours) =
             (transfer(&path, 10_000_000, "standard"), transfer(&path, 10_000_000, "long-path"));
