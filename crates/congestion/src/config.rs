@@ -161,6 +161,9 @@ const FAST_START: &str = "long-path";
 const AUTO_FILTER: &str = "chance";
 const FILTERED: [&str; 2] = ["cubic", "newreno"];
 
+/// Controllers that a filter has no effect on: they do not reduce a window for each loss.
+const UNFILTERED: [&str; 4] = ["bbr1", "bbr3", "copa", fixed_rate::NAME];
+
 /// Returns the parameters of every component by its name.
 fn declared() -> impl Iterator<Item = (&'static str, &'static [Parameter])> {
     let controllers =
@@ -206,6 +209,7 @@ impl CongestionConfig {
     /// Returns the name of the loss filter in front of the controller, if there is one.
     pub fn filter(&self) -> Option<&'static str> {
         match self.loss_filter.as_str() {
+            _ if UNFILTERED.contains(&self.controller.as_str()) => None,
             "auto" if self.slow_start != SlowStartName::default() => None,
             "auto" => FILTERED.contains(&self.controller.as_str()).then_some(AUTO_FILTER),
             "none" => None,
@@ -362,6 +366,19 @@ mod tests {
             let documented = documented_parameters();
             assert_eq!(label(registration.name, "standard", documented), registration.name);
         }
+    }
+
+    #[test]
+    fn a_filter_is_in_front_of_window_based_controllers_only() {
+        let filter = |controller: &str, loss_filter: &str| {
+            let (controller, loss_filter) =
+                (controller.parse().unwrap(), loss_filter.parse().unwrap());
+            CongestionConfig { controller, loss_filter, ..Default::default() }.filter()
+        };
+        assert_eq!(filter("cubic", "auto"), Some("chance"));
+        assert_eq!(filter("cubic", "none"), None);
+        assert_eq!((filter("hybla", "auto"), filter("hybla", "chance")), (None, Some("chance")));
+        assert_eq!(filter("bbr3", "chance"), None);
     }
 
     #[test]
