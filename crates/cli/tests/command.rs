@@ -283,3 +283,76 @@ fn an_interrupt_keeps_finished_runs() {
     let entries = std::fs::read_dir(dir.path().join("out")).expect("out").count();
     assert_eq!(entries, 1, "temporary files remain");
 }
+
+/// A sweep with more rows and expectations than a person reads.
+fn long_sweep() -> String {
+    let sizes: Vec<String> = (1..=15).map(|n| format!("\"{n} kB\"")).collect();
+    let expect = "[[expect]]\nmetric = \"completion_s\"\nbelow = 60.0\n";
+    let failing = "[[expect]]\nmetric = \"completion_s\"\nvariant = \"1rtt\"\nbelow = 0.000001\n";
+    SMALL
+        .replace("\"50 kB\", \"200 kB\"", &sizes.join(", "))
+        .replace("qlog = true", "time_series = \"none\"")
+        .replace("repeat = 3", "repeat = 1")
+        + &expect.repeat(14)
+        + failing
+}
+
+#[test]
+fn a_long_sweep_is_printed_in_short_unless_asked() {
+    let dir = dir(&long_sweep());
+    let text = |more: &[&str]| {
+        let args = [&["run", "s.toml", "--no-store"], more].concat();
+        let output = bentpipe(dir.path(), &args);
+        assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let short = text(&[]);
+    assert!(short.contains("best variant") && short.contains("all 30 rows: --full"), "{short}");
+    assert!(short.contains("FAILED") && !short.contains("below 60"), "{short}");
+    let full = text(&["--full"]);
+    assert!(!full.contains("best variant"), "{full}");
+    assert!(full.matches("passed  ").count() >= 14, "{full}");
+    let quiet = text(&["--quiet"]);
+    assert!(quiet.lines().all(|line| line.starts_with("FAILED  ")) && !quiet.is_empty(), "{quiet}");
+}
+
+#[test]
+fn quiet_runs_print_nothing_if_all_is_well() {
+    let dir = dir(SMALL);
+    let output = bentpipe(dir.path(), &["run", "s.toml", "--no-store", "--quiet"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (&b""[..], &b""[..]));
+}
+
+#[test]
+fn an_interrupt_before_the_first_result_is_one_line() {
+    let long = SMALL
+        .replace("\"50 kB\", \"200 kB\"", "\"900 MB\", \"1 GB\"")
+        .replace("qlog = true", "time_series = \"none\"");
+    let dir = dir(&long);
+    let child = command(dir.path(), &["run", "s.toml", "--jobs", "1", "--no-store"])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut child = KilledOnDrop(child.expect("command starts"));
+    for _ in 0..600 {
+        if dir.path().join("out").is_dir() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let kill = Command::new("kill").args(["-INT", &child.0.id().to_string()]).status();
+    assert!(kill.is_ok_and(|status| status.success()));
+    assert_eq!(child.0.wait().expect("command ends").code(), Some(3));
+    let read = |stream: &mut dyn std::io::Read| {
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("text");
+        text
+    };
+    let said = child.0.stderr.as_mut().map(|stream| read(stream)).unwrap_or_default();
+    let printed = child.0.stdout.as_mut().map(|stream| read(stream)).unwrap_or_default();
+    assert_eq!(printed, "");
+    assert!(said.contains("incomplete: none of 12 runs finished; nothing was written"), "{said}");
+    // On a machine that is slow to stop, it is said that the signal was seen.
+    assert!(said.lines().count() <= 2, "{said}");
+}

@@ -48,6 +48,15 @@ pub struct Run {
     #[cfg(feature = "store")]
     #[command(flatten)]
     pub store: StoreArgs,
+    /// Print every row of a sweep and every expectation, instead of the best variant of each point
+    #[arg(long, conflicts_with = "json")]
+    pub full: bool,
+    /// Print errors and expectations that are not met, and nothing else
+    #[arg(long, conflicts_with_all = ["json", "full"])]
+    pub quiet: bool,
+    /// Open each report in the browser
+    #[arg(long)]
+    pub open: bool,
     /// Print one JSON document to standard output, and nothing else (a list of documents if there
     /// are several files)
     #[arg(long)]

@@ -23,7 +23,7 @@ pub fn print(part: Option<&str>, as_json: bool) -> Result<u8, LabError> {
             format!("{:.3}°", location.longitude_deg),
         ]);
     }
-    output::print(&table.render(output::coloured(&std::io::stdout())))
+    output::print(&table.fitted(output::Look::stdout()))
 }
 
 /// Returns the built-in cities whose name contains `part` as JSON.

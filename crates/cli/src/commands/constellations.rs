@@ -32,7 +32,7 @@ pub fn print(as_json: bool) -> Result<u8, LabError> {
             (*note).to_owned(),
         ]);
     }
-    output::print(&table.render(output::coloured(&std::io::stdout())))
+    output::print(&table.fitted(output::Look::stdout()))
 }
 
 /// Returns the built-in constellations as JSON.

@@ -1,6 +1,6 @@
 //! `bentpipe controllers`: lists congestion controllers, slow starts, loss filters and resumption.
 
-use crate::output::{self, say};
+use crate::output::{self, Look, say};
 use crate::status::USAGE;
 use crate::tables::{Align, Table};
 use bentpipe_congestion::Parameter;
@@ -107,7 +107,7 @@ pub fn print(name: Option<&str>, as_json: bool) -> Result<u8, LabError> {
         let list: serde_json::Value = list.iter().map(entry_json).collect();
         return output::document(&output::pretty(&list));
     }
-    output::print(&text(&list, output::coloured(&std::io::stdout())))
+    output::print(&text(&list, Look::stdout()))
 }
 
 /// Returns all controllers, slow-start algorithms, loss filters and resumption modes as JSON.
@@ -136,7 +136,7 @@ fn entry_json(entry: &Entry) -> serde_json::Value {
     })
 }
 
-fn text(list: &[Entry], colour: bool) -> String {
+fn text(list: &[Entry], look: Look) -> String {
     let mut text = String::new();
     if list.len() > 1 {
         let mut table = Table::new(&[
@@ -147,16 +147,16 @@ fn text(list: &[Entry], colour: bool) -> String {
         for entry in list {
             table.row([entry.kind, entry.name, entry.about].map(str::to_owned));
         }
-        text = table.render(colour);
+        text = table.fitted(look);
         text.push('\n');
     }
-    let details: Vec<String> = list.iter().map(|entry| detail(entry, colour)).collect();
+    let details: Vec<String> = list.iter().map(|entry| detail(entry, look)).collect();
     text + &details.join("\n")
 }
 
 /// One entry with its parameters.
-fn detail(entry: &Entry, colour: bool) -> String {
-    let mut text = output::paint(colour, "1", entry.name);
+fn detail(entry: &Entry, look: Look) -> String {
+    let mut text = output::paint(look.colour, "1", entry.name);
     let _ = writeln!(text, "\n  {}: {}\n  source: {}", entry.kind, entry.about, entry.source);
     if entry.parameters.is_empty() {
         return text;
@@ -178,7 +178,7 @@ fn detail(entry: &Entry, colour: bool) -> String {
             (*about).to_owned(),
         ]);
     }
-    for line in table.render(colour).lines() {
+    for line in table.fitted(look).lines() {
         let _ = writeln!(text, "  {line}");
     }
     text
@@ -209,7 +209,7 @@ mod tests {
     fn details_contain_source_and_parameters() {
         let list: Vec<Entry> =
             entries().into_iter().filter(|entry| entry.name == "newreno").collect();
-        let text = text(&list, false);
+        let text = text(&list, Look::default());
         for part in ["RFC 9002 §7", "parameter", "beta", "0.5", "0.1 to 0.95"] {
             assert!(text.contains(part), "missing {part}:\n{text}");
         }

@@ -261,7 +261,7 @@ fn bar(args: &Get, what: &Target) -> ProgressBar {
     }
     let bar = ProgressBar::no_length();
     let style = ProgressStyle::with_template(
-        "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}",
+        "{msg} {wide_bar} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta}",
     );
     if let Ok(style) = style {
         bar.set_style(style);

@@ -2,7 +2,7 @@
 
 use crate::args::interop::Interop;
 use crate::output::paint;
-use crate::output::{self, say};
+use crate::output::{self, Look, say};
 use crate::status::{FAILED, NOT_MET, OK};
 use crate::study::{output_directory, stop_on_interrupt};
 use crate::tables::heat_map::heat_map;
@@ -49,7 +49,7 @@ pub fn run(args: &Interop, program: &Path) -> Result<u8, LabError> {
     if args.json {
         output::document(&output::pretty(&outcome))?;
     } else {
-        output::print(&text(&outcome, &directory, output::coloured(&std::io::stdout())))?;
+        output::print(&text(&outcome, &directory, Look::stdout()))?;
     }
     Ok(status(&outcome, stop.load(Ordering::Relaxed)))
 }
@@ -163,7 +163,7 @@ fn list(matrix: &Matrix, json: bool) -> Result<u8, LabError> {
             installed,
         ]);
     }
-    output::print(&table.render(output::coloured(&std::io::stdout())))
+    output::print(&table.fitted(output::Look::stdout()))
 }
 
 /// Returns the progress line of a finished download.
@@ -181,7 +181,7 @@ fn progress_line(ended: &Progress<'_>) -> String {
 }
 
 /// Returns the text of all results.
-fn text(outcome: &Outcome, directory: &Path, colour: bool) -> String {
+fn text(outcome: &Outcome, directory: &Path, look: Look) -> String {
     let mut text = String::new();
     let mut maps: Vec<(&str, u64, bentpipe_interop::Protocol)> = Vec::new();
     for cell in &outcome.cells {
@@ -216,7 +216,8 @@ fn text(outcome: &Outcome, directory: &Path, colour: bool) -> String {
             Bytes::new(bytes),
             protocol.name()
         );
-        let _ = writeln!(text, "{}\nrows: clients; columns: servers", paint(colour, "1", &head));
+        let _ =
+            writeln!(text, "{}\nrows: clients; columns: servers", paint(look.colour, "1", &head));
         let find = |client: &str, server: &str| {
             cells.iter().find(|cell| cell.client == client && cell.server == server)
         };
@@ -230,13 +231,13 @@ fn text(outcome: &Outcome, directory: &Path, colour: bool) -> String {
             cells.iter().filter_map(|cell| cell.completion_s).fold(slowest, f64::min).max(1e-3);
         let heat =
             |seconds: f64| (seconds / fastest).ln() / (slowest / fastest).ln().max(f64::EPSILON);
-        text.push_str(&heat_map(&clients, &servers, 2, &whole, &heat, colour));
+        text.push_str(&heat_map(&clients, &servers, 2, &whole, &heat, look.colour));
         text.push('\n');
     }
-    text.push_str(&verdicts(outcome, colour));
+    text.push_str(&verdicts(outcome, look));
     let failed: Vec<&Cell> = outcome.cells.iter().filter(|cell| cell.reason().is_some()).collect();
     if !failed.is_empty() {
-        let _ = writeln!(text, "{}", paint(colour, "1", "failures"));
+        let _ = writeln!(text, "{}", paint(look.colour, "1", "failures"));
     }
     for cell in failed {
         let (size, reason) = (Bytes::new(cell.bytes), cell.reason().unwrap_or_default());
@@ -282,7 +283,7 @@ fn absent(participants: &[Participant]) -> impl Iterator<Item = &Participant> {
 }
 
 /// Returns the table of pairings and whether they met the targets of the path's source.
-fn verdicts(outcome: &Outcome, colour: bool) -> String {
+fn verdicts(outcome: &Outcome, look: Look) -> String {
     let mut table = Table::new(&[
         ("client", Align::Left),
         ("server", Align::Left),
@@ -309,7 +310,7 @@ fn verdicts(outcome: &Outcome, colour: bool) -> String {
             sizes(&verdict.missed),
         ]);
     }
-    if any { table.render(colour) + "\n" } else { String::new() }
+    if any { table.fitted(look) + "\n" } else { String::new() }
 }
 
 /// Returns a progress bar with the remaining time, on standard error if that is a terminal.
@@ -354,13 +355,13 @@ mod tests {
 
     #[test]
     fn results_show_times_verdicts_and_reasons_of_failures() {
-        let whole = text(&outcome(None), Path::new("out"), false);
+        let whole = text(&outcome(None), Path::new("out"), Look::default());
         assert!(
             whole.contains("10 MB with h3 over geo-50-10, target 5 s") && whole.contains("4.25"),
             "{whole}"
         );
         assert!(whole.contains("a       b       h3    geo-50-10  met         10 MB"), "{whole}");
-        let failed = text(&outcome(Some("no route")), Path::new("out"), false);
+        let failed = text(&outcome(Some("no route")), Path::new("out"), Look::default());
         assert!(
             failed.contains("a from b, 10 MB with h3 over geo-50-10: no route")
                 && failed.contains("not met"),

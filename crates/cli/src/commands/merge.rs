@@ -1,7 +1,7 @@
 //! `bentpipe merge`: joins the run directories of shards.
 
 use crate::args::Merge;
-use crate::study::{Study, bars, output_directory, print, stop_on_interrupt};
+use crate::study::{Shown, Study, bars, output_directory, print, stop_on_interrupt};
 use bentpipe_lab::{Changes, Deliver, ENGINE, Executor, LabError, Plan, RunDirectory, ShardFiles};
 use std::sync::atomic::AtomicBool;
 
@@ -65,6 +65,6 @@ pub fn run(args: &Merge) -> Result<u8, LabError> {
     let study = Study { store: Some(&records), ..Study::new(&Nothing, &stop, &bars) };
     let recorded = study.run(&plan, &target)?;
     let status = study.exit_status(&recorded, &target);
-    print(&recorded, &plan, args.json)?;
+    print(&recorded, &plan, Shown::usual(args.json))?;
     Ok(status)
 }

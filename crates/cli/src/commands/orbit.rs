@@ -1,7 +1,7 @@
 //! `bentpipe orbit`: the routes through a satellite network, without packets.
 
 use crate::args::Orbit;
-use crate::output;
+use crate::output::{self, Look};
 use crate::tables::{Align, Table};
 use bentpipe_lab::orbit::{
     FlowRoutes, Sample, SharedLink, Survey, constellation_scenario, sharing, survey,
@@ -52,7 +52,7 @@ pub fn run(args: &Orbit) -> Result<u8, LabError> {
     } else if args.csv {
         output::document(&csv(&survey))
     } else {
-        output::print(&text(&survey, &plan, output::coloured(&std::io::stdout())))
+        output::print(&text(&survey, &plan, Look::stdout()))
     }
 }
 
@@ -123,21 +123,21 @@ fn csv(survey: &Survey) -> String {
     text
 }
 
-fn text(survey: &Survey, plan: &Plan, colour: bool) -> String {
+fn text(survey: &Survey, plan: &Plan, look: Look) -> String {
     let mut text = String::new();
     let step = survey.step_s.map_or_else(|| "static".to_owned(), |step| format!("every {step} s"));
     let _ = writeln!(
         text,
         "{}, {} satellites, {} s from {}, {step}",
-        output::paint(colour, "1", &survey.constellation),
+        output::paint(look.colour, "1", &survey.constellation),
         survey.satellites,
         survey.length_s,
         survey.begins
     );
     for pair in &survey.flows {
-        let _ = write!(text, "\n{}\n", output::paint(colour, "1", &heading(pair)));
+        let _ = write!(text, "\n{}\n", output::paint(look.colour, "1", &heading(pair)));
         text.push_str(&summary(pair));
-        text.push_str(&table(pair, colour));
+        text.push_str(&table(pair, look));
         for (index, route) in pair.disjoint.iter().enumerate() {
             let _ = writeln!(
                 text,
@@ -189,7 +189,7 @@ fn summary(pair: &FlowRoutes) -> String {
 }
 
 /// Returns a table of route changes, with evenly spaced samples between them.
-fn table(pair: &FlowRoutes, colour: bool) -> String {
+fn table(pair: &FlowRoutes, look: Look) -> String {
     let mut table = Table::new(&[
         ("t", Align::Right),
         ("RTT ms", Align::Right),
@@ -210,7 +210,7 @@ fn table(pair: &FlowRoutes, colour: bool) -> String {
         });
         table.row(row(sample).into_iter().chain([nodes]));
     }
-    table.render(colour)
+    table.fitted(look)
 }
 
 /// Formats a route without its ends, which the heading shows.
@@ -270,5 +270,5 @@ fn sharing_text(path: &OrbitPath, found: &[SharedLink]) -> String {
             shared.links.first().cloned().unwrap_or_default() + &more,
         ]);
     }
-    table.render(output::coloured(&std::io::stdout()))
+    table.fitted(output::Look::stdout())
 }

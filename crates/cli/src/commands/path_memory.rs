@@ -128,5 +128,5 @@ fn list_text(file: &Path, entries: &[Entry], now: Epoch) -> String {
             lease.map_or_else(String::new, |lease| format!("until {:.0}", lease.until)),
         ]);
     }
-    table.render(output::coloured(&std::io::stdout()))
+    table.fitted(output::Look::stdout())
 }

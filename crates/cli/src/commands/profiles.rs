@@ -1,6 +1,6 @@
 //! `bentpipe profiles`: lists the built-in paths.
 
-use crate::output;
+use crate::output::{self, Look};
 use crate::tables::{Align, Table};
 use bentpipe_lab::LabError;
 use bentpipe_results::Direction;
@@ -10,7 +10,7 @@ use std::fmt::Write;
 /// Lists the built-in paths.
 pub fn print(as_json: bool) -> Result<u8, LabError> {
     if !as_json {
-        return output::print(&text(output::coloured(&std::io::stdout())));
+        return output::print(&text(Look::stdout()));
     }
     output::document(&output::pretty(&json()))
 }
@@ -34,7 +34,7 @@ pub fn json() -> serde_json::Value {
     list.collect()
 }
 
-fn text(colour: bool) -> String {
+fn text(look: Look) -> String {
     let mut table = Table::new(&[
         ("profile", Align::Left),
         ("RTT", Align::Right),
@@ -53,12 +53,12 @@ fn text(colour: bool) -> String {
             profile.title.clone(),
         ]);
     }
-    let mut text = table.render(colour);
+    let mut text = table.fitted(look);
     for profile in profiles() {
         let _ = write!(
             text,
             "\n{}\n  forward  {}\n  return   {}\n  source   {}\n  note     {}\n",
-            output::paint(colour, "1", &profile.name),
+            output::paint(look.colour, "1", &profile.name),
             describe(&profile.forward),
             describe(&profile.reverse),
             profile.source,
@@ -79,6 +79,6 @@ fn targets(profile: &Profile, direction: Direction) -> String {
 mod tests {
     #[test]
     fn profiles_are_listed_with_their_bdp_and_targets() {
-        insta::assert_snapshot!(super::text(false));
+        insta::assert_snapshot!(super::text(Default::default()));
     }
 }

@@ -3,7 +3,7 @@
 use crate::args::Replay;
 use crate::output::say;
 use crate::status::FAILED;
-use crate::study::{Study, bars, output_directory, print, stop_on_interrupt};
+use crate::study::{Shown, Study, bars, output_directory, print, stop_on_interrupt};
 use bentpipe_lab::{Changes, ENGINE, LabError, Plan, RunDirectory, Simulator, Threads};
 use bentpipe_results::{Clock, Point, Run};
 use std::num::NonZeroUsize;
@@ -24,7 +24,7 @@ pub fn run(args: &Replay) -> Result<u8, LabError> {
     let recorded = study.run(&plan, &target)?;
     let status = study.exit_status(&recorded, &target);
     let Some(run) = recorded.results.runs.first() else { return Ok(status) };
-    print(&recorded, &plan, args.json)?;
+    print(&recorded, &plan, Shown::usual(args.json))?;
     let same_engine = directory.manifest.engine == ENGINE;
     match (same_as_recorded(&directory.results()?.runs, run), same_engine) {
         (Some(true), _) => say!("identical to the run in {}", args.dir.display()),

@@ -1,14 +1,13 @@
 //! `bentpipe studio`: a local application in the browser that edits scenarios and runs them.
 
 use crate::args::Studio as Arguments;
-use crate::output::{self, say};
+use crate::output::{self, browser, say};
 use crate::service::stop::StopSignals;
 use crate::status::{FAILED, OK, USAGE};
 use crate::study::jobs;
 use bentpipe_lab::LabError;
 use bentpipe_studio::{Studio, StudioConfig};
 use std::io::IsTerminal;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 /// Serves the page until a signal stops it.
@@ -49,28 +48,8 @@ async fn serve(config: StudioConfig, args: &Arguments) -> u8 {
     }
     if !args.no_open && std::io::stderr().is_terminal() {
         // Not the address with the secret: every user of the machine can read arguments.
-        open(&studio.opening_url());
+        browser::open(&studio.opening_url());
     }
     studio.serve(signals.next()).await;
     OK
-}
-
-/// Asks the desktop to show `url`. Without one, the user has the address.
-fn open(url: &str) {
-    let desktop =
-        ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
-    let program = match std::env::consts::OS {
-        "macos" => "open",
-        _ if desktop => "xdg-open",
-        _ => return,
-    };
-    let started = Command::new(program)
-        .arg(url)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    if let Err(error) = started {
-        say!("open the address above in a browser ({program}: {error})");
-    }
 }

@@ -5,6 +5,7 @@
 //! characters are escaped here, where text leaves the program, and nowhere else. Colours of our own
 //! have a mark that nobody else can know.
 
+pub mod browser;
 pub mod errors;
 #[cfg(feature = "real-clock")]
 pub mod live;
@@ -96,6 +97,32 @@ pub fn coloured(stream: &impl IsTerminal) -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     stream.is_terminal() && !off && !dumb
 }
+
+/// How text for people looks where it goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Look {
+    /// True if it may be coloured.
+    pub colour: bool,
+    /// Columns of the terminal; `None` elsewhere: files and pipes have lines of any length.
+    pub width: Option<usize>,
+}
+
+impl Look {
+    /// Returns the look of standard output.
+    pub fn stdout() -> Self {
+        let stdout = std::io::stdout();
+        let width = || {
+            // Of a terminal that does not tell its size, the shell may know it.
+            let known = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+            known.or_else(|| terminal_size::terminal_size().map(|(width, _)| width.0.into()))
+        };
+        let width = stdout.is_terminal().then(width).flatten().filter(|&width| width >= NARROWEST);
+        Self { colour: coloured(&stdout), width }
+    }
+}
+
+/// Smallest width that is believed, in columns.
+const NARROWEST: usize = 20;
 
 /// Returns `text`, which is one line, in a colour (an SGR parameter such as "1" or "31") if `on`.
 pub fn paint(on: bool, colour: &str, text: &str) -> String {

@@ -4,7 +4,7 @@ pub mod progress;
 #[cfg(feature = "store")]
 pub mod store;
 
-use crate::output::{self, errors, say};
+use crate::output::{self, Look, errors, say};
 use crate::status::{FAILED, NOT_MET, OK};
 use crate::summary;
 use bentpipe_lab::{
@@ -17,6 +17,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Runs plans, one after another.
 pub(crate) struct Study<'a> {
@@ -29,18 +30,24 @@ pub(crate) struct Study<'a> {
     pub shard: Option<Shard>,
     pub stop: &'a AtomicBool,
     pub bars: &'a MultiProgress,
+    /// Whether progress is not shown.
+    pub quiet: bool,
 }
 
 impl<'a> Study<'a> {
     /// Creates a study that runs whole plans without a store.
     pub fn new(executor: &'a dyn Executor, stop: &'a AtomicBool, bars: &'a MultiProgress) -> Self {
-        Self { executor, store: None, reuse: true, shard: None, stop, bars }
+        Self { executor, store: None, reuse: true, shard: None, stop, bars, quiet: false }
     }
 
     /// Runs one plan into its directory, and reports an error of a run.
     pub fn run(&self, plan: &Plan, target: &Path) -> Result<Recorded, LabError> {
-        let display = ProgressDisplay::new(&plan.name, self.bars);
-        let show = |progress| display.set(progress);
+        let display = (!self.quiet).then(|| ProgressDisplay::new(&plan.name, self.bars));
+        let show = |progress| {
+            if let Some(display) = &display {
+                display.set(progress);
+            }
+        };
         let recorded = record(plan, target, &self.options(&show));
         drop(display);
         let recorded = recorded?;
@@ -70,22 +77,31 @@ impl<'a> Study<'a> {
                 (false, false) => NOT_MET,
             };
         }
+        say!("{}", self.incomplete(recorded, target));
+        FAILED
+    }
+
+    /// Returns a line about a study that did not come to its end.
+    fn incomplete(&self, recorded: &Recorded, target: &Path) -> String {
         let (done, planned) = (recorded.progress.done, recorded.progress.planned);
-        match &recorded.directory {
+        let mut line = match &recorded.directory {
             Some(directory) => {
                 let shown = directory.display();
-                say!("incomplete: {done} of {planned} runs finished; results are in {shown}");
-                if directory != target {
-                    let kept = target.display();
-                    say!("{kept} holds a complete study and was left as it is");
-                }
+                format!("incomplete: {done} of {planned} runs finished; results are in {shown}")
             }
-            None => say!("incomplete: none of {planned} runs finished; nothing was written"),
+            None => format!("incomplete: none of {planned} runs finished; nothing was written"),
+        };
+        if recorded.directory.as_ref().is_some_and(|directory| directory != target) {
+            let kept = target.display();
+            line.push_str(&format!("; {kept} holds a complete study and was left as it is"));
         }
         if self.store.is_some() && done > 0 && self.stop.load(Ordering::Relaxed) {
-            say!("the same command continues with the other {}", planned - done);
+            line.push_str(&format!(
+                "; the same command continues with the other {}",
+                planned - done
+            ));
         }
-        FAILED
+        line
     }
 }
 
@@ -121,12 +137,42 @@ pub(crate) fn json(documents: &[Results], several: bool) -> String {
     }
 }
 
-/// Prints the results of a plan, as a table or as JSON.
-pub(crate) fn print(recorded: &Recorded, plan: &Plan, as_json: bool) -> Result<u8, LabError> {
-    if as_json {
-        return output::document(&json(std::slice::from_ref(&recorded.results), false));
+/// What of results is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Tables, in short where they are long.
+    Summary,
+    /// All rows.
+    Full,
+    /// Expectations that are not met.
+    Quiet,
+    /// One JSON document.
+    Json,
+}
+
+impl Shown {
+    /// Returns what is printed without further options.
+    pub fn usual(as_json: bool) -> Self {
+        if as_json { Self::Json } else { Self::Summary }
     }
-    output::print(&summary::results(plan, recorded, output::coloured(&std::io::stdout())))
+}
+
+/// Prints the results of a plan.
+pub(crate) fn print(recorded: &Recorded, plan: &Plan, shown: Shown) -> Result<u8, LabError> {
+    let look = Look::stdout();
+    match shown {
+        Shown::Json => output::document(&json(std::slice::from_ref(&recorded.results), false)),
+        // Tables of nothing.
+        _ if recorded.results.runs.is_empty() && !recorded.complete => Ok(OK),
+        Shown::Quiet => {
+            let all = recorded.results.expectations.iter();
+            let failed: Vec<_> = all.filter(|one| one.passed == Some(false)).cloned().collect();
+            output::print(&summary::expectations(&failed, look, true))
+        }
+        Shown::Summary | Shown::Full => {
+            output::print(&summary::results(plan, recorded, look, shown == Shown::Full))
+        }
+    }
 }
 
 /// Progress bars on standard error while a plan runs, if that is a terminal.
@@ -134,8 +180,12 @@ pub(crate) fn bars() -> MultiProgress {
     MultiProgress::with_draw_target(ProgressDrawTarget::stderr())
 }
 
+/// Time after which somebody who has pressed Ctrl-C wonders whether it was seen.
+const UNTIL_ASKED: Duration = Duration::from_millis(700);
+
 /// Returns a flag that the first Ctrl-C sets, so that finished runs are kept. The second ends the
 /// process.
+#[allow(clippy::disallowed_methods, reason = "how long a user waits")]
 pub(crate) fn stop_on_interrupt() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&stop);
@@ -143,7 +193,11 @@ pub(crate) fn stop_on_interrupt() -> Arc<AtomicBool> {
         if seen.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(FAILED));
         }
-        say!("stopping; finished runs are kept (signal again to stop at once)");
+        // Mostly, the line about the end follows at once.
+        std::thread::spawn(|| {
+            std::thread::sleep(UNTIL_ASKED);
+            say!("stopping; finished runs are kept (signal again to stop at once)");
+        });
     });
     if let Err(error) = handler {
         say!("warning: a signal will discard finished runs: {error}");

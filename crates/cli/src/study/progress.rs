@@ -4,7 +4,8 @@
 
 use crate::output::{self, say};
 use bentpipe_lab::Progress;
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressState, ProgressStyle};
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -36,7 +37,8 @@ impl<'a> ProgressDisplay<'a> {
             return Self::Lines(Lines::new(name, Instant::now()));
         }
         let bar = bars.add(ProgressBar::new(0));
-        let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} runs, {eta} left");
+        // A bar of no runs would be full.
+        let style = ProgressStyle::with_template("{msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_message(name.to_owned());
         bar.enable_steady_tick(Duration::from_millis(200));
@@ -47,6 +49,9 @@ impl<'a> ProgressDisplay<'a> {
     pub fn set(&self, progress: Progress) {
         match self {
             Self::Bar { bar, name, running, .. } => {
+                if bar.length() == Some(0) {
+                    bar.set_style(style());
+                }
                 bar.set_length(progress.planned as u64);
                 bar.set_position(progress.done as u64);
                 // Runs of the store take no time, so the estimate begins after them.
@@ -64,6 +69,19 @@ impl<'a> ProgressDisplay<'a> {
             }
         }
     }
+}
+
+/// Returns the style of a bar once the number of runs is known. How long the rest takes is known
+/// after the first of them.
+fn style() -> ProgressStyle {
+    let left = |state: &ProgressState, text: &mut dyn Write| {
+        let _ = match state.pos() {
+            0 => write!(text, "{:#}", HumanDuration(state.elapsed())),
+            _ => write!(text, "{:#} left", HumanDuration(state.eta())),
+        };
+    };
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} runs, {left}");
+    style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("left", left)
 }
 
 impl Drop for ProgressDisplay<'_> {

@@ -2,6 +2,7 @@
 
 use bentpipe_lab::Plan;
 use bentpipe_results::fairness::ALL_FLOWS;
+use bentpipe_results::metrics::Row;
 use bentpipe_results::{Point, Results, Summary};
 use std::collections::HashMap;
 
@@ -98,4 +99,13 @@ pub(crate) fn number(value: f64) -> String {
         _ => 3,
     };
     format!("{value:.digits$}")
+}
+
+/// Returns the heading of a metric's column: short names for the usual ones.
+pub(crate) fn heading(row: &Row) -> String {
+    let label = match row.name {
+        "completion_s" => "completion".to_owned(),
+        _ => row.in_sentence(),
+    };
+    format!("{label} {}", row.unit).trim_end().to_owned()
 }

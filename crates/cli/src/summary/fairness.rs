@@ -1,7 +1,7 @@
 //! How competing flows shared a link, as a table.
 
 use super::cells::{Index, labels, number, point, published, short};
-use crate::output::paint;
+use crate::output::{Look, paint};
 use crate::tables::{Align, Table};
 use bentpipe_lab::Plan;
 use bentpipe_results::fairness::ALL_FLOWS;
@@ -10,7 +10,7 @@ use bentpipe_results::{Results, Summary, find_population};
 
 /// One row for each variant and point with competing flows, beside the published figures; `None`
 /// without any.
-pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
+pub fn table(plan: &Plan, results: &Results, look: Look) -> Option<String> {
     let rows: Vec<&Summary> = results
         .summary
         .iter()
@@ -54,7 +54,7 @@ pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
     }
     Some(format!(
         "{}\n{}",
-        paint(colour, "1", "fairness: shares of all flows together"),
-        table.render(colour)
+        paint(look.colour, "1", "fairness: shares of all flows together"),
+        table.fitted(look)
     ))
 }

@@ -1,9 +1,10 @@
 //! Results of flows as tables: one for each metric that flows are compared by.
 
-use super::cells::{Index, labels, number, point, published, short};
+use super::best;
+use super::cells::{Index, heading, labels, number, point, published, short};
+use crate::output::Look;
 use crate::tables::{Align, Table};
 use bentpipe_lab::Plan;
-use bentpipe_results::metrics::Row;
 use bentpipe_results::{Headline, Headlines, Results, Summary, find_population};
 use std::fmt::Write;
 
@@ -20,8 +21,9 @@ const LOSSES: [(&str, &str); 5] = [
 
 /// Returns a table for each metric that flows are compared by, in order of first appearance, with a
 /// row for each variant, sweep point, flow and visit. Figures are medians over the runs. Cases of
-/// which no run has the metric are left out: `failures` says why.
-pub fn tables(plan: &Plan, results: &Results, colour: bool) -> Vec<String> {
+/// which no run has the metric are left out: `failures` says why. A long sweep has a row for each
+/// point instead, with its best variant, unless `full`.
+pub fn tables(plan: &Plan, results: &Results, look: Look, full: bool) -> Vec<String> {
     let headlines = Headlines::of(results);
     let index = Index::new(results);
     let mut groups: Vec<(&Headline, Vec<&Summary>)> = Vec::new();
@@ -37,7 +39,10 @@ pub fn tables(plan: &Plan, results: &Results, colour: bool) -> Vec<String> {
     }
     groups
         .iter()
-        .map(|(headline, rows)| table(plan, results, &index, headline, rows, colour))
+        .map(|(headline, rows)| {
+            let best = if full { None } else { best::table(plan, &headline.row, rows, look) };
+            best.unwrap_or_else(|| table(plan, results, &index, headline, rows, look))
+        })
         .collect()
 }
 
@@ -47,7 +52,7 @@ fn table(
     index: &Index<'_>,
     headline: &Headline,
     rows: &[&Summary],
-    colour: bool,
+    look: Look,
 ) -> String {
     let mut table = Table::new(&[]);
     for (key, _) in &plan.sweep {
@@ -112,7 +117,7 @@ fn table(
         );
         table.row(cells);
     }
-    let mut text = table.render(colour);
+    let mut text = table.fitted(look);
     if rows.len() > MAX_ROWS {
         let more = rows.len() - MAX_ROWS;
         let _ = writeln!(text, "and {more} more rows: see the report or results.json");
@@ -122,12 +127,3 @@ fn table(
 
 /// A value that does not exist.
 const NONE: &str = "–";
-
-/// Returns the heading of a metric's column: short names for the usual ones.
-fn heading(row: &Row) -> String {
-    let label = match row.name {
-        "completion_s" => "completion".to_owned(),
-        _ => row.in_sentence(),
-    };
-    format!("{label} {}", row.unit).trim_end().to_owned()
-}

@@ -1,5 +1,6 @@
 //! Results as text: path, settings, tables, notes and expectations.
 
+mod best;
 pub mod cells;
 mod fairness;
 mod flows;
@@ -7,16 +8,18 @@ mod populations;
 pub mod sentences;
 mod settings;
 
-use crate::output::paint;
+use crate::output::{Look, paint};
 use bentpipe_lab::{Plan, Recorded};
-use bentpipe_results::PathSummary;
+use bentpipe_results::{Expectation, PathSummary};
 use cells::number;
 use std::fmt::Write;
 
 /// Returns all that `bentpipe run` prints about a scenario.
-pub fn results(plan: &Plan, recorded: &Recorded, colour: bool) -> String {
+/// `full`: every row of a sweep and every expectation, instead of the best variants and of those
+/// that are not met.
+pub fn results(plan: &Plan, recorded: &Recorded, look: Look, full: bool) -> String {
     let results = &recorded.results;
-    let mut text = format!("{}, seed {}\n", paint(colour, "1", &plan.title), plan.seed);
+    let mut text = format!("{}, seed {}\n", paint(look.colour, "1", &plan.title), plan.seed);
     let mut paths: Vec<&PathSummary> = plan.cases.iter().map(|case| &case.path).collect();
     paths.dedup();
     if let [first, rest @ ..] = paths.as_slice() {
@@ -27,11 +30,11 @@ pub fn results(plan: &Plan, recorded: &Recorded, colour: bool) -> String {
         }
     }
     text.push('\n');
-    text.push_str(&settings::text(plan, colour));
+    text.push_str(&settings::text(plan, look));
     text.push('\n');
-    let mut tables = flows::tables(plan, results, colour);
-    tables.extend(populations::table(plan, results, colour));
-    tables.extend(fairness::table(plan, results, colour));
+    let mut tables = flows::tables(plan, results, look, full);
+    tables.extend(populations::table(plan, results, look));
+    tables.extend(fairness::table(plan, results, look));
     text.push_str(&tables.join("\n"));
     let failures = sentences::failures(results);
     if !failures.is_empty() {
@@ -51,12 +54,35 @@ pub fn results(plan: &Plan, recorded: &Recorded, colour: bool) -> String {
     if !results.expectations.is_empty() {
         text.push('\n');
     }
-    for expectation in &results.expectations {
+    text.push_str(&expectations(&results.expectations, look, full));
+    if let Some(directory) = &recorded.directory {
+        let _ = write!(text, "\nreport: {}\n", directory.join("report.html").display());
+    }
+    text
+}
+
+/// Most expectations of which each has a line although it is met.
+const MAX_EXPECTATIONS: usize = 12;
+
+/// Returns a line for each expectation, or, of many, for each that is not met and one for the rest.
+pub fn expectations(all: &[Expectation], look: Look, full: bool) -> String {
+    let short = !full && all.len() > MAX_EXPECTATIONS;
+    let mut text = String::new();
+    let (mut passed, mut without) = (0, 0);
+    for expectation in all {
         let verdict = match expectation.passed {
-            Some(true) => paint(colour, "32", "passed"),
-            Some(false) => paint(colour, "31", "FAILED"),
-            None => paint(colour, "33", "no run"),
+            Some(true) => paint(look.colour, "32", "passed"),
+            Some(false) => paint(look.colour, "31", "FAILED"),
+            None => paint(look.colour, "33", "no run"),
         };
+        match expectation.passed {
+            Some(true) => passed += 1,
+            None => without += 1,
+            Some(false) => {}
+        }
+        if short && expectation.passed != Some(false) {
+            continue;
+        }
         let measured = match (expectation.measured, expectation.passed) {
             (Some(value), _) => format!(" (measured {})", number(value)),
             (None, Some(_)) => " (some runs have no value)".to_owned(),
@@ -64,8 +90,10 @@ pub fn results(plan: &Plan, recorded: &Recorded, colour: bool) -> String {
         };
         let _ = writeln!(text, "{verdict}  {}{measured}", expectation.text);
     }
-    if let Some(directory) = &recorded.directory {
-        let _ = write!(text, "\nreport: {}\n", directory.join("report.html").display());
+    if short {
+        let label = paint(look.colour, if passed == all.len() { "32" } else { "33" }, "passed");
+        let none = if without > 0 { format!("; {without} have no run") } else { String::new() };
+        let _ = writeln!(text, "{label}  {passed} of {} expectations{none}", all.len());
     }
     text
 }
@@ -221,10 +249,32 @@ time_series = "none"
         let target = directory.path().join("run");
         let executor = Threads { runner: &Fake, jobs: NonZeroUsize::MIN };
         let recorded = record(&plan, &target, &Options::new(&executor, &never)).unwrap();
-        let text = results(&plan, &recorded, false)
+        let text = results(&plan, &recorded, Look::default(), false)
             .replace(&directory.path().display().to_string(), "OUT");
         insta::assert_snapshot!(text);
-        let coloured = crate::output::printable(&results(&plan, &recorded, true));
+        let colours = Look { colour: true, width: None };
+        let coloured = crate::output::printable(&results(&plan, &recorded, colours, false));
         assert!(coloured.contains("\u{1b}[31mFAILED"));
+    }
+
+    #[test]
+    fn many_expectations_are_counted_but_for_those_that_are_not_met() {
+        let expectation = |passed| Expectation {
+            text: "median completion_s of a, below 1".to_owned(),
+            passed,
+            measured: Some(0.5),
+        };
+        let mut all = vec![expectation(Some(true)); 20];
+        let counted = |all: &[Expectation]| expectations(all, Look::default(), false);
+        assert_eq!(counted(&all), "passed  20 of 20 expectations\n");
+        all[3] = expectation(Some(false));
+        all[5] = expectation(None);
+        assert_eq!(
+            counted(&all),
+            "FAILED  median completion_s of a, below 1 (measured 0.500)\n\
+             passed  18 of 20 expectations; 1 have no run\n"
+        );
+        assert_eq!(expectations(&all, Look::default(), true).lines().count(), 20);
+        assert_eq!(counted(&all[..4]).lines().count(), 4);
     }
 }

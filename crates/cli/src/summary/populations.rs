@@ -1,7 +1,7 @@
 //! Populations of users, as a table.
 
 use super::cells::{Index, labels, number, point, published, short};
-use crate::output::paint;
+use crate::output::{Look, paint};
 use crate::tables::{Align, Table};
 use bentpipe_lab::Plan;
 use bentpipe_results::{Results, Summary, find_population, is_size_class};
@@ -24,7 +24,7 @@ const COLUMNS: [(&str, &str); 10] = [
 
 /// One row for each population or share of each variant and point, beside the published figures;
 /// `None` without any. Figures are medians over the runs.
-pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
+pub fn table(plan: &Plan, results: &Results, look: Look) -> Option<String> {
     let rows: Vec<&Summary> = results
         .summary
         .iter()
@@ -80,7 +80,7 @@ pub fn table(plan: &Plan, results: &Results, colour: bool) -> Option<String> {
     }
     Some(format!(
         "{}\n{}",
-        paint(colour, "1", "populations: all users of a run, medians over the runs"),
-        table.render(colour)
+        paint(look.colour, "1", "populations: all users of a run, medians over the runs"),
+        table.fitted(look)
     ))
 }

@@ -1,5 +1,6 @@
 //! What each variant uses, as lines above the results.
 
+use crate::output::Look;
 use crate::tables::{Align, Table};
 use bentpipe_lab::Plan;
 use bentpipe_results::FlowSettings;
@@ -19,7 +20,7 @@ const SETTINGS: [Setting; 7] = [
 
 /// Settings of the variants: a line with those that all variants share, then a table of those that
 /// differ.
-pub fn text(plan: &Plan, colour: bool) -> String {
+pub fn text(plan: &Plan, look: Look) -> String {
     let variants = plan.variant_settings();
     let rows: Vec<(&str, &FlowSettings)> = variants
         .iter()
@@ -59,7 +60,7 @@ pub fn text(plan: &Plan, colour: bool) -> String {
         let cells = different.iter().map(|(_, read)| read(flow).unwrap_or("–").to_owned());
         table.row([variant.to_owned()].into_iter().chain(names).chain(cells));
     }
-    text + &table.render(colour)
+    text + &table.fitted(look)
 }
 
 /// Most names of flows that a row lists.

@@ -53,8 +53,7 @@ pub fn run(args: &Compare) -> Result<u8, LabError> {
     if args.json {
         output::document(&output::pretty(&report))?;
     } else {
-        let coloured = output::coloured(&std::io::stdout());
-        output::print(&table::text(&report, coloured))?;
+        output::print(&table::text(&report, output::Look::stdout()))?;
     }
     if report.changes.is_empty() {
         return Ok(output::refuse("both sides have no values of the same case and metric", USAGE));

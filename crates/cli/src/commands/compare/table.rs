@@ -1,6 +1,6 @@
 //! A comparison as text.
 
-use crate::output::{counted, paint};
+use crate::output::{Look, counted, paint};
 use crate::tables::{Align, Table};
 use bentpipe_results::comparison::{Change, ComparisonReport, Finding, Origin, Side, percent};
 use std::fmt::Write;
@@ -11,7 +11,7 @@ const MAX_ROWS: usize = 500;
 const MAX_MISSING: usize = 20;
 
 /// Returns all that `bentpipe compare` prints.
-pub fn text(report: &ComparisonReport, colour: bool) -> String {
+pub fn text(report: &ComparisonReport, look: Look) -> String {
     let mut text = origin("before", &report.before) + &origin("after ", &report.after);
     let runs = if report.paired { "runs paired by number" } else { "independent runs" };
     let _ = writeln!(
@@ -22,7 +22,7 @@ pub fn text(report: &ComparisonReport, colour: bool) -> String {
         percent(report.tolerance)
     );
     let rows = rows(report);
-    text.push_str(&table(&rows, colour));
+    text.push_str(&table(&rows, look));
     if report.changes.len() > rows.len() {
         let more = report.changes.len() - rows.len();
         let _ = writeln!(text, "and {more} more rows without a change: see --json or --html");
@@ -45,7 +45,7 @@ pub fn text(report: &ComparisonReport, colour: bool) -> String {
         let _ = write!(text, "\nnote: {note}");
     }
     let regressed = report.count(Finding::Regression) > 0;
-    let counts = paint(colour, if regressed { "31" } else { "32" }, &report.counts_text());
+    let counts = paint(look.colour, if regressed { "31" } else { "32" }, &report.counts_text());
     let _ = writeln!(text, "\n{counts}");
     text
 }
@@ -70,7 +70,7 @@ fn rows(report: &ComparisonReport) -> Vec<&Change> {
     rows
 }
 
-fn table(rows: &[&Change], colour: bool) -> String {
+fn table(rows: &[&Change], look: Look) -> String {
     let mut keys: Vec<&str> = Vec::new();
     for key in rows.iter().flat_map(|change| change.case.point.keys()) {
         if !keys.contains(&key.as_str()) {
@@ -121,5 +121,5 @@ fn table(rows: &[&Change], colour: bool) -> String {
         ]);
         table.row(cells);
     }
-    table.render(colour)
+    table.fitted(look)
 }

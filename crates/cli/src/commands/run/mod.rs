@@ -4,13 +4,13 @@ mod dry_run;
 
 use crate::args::{Clock, Run};
 use crate::cluster::Cluster;
-use crate::output;
 #[cfg(feature = "real-clock")]
 use crate::output::live::LiveLines;
+use crate::output::{self, browser};
 #[cfg(feature = "real-clock")]
 use crate::status::FAILED;
 use crate::status::OK;
-use crate::study::{Study, bars, jobs, json, output_directory, print, stop_on_interrupt};
+use crate::study::{Shown, Study, bars, jobs, json, output_directory, print, stop_on_interrupt};
 use bentpipe_lab::{Changes, Executor, LabError, Plan, Runner, Simulator, Threads};
 #[cfg(feature = "real-clock")]
 use bentpipe_realclock::{RealClock, StatsObserver};
@@ -92,12 +92,18 @@ pub fn run(args: &Run, program: &Path, cluster: Option<&dyn Cluster>) -> Result<
         #[cfg(feature = "store")]
         reuse: !args.store.no_reuse,
         shard: args.shard,
+        quiet: args.quiet,
         ..Study::new(executor, &stop, &bars)
     };
     if args.dry_run {
         return dry_run::print(&plans, &study.options(&|_| {}), jobs, args.json);
     }
 
+    let shown = match (args.full, args.quiet) {
+        (_, true) => Shown::Quiet,
+        (true, _) => Shown::Full,
+        _ => Shown::Summary,
+    };
     let mut status = OK;
     let mut documents: Vec<Results> = Vec::new();
     for (plan, target) in plans.iter().zip(&targets) {
@@ -108,7 +114,10 @@ pub fn run(args: &Run, program: &Path, cluster: Option<&dyn Cluster>) -> Result<
         }
         status = status.max(study.exit_status(&recorded, target));
         if !args.json {
-            print(&recorded, plan, false)?;
+            print(&recorded, plan, shown)?;
+        }
+        if let Some(directory) = recorded.directory.as_deref().filter(|_| args.open) {
+            browser::open(&directory.join("report.html").to_string_lossy());
         }
         let complete = recorded.complete;
         documents.push(recorded.results);
