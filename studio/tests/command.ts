@@ -35,11 +35,13 @@ export class Workplace {
   }
 
   /** Runs a scenario and returns the path of its editable report. The report is beside it. */
-  exported(name: string, text: string): string {
+  exported(name: string, text: string, ...more: string[]): string {
     const file = this.write(`${name}.toml`, text);
     const out = join(this.dir, name);
     const stdio = ["ignore", "ignore", "inherit"] as const;
-    execFileSync(...bentpipe("run", file, "--no-store", "--out", out), { stdio: [...stdio] });
+    execFileSync(...bentpipe("run", file, "--no-store", "--out", out, ...more), {
+      stdio: [...stdio],
+    });
     execFileSync(...bentpipe("report", "--editable", out), { stdio: [...stdio] });
     return join(out, "editable.html");
   }

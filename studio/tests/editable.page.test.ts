@@ -261,6 +261,14 @@ describe.skipIf(skipped(noEngine))("an editable report", () => {
     await page.close();
   });
 
+  it("keeps the comments of a text that was run with other values", async () => {
+    const changed = place.exported("set", SCENARIO, "--set", "workload.download=300 kB");
+    const { page } = await edit(changed);
+    const text = SCENARIO.replace(/download = "[^"]*"/, 'download = "300 kB"');
+    expect(await editorText(page)).toBe(`# --set workload.download=300 kB\n${text}`);
+    await page.close();
+  });
+
   it("brings the files that the scenario names", async () => {
     const name = "a b.trace";
     place.write(name, TRACE);

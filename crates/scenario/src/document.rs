@@ -5,6 +5,7 @@
 
 use crate::error::{Problem, Source, quoted};
 use crate::layers;
+use crate::merge::merged;
 use crate::scenario::Scenario;
 use crate::swept_points;
 use crate::tree::{Node, Tree};
@@ -264,8 +265,8 @@ impl<'i> Document<'i> {
         Ok(root)
     }
 
-    /// Returns the scenario as it is run, as TOML: the text of the file, or the changed tree if
-    /// `--set` was used.
+    /// Returns the scenario as it is run, as TOML: the text of the file, in which the values that
+    /// `--set` gave stand where the others stood.
     pub fn resolved(&self) -> String {
         let mut sets = self.source.sets().peekable();
         if sets.peek().is_none() {
@@ -275,7 +276,7 @@ impl<'i> Document<'i> {
         let body = table.ok().and_then(|mut table| {
             let axes = self.axes().unwrap_or_default();
             swept_points::keep(&mut table, |key, value| is_run(&axes, key, value));
-            toml::to_string_pretty(&table).ok()
+            merged(self.source.file(), &table).or_else(|| toml::to_string_pretty(&table).ok())
         });
         let mut text = String::new();
         for (set, _) in sets {

@@ -16,6 +16,7 @@ mod idle_timeout;
 mod layers;
 pub mod leo;
 mod limits;
+mod merge;
 mod orbit;
 mod orbit_check;
 mod orbit_text;

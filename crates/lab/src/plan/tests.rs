@@ -148,6 +148,24 @@ fn expectations_about_removed_values_are_ignored_with_a_note() {
     );
 }
 
+#[test]
+fn a_changed_text_keeps_its_comments_and_its_order() {
+    let text = format!("# What it is about.\n{}", testing::TWO_VARIANTS);
+    let changes = Changes {
+        sets: vec!["path.profile=geo-250-3".to_owned()],
+        repeat: Some(7),
+        ..Changes::default()
+    };
+    let plan = Plan::parse("test.toml", &text, Path::new("."), &changes).unwrap();
+    let changed = plan.source.replace("geo-250-3", "geo-50-10");
+    let kept: Vec<&str> = changed.lines().filter(|line| !line.starts_with("# --")).collect();
+    let lost = text.lines().find(|line| !line.starts_with("repeat") && !kept.contains(line));
+    assert_eq!(lost, None, "{changed}");
+    assert!(changed.contains("repeat = 7"), "{changed}");
+    let again = Plan::parse("test.toml", &plan.source, Path::new("."), &Changes::default());
+    assert_eq!(again.unwrap().tasks.len(), plan.tasks.len());
+}
+
 /// Returns the settings of a QUIC flow with `keys`.
 fn quic(keys: &str) -> bentpipe_quic::QuicSettings {
     let text = format!(
