@@ -80,7 +80,14 @@ describe.skipIf(skipped(noCommand))("the studio's forms", () => {
   it("changes a constellation, a city and a controller, adds and removes variants", async () => {
     const { page, errors } = await studio.open("leo.toml");
     const path = await group(page, "Path");
-    await path.getByLabel("orbit.constellation", { exact: true }).fill("iridium");
+    const constellation = path.getByLabel("orbit.constellation", { exact: true });
+    const offered = await page.evaluate(
+      (input) => [...((input as HTMLInputElement).list?.options ?? [])].map(({ value }) => value),
+      await constellation.elementHandle(),
+    );
+    expect(offered).toEqual(expect.arrayContaining(["iridium", "kuiper-630"]));
+    expect(await page.locator("#names-cities option").count()).toBeGreaterThan(50);
+    await constellation.fill("iridium");
     await page.keyboard.press("Tab");
     await expect.poll(() => editorText(page)).toContain('constellation = "iridium"   # `bentpipe');
     const workload = await group(page, "Workload");

@@ -7,6 +7,7 @@ use crate::outlook::Outlook;
 use crate::responses::{self, FullResponse};
 use crate::runs::Runs;
 use bentpipe_lab::{Changes, LabError, Plan};
+use bentpipe_orbit::{cities, presets};
 use http::{Method, StatusCode};
 use percent_encoding::percent_decode_str;
 use std::fs;
@@ -72,6 +73,15 @@ impl Api {
             }
             ["api", "scenarios", ..] => self.scenario(request),
             ["api", "schema"] if get => Ok(responses::json(&bentpipe_scenario::json_schema())),
+            ["api", "names"] if get => {
+                let constellations: Vec<&str> =
+                    presets::names().iter().map(|(name, _)| *name).collect();
+                let cities: Vec<&str> = cities::all().iter().map(|(name, _)| *name).collect();
+                Ok(responses::json(&serde_json::json!({
+                    "constellations": constellations,
+                    "cities": cities,
+                })))
+            }
             ["api", "profiles"] if get => Ok(responses::json(&profile_names())),
             ["api", "check"] if post => {
                 let (name, text) = (request.parameter("file")?, request.text()?);

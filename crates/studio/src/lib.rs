@@ -15,6 +15,7 @@
 //! | `POST /api/edit` | a text with one key changed, its comments kept |
 //! | `GET /globe.js` | the script that draws the globe |
 //! | `GET /api/profiles` | names and titles of the built-in paths |
+//! | `GET /api/names` | names of the built-in constellations and cities |
 //! | `GET /api/schema` | the JSON Schema of scenarios |
 //! | `POST /api/runs?file=FILE` | starts the text in the request |
 //! | `GET /api/runs` | states of all runs |

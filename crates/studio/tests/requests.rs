@@ -118,6 +118,9 @@ async fn a_scenario_is_listed_read_checked_changed_and_saved() {
     let (_, list) = studio.api("GET", "api/scenarios", "").await;
     assert_eq!(list["scenarios"], json!(["small.toml"]));
     assert_eq!(list["titles"], json!([""]));
+    let (_, names) = studio.api("GET", "api/names", "").await;
+    assert!(names["constellations"].as_array().unwrap().contains(&json!("iridium")));
+    assert!(names["cities"].as_array().unwrap().contains(&json!("London")));
     let (_, text) = studio.api("GET", "api/scenarios/small.toml", "").await;
     assert_eq!(text, SCENARIO);
     let (_, checked) = studio.api("POST", "api/check?file=small.toml", SCENARIO).await;

@@ -87,6 +87,12 @@ export interface ProfileName {
   title: string;
 }
 
+/** Names that are built in. */
+export interface KnownNames {
+  constellations: string[];
+  cities: string[];
+}
+
 /** A text as it is kept. */
 export interface SavedText {
   text: string;
@@ -119,6 +125,8 @@ export interface Api {
   /** Names and titles of the scenarios, and where they are. */
   list(): Promise<{ directory: string; scenarios: string[]; titles: string[] }>;
   profiles(): Promise<ProfileName[]>;
+  /** Names that a scenario may have in some places, where that is known. */
+  names?(): Promise<KnownNames>;
   /** The JSON Schema of scenarios. */
   schema(): Promise<unknown>;
   /** The text of a scenario. */

@@ -1,6 +1,6 @@
 /** The runs of the open scenario: listed, pictured, and compared with pinned ones. */
 import { h, replace } from "../page/dom.ts";
-import type { Api, RunState } from "./api.ts";
+import { type Api, isActive, type RunState } from "./api.ts";
 import { type ComparedRun, comparison } from "./comparison.ts";
 import { Follower } from "./follow.ts";
 import { History, phaseText } from "./history.ts";
@@ -122,6 +122,7 @@ export class Runs {
       this.#page.notify(words, current.phase === "failed");
     this.#shown.announced = words ?? "";
     this.#page.state(current);
+    if (current && isActive(current)) this.picture.wait();
     if (current?.has_report && this.#shown.reported !== current.id) {
       this.#shown.reported = current.id;
       this.#page.showReport(current.id);

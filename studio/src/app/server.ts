@@ -6,6 +6,7 @@ import {
   type Api,
   type Checked,
   Conflict,
+  type KnownNames,
   NoAnswer,
   type Outlook,
   type ProfileName,
@@ -50,6 +51,7 @@ export const server: Api = {
   list: () =>
     json<{ directory: string; scenarios: string[]; titles: string[] }>("GET", "api/scenarios"),
   profiles: () => json<ProfileName[]>("GET", "api/profiles"),
+  names: () => json<KnownNames>("GET", "api/names"),
   schema: () => json<unknown>("GET", "api/schema"),
   read: async (file) => {
     const response = await ask("GET", fileUrl(file));

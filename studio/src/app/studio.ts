@@ -222,15 +222,17 @@ export class Studio {
   /** Loads what there is, and opens the scenario of a place or the first one. */
   async start(place: Place): Promise<void> {
     await this.guard(async () => {
-      const [{ directory, scenarios, titles }, profiles, schema] = await Promise.all([
+      const [{ directory, scenarios, titles }, profiles, schema, names] = await Promise.all([
         this.#api.list(),
         this.#api.profiles(),
         this.#api.schema(),
+        this.#api.names?.(),
       ]);
       this.#forms.sliders.profiles = profiles;
       const known = new ScenarioSchema(schema);
       this.#editor.schema = known;
       this.#forms.tables.schema = known;
+      if (names) this.#forms.tables.names = names;
       replace(
         this.bar.files,
         scenarios.map((name, i) => {

@@ -1,6 +1,6 @@
 /** A form of all tables of a text: variants, sweeps, flows, orbits, expectations. */
 import { button, type Child, h, replace, select } from "../page/dom.ts";
-import type { Checked, Setting } from "./api.ts";
+import type { Checked, KnownNames, Setting } from "./api.ts";
 import type { SetKey } from "./form.ts";
 import type { ScenarioSchema } from "./schema.ts";
 
@@ -26,6 +26,14 @@ const ADDED: [table: string, key: string][] = [
   ["sweep", ""],
   ["expect", "metric"],
 ];
+
+/** Keys whose values have names that are built in, with the list of those. */
+const LISTED: Record<string, string> = {
+  constellation: "names-constellations",
+  from: "names-cities",
+  to: "names-cities",
+  city: "names-cities",
+};
 
 /** Parts of a key; those with dots are quoted. */
 export const keyParts = (key: string): string[] =>
@@ -75,9 +83,24 @@ export class TablesForm {
   #groups: Group[] = [];
   #built = "";
   schema: ScenarioSchema | null = null;
+  /** What fields of cities and constellations offer. */
+  readonly #lists = h("div", { hidden: true });
 
   constructor(change: SetKey) {
     this.#change = change;
+  }
+
+  set names(names: KnownNames) {
+    replace(
+      this.#lists,
+      Object.entries(names).map(([id, all]: [string, string[]]) =>
+        h(
+          "datalist",
+          { id: `names-${id}` },
+          all.map((value) => h("option", { value })),
+        ),
+      ),
+    );
   }
 
   /** Shows the settings of a text. What has the focus keeps it. */
@@ -104,6 +127,7 @@ export class TablesForm {
       this.element,
       this.#groups.map((group) => this.#table(group)),
       this.#adding(),
+      this.#lists,
     );
     if (focused) document.getElementById(focused)?.focus();
   }
@@ -156,7 +180,10 @@ export class TablesForm {
             { id, change },
             values.map((one) => h("option", { value: one }, one)),
           )
-        : h("input", { id, type: "text", spellcheck: "false", autocomplete: "off", change });
+        : h("input", {
+            ...{ id, type: "text", spellcheck: "false", autocomplete: "off", change },
+            list: LISTED[keyParts(key).at(-1) ?? ""],
+          });
     setValue(input, value);
     return input;
   }

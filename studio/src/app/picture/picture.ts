@@ -87,6 +87,11 @@ export class RunPicture {
     this.#stage(null, words);
   }
 
+  /** Says that the first run goes on. */
+  wait(): void {
+    if (!this.#shown) this.#stage(null, "It runs…");
+  }
+
   /** Shows a run, and a pinned one behind it. Measure, point and zoom stay. */
   async show(shown: RunToPicture, pinned: RunToPicture | null): Promise<void> {
     const wanted: [RunToPicture, RunToPicture | null] = [shown, pinned];
