@@ -252,7 +252,10 @@ proptest! {
             let made = || {
                 let controller = (part.make)(&config, &values(part, &places));
                 match filter {
-                    Some(filter) => (filter.make)(&config, &values(filter, &places)).before(controller),
+                    Some(filter) => {
+                        let made = (filter.make)(&config, &values(filter, &places));
+                        made.before(controller)
+                    }
                     None => controller,
                 }
             };
