@@ -113,6 +113,16 @@ impl Recording {
         }
     }
 
+    /// Returns a copy of a capture as pcapng, with comments on packets of the connection at `index`
+    /// of [`Self::connections`]: each on the first with its time, since the first packet of the
+    /// connection, or a later one. `None` if the file is no capture.
+    pub fn annotated(&self, index: usize, comments: &[(Time, String)]) -> Option<Vec<u8>> {
+        match &self.content {
+            Content::Capture { bytes, capture } => Some(capture.annotated(bytes, index, comments)),
+            Content::Qlog { .. } => None,
+        }
+    }
+
     /// Reads the connection with the most data of those that can be read. Returns its index, too.
     ///
     /// # Errors

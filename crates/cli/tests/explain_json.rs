@@ -177,3 +177,42 @@ fn what_explain_writes_fits_its_schema() {
         assert!(reason.contains(&format!("no request 5; allowed: 1 to {count}")), "{reason}");
     }
 }
+
+#[test]
+fn a_copy_for_wireshark_has_the_account_as_comments() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    std::fs::write(directory.join("scenario.toml"), SCENARIO).unwrap();
+    let output = bentpipe(directory, &["run", "scenario.toml", "--no-store", "--out", "out"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let file = "out/captures/001-tcp-run0.pcapng";
+    let told = document(directory, &["explain", file, "--json", "--annotate", "copy.pcapng"]);
+    // The copy says the same, and has what was told.
+    let again = document(directory, &["explain", "copy.pcapng", "--json"]);
+    assert_eq!(told, again);
+    let copy = std::fs::read(directory.join("copy.pcapng")).unwrap();
+    let text = told["transfers"][0]["text"].as_str().unwrap();
+    for words in [&format!("the transfer {text}"), "s until here: slow start", "request 4 was"] {
+        let count = copy.windows(words.len()).filter(|part| *part == words.as_bytes()).count();
+        assert!(count >= 1, "{words}");
+    }
+    // tshark reads it, if it is there.
+    let arguments = ["-r", "copy.pcapng", "-Y", "frame.comment", "-T", "fields", "-e"];
+    let all = [&arguments[..], &["frame.number", "-e", "frame.comment"]].concat();
+    if let Ok(output) = Command::new("tshark").current_dir(directory).args(all).output() {
+        let lines = String::from_utf8(output.stdout).unwrap();
+        assert!(lines.starts_with("1\tthe transfer took"), "{lines}");
+        assert!(lines.lines().count() > 4, "{lines}");
+    }
+    #[cfg(unix)]
+    {
+        // A link is not followed.
+        std::fs::write(directory.join("other"), "kept").unwrap();
+        std::os::unix::fs::symlink("other", directory.join("link")).unwrap();
+        let linked = bentpipe(directory, &["explain", file, "--annotate", "link"]);
+        let kept = std::fs::read(directory.join("other")).unwrap();
+        assert_eq!(kept, b"kept", "{}", String::from_utf8_lossy(&linked.stderr));
+    }
+    let refused = bentpipe(directory, &["explain", "out", "--annotate", "x"]);
+    assert!(!refused.status.success());
+}

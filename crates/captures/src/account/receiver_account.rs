@@ -71,6 +71,7 @@ pub fn receiver_account(
         both: None,
         evidence: spending.evidence,
         exchanges,
+        losses: arrivals.iter().filter(|one| one.fills_gap).map(|one| (one.at, false)).collect(),
         notes: Vec::new(),
     })
 }

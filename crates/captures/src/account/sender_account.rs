@@ -103,6 +103,12 @@ pub fn sender_account(
         both: far.map(|far| far.both),
         evidence: spending.evidence,
         exchanges,
+        losses: packets
+            .iter()
+            .zip(&losses.at_queue)
+            .filter(|(packet, _)| packet.is_lost())
+            .map(|(packet, at_queue)| (packet.at, *at_queue))
+            .collect(),
         notes,
     })
 }

@@ -5,7 +5,7 @@ use super::far_end::BothEnds;
 use super::path::PathEstimate;
 use super::spending::{Evidence, Interval};
 use bentpipe_timeseries::{TimeBudget, TimePart};
-use bentpipe_units::{Bytes, Span};
+use bentpipe_units::{Bytes, Span, Time};
 
 /// A recorded transfer.
 #[derive(Debug, Clone)]
@@ -34,6 +34,9 @@ pub struct CapturedTransfer {
     pub evidence: Evidence,
     /// Its requests and their answers.
     pub exchanges: Vec<Exchange>,
+    /// Lost packets of data: when each was sent or, at the receiver, when its data came after all;
+    /// and whether it came upon a full queue, as far as the file shows that.
+    pub losses: Vec<(Time, bool)>,
     /// What could not be told from the file, each a sentence.
     pub notes: Vec<String>,
 }

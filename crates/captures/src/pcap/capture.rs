@@ -1,5 +1,6 @@
 //! A capture with its connections.
 
+use super::annotate::{Comments, annotated};
 use super::connection;
 use super::contents::Others;
 use super::copies::copies;
@@ -158,6 +159,26 @@ impl Capture {
             )),
         }
         Ok(connection)
+    }
+
+    /// Returns the file `bytes` as pcapng with comments on packets of the connection at `index`:
+    /// each on the first that has its time, in that connection, or a later one.
+    pub fn annotated(&self, bytes: &[u8], index: usize, comments: &[(Time, String)]) -> Vec<u8> {
+        let range = self.flows.get(index).map_or(0..0, |(_, range)| range.clone());
+        let entries = &self.entries[range];
+        let start = entries.first().map_or(0, |entry| entry.at);
+        let mut of_packets = Comments::new();
+        for (at, text) in comments {
+            let at = start.saturating_add(at.since_start().as_nanos());
+            let place = entries.partition_point(|entry| entry.at < at);
+            let Some(entry) = entries.get(place).or(entries.last()) else { continue };
+            let comment = of_packets.entry(entry.start as usize).or_default();
+            if !comment.is_empty() {
+                comment.push('\n');
+            }
+            comment.push_str(text);
+        }
+        annotated(bytes, &of_packets)
     }
 
     /// Returns a connection of these packets.

@@ -13,8 +13,10 @@
 //! - `direction`: what an end of a TCP connection sent;
 //! - `opening`: when the application of a TCP connection begins;
 //! - `connection`: a TCP connection as a [`CapturedConnection`](crate::CapturedConnection);
+//! - `annotate`: a copy of a file with comments on its packets;
 //! - `quic`: a QUIC connection as a [`CapturedConnection`](crate::CapturedConnection).
 
+mod annotate;
 mod capture;
 mod connection;
 mod contents;

@@ -47,6 +47,16 @@ impl Order {
         Some(if self.big { u32::from_be_bytes(field) } else { u32::from_le_bytes(field) })
     }
 
+    /// Writes two bytes.
+    pub fn put_u16(self, number: u16) -> [u8; 2] {
+        if self.big { number.to_be_bytes() } else { number.to_le_bytes() }
+    }
+
+    /// Writes four bytes.
+    pub fn put_u32(self, number: u32) -> [u8; 4] {
+        if self.big { number.to_be_bytes() } else { number.to_le_bytes() }
+    }
+
     /// Reads eight bytes.
     pub fn i64(self, bytes: &[u8], at: usize) -> Option<i64> {
         let field = *bytes.get(at..)?.first_chunk()?;

@@ -53,6 +53,10 @@ pub struct Explain {
     /// Of a qlog file or a capture: write the scenario of its path and transfer here
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
+    /// Of a capture: write a copy as pcapng here, whose packets have comments for Wireshark: what
+    /// the transfer waited for before each, losses and requests
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["other", "against"])]
+    pub annotate: Option<PathBuf>,
     /// Print one JSON document to standard output: a list with an entry for each variant, sweep
     /// point, flow and visit; of a file, its path, transfers, requests, remedies and connections
     /// (`bentpipe schema --explain`)

@@ -41,6 +41,7 @@ pub fn run(args: &Explain) -> Result<u8, LabError> {
         ("--request", args.request.is_some()),
         ("--against", args.against.is_some()),
         ("OTHER", args.other.is_some()),
+        ("--annotate", args.annotate.is_some()),
     ] {
         if given {
             let reason = "it belongs to a qlog file or a capture; allowed with one".to_owned();

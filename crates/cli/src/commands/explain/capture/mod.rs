@@ -2,6 +2,7 @@
 //! and what it would have taken with Bentpipe's on the path that the file shows.
 
 mod against;
+mod annotate;
 mod connections;
 mod document;
 mod explained;
@@ -96,6 +97,9 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
         bentpipe_lab::write_file(file, Simulated::of(&recorded).text().as_bytes())?;
     }
     let ends = Ends::of(trace.transport, trace.side, &recorded);
+    if let Some(file) = &args.annotate {
+        annotate::write(&recording, index, &recorded, &ends, file)?;
+    }
     let Prediction { results, range } = predict(&recorded);
     let point = Point::new();
     let parts = recorded.budget.parts().map(|(_, seconds)| seconds).collect();
@@ -138,6 +142,7 @@ fn without_packets(
         ("--request", args.request.is_some()),
         ("--against", args.against.is_some()),
         ("OTHER", args.other.is_some()),
+        ("--annotate", args.annotate.is_some()),
     ] {
         if given {
             let reason =

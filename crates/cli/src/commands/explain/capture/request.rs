@@ -40,7 +40,8 @@ impl ChosenRequest {
         parts
     }
 
-    fn statement(&self, recorded: &CapturedTransfer, ends: &Ends) -> String {
+    /// Returns what its time was spent on, in a sentence.
+    pub fn statement(&self, recorded: &CapturedTransfer, ends: &Ends) -> String {
         let Some(one) = recorded.exchanges.get(self.number - 1) else { return String::new() };
         let completion = self.account.completion.as_secs_f64();
         let least = SMALLEST_SHARE * completion;
