@@ -96,6 +96,8 @@ pub struct TransportParameters {
     pub initial_max_stream_data_uni: Option<u64>,
     /// Number of bidirectional streams that the peer may open.
     pub initial_max_streams_bidi: Option<u64>,
+    /// Exponent of the ACK delays that it sends: their unit is this power of two, in microseconds.
+    pub ack_delay_exponent: Option<u64>,
     /// Longest time for which it holds acknowledgements back.
     pub max_ack_delay: Option<Span>,
 }
@@ -214,6 +216,9 @@ pub struct Packet {
     pub ack_delay: Option<Span>,
     /// Marks that it reports.
     pub ecn: Option<EcnCounts>,
+    /// True if it calls for an acknowledgement: it has other frames than ACK, PADDING and
+    /// CONNECTION_CLOSE (RFC 9002 §2). Of TCP, data.
+    pub is_eliciting: bool,
     /// True if it was sent because a probe timeout expired (RFC 9002 §6.2.4), if the file says why
     /// packets were sent.
     pub is_probe: bool,

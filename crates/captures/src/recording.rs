@@ -10,6 +10,7 @@ use crate::source::{MAX_KEYS, MAX_SIZE, content};
 use crate::summary::{ConnectionSummary, Protocol, Traffic};
 use bentpipe_units::Time;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Most connections of QUIC that are tried for the one with the most data.
 const TRIES: usize = 8;
@@ -23,7 +24,7 @@ pub struct Recording {
 #[derive(Debug)]
 enum Content {
     Capture { bytes: Vec<u8>, capture: Capture },
-    Qlog { connections: Vec<CapturedConnection>, summaries: Vec<ConnectionSummary> },
+    Qlog { connections: Vec<Arc<CapturedConnection>>, summaries: Vec<ConnectionSummary> },
 }
 
 impl Recording {
@@ -75,7 +76,8 @@ impl Recording {
             })?;
             logged.sort_by_key(|(_, one)| std::cmp::Reverse(one.stream_bytes()));
             let summaries = logged.iter().enumerate().map(summary_of_qlog).collect();
-            let connections = logged.into_iter().map(|(_, connection)| connection).collect();
+            let connections =
+                logged.into_iter().map(|(_, connection)| Arc::new(connection)).collect();
             Content::Qlog { connections, summaries }
         };
         Ok(Self { content })
@@ -103,9 +105,9 @@ impl Recording {
     /// # Errors
     /// There is none, or it cannot be read: it has no data, too many packets, or it is UDP without
     /// the handshake of a QUIC connection.
-    pub fn read(&self, index: usize) -> Result<CapturedConnection, CaptureError> {
+    pub fn read(&self, index: usize) -> Result<Arc<CapturedConnection>, CaptureError> {
         match &self.content {
-            Content::Capture { bytes, capture } => capture.read(bytes, index),
+            Content::Capture { bytes, capture } => capture.read(bytes, index).map(Arc::new),
             Content::Qlog { connections, .. } => connections
                 .get(index)
                 .cloned()
@@ -127,8 +129,10 @@ impl Recording {
     ///
     /// # Errors
     /// None of them can be read, for the reason that the one with the most data has.
-    pub fn largest(&self) -> Result<(usize, CapturedConnection), CaptureError> {
-        let Content::Capture { capture, .. } = &self.content else { return Ok((0, self.read(0)?)) };
+    pub fn largest(&self) -> Result<(usize, Arc<CapturedConnection>), CaptureError> {
+        let Content::Capture { bytes, capture } = &self.content else {
+            return Ok((0, self.read(0)?));
+        };
         let mut refused: Option<(Protocol, CaptureError)> = None;
         let mut tries = 0;
         for one in self.connections() {
@@ -140,12 +144,12 @@ impl Recording {
             if one.bytes() == 0 || !is_tried {
                 continue;
             }
-            match self.read(one.number - 1) {
+            match capture.read(bytes, one.number - 1) {
                 Ok(mut connection) => {
                     connection.notes.extend(refused.map(|(protocol, error)| {
                         format!("a {protocol} connection with more data cannot be read: {error}")
                     }));
-                    return Ok((one.number - 1, connection));
+                    return Ok((one.number - 1, Arc::new(connection)));
                 }
                 Err(error) => {
                     tries += usize::from(one.protocol == Protocol::Quic);
@@ -158,6 +162,15 @@ impl Recording {
     }
 }
 
+impl Recording {
+    /// Returns the connection of [`Self::largest`] alone.
+    fn into_largest(self) -> Result<CapturedConnection, CaptureError> {
+        let (_, connection) = self.largest()?;
+        drop(self);
+        Ok(Arc::unwrap_or_clone(connection))
+    }
+}
+
 impl CapturedConnection {
     /// Reads the connection with the most data of a capture, or of a qlog file: see
     /// [`Recording::open`].
@@ -165,7 +178,7 @@ impl CapturedConnection {
     /// # Errors
     /// The file cannot be read, or none of its connections.
     pub fn read(path: &Path, keys: Option<&Path>) -> Result<Self, CaptureError> {
-        Recording::open(path, keys)?.largest().map(|(_, connection)| connection)
+        Recording::open(path, keys)?.into_largest()
     }
 
     /// Reads the connection with the most data of a capture's content, or of a qlog
@@ -174,7 +187,7 @@ impl CapturedConnection {
     /// # Errors
     /// It is neither, or none of its connections can be read.
     pub fn parse(bytes: &[u8], keys: &[u8]) -> Result<Self, CaptureError> {
-        Recording::parse(bytes.to_vec(), keys)?.largest().map(|(_, connection)| connection)
+        Recording::parse(bytes.to_vec(), keys)?.into_largest()
     }
 }
 

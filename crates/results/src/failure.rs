@@ -4,6 +4,7 @@ use crate::document::Results;
 use crate::expect::point_text;
 use crate::explanation::{Account, causes};
 use crate::run::{Flow, Point};
+use bentpipe_timeseries::TimePart;
 use serde::Serialize;
 
 /// The runs of one visit of one flow that did not complete, of a variant at a sweep point.
@@ -88,6 +89,8 @@ struct Remedy {
     transport: &'static str,
     /// True if the handshake was complete; `None` if that does not matter.
     connected: Option<bool>,
+    /// True if the path lost packets or was out; `None` if that does not matter.
+    lossy: Option<bool>,
     advice: &'static str,
 }
 
@@ -97,6 +100,7 @@ const REMEDIES: &[Remedy] = &[
         words: "no route",
         transport: "",
         connected: None,
+        lossy: None,
         advice: "`bentpipe orbit` shows when there is a route; `path.orbit.start_time` and \
                  `time_limit` move and lengthen the run",
     },
@@ -104,12 +108,22 @@ const REMEDIES: &[Remedy] = &[
         words: "time limit",
         transport: "",
         connected: None,
+        lossy: None,
         advice: "a longer `time_limit` lets it go on",
     },
     Remedy {
         words: "time",
         transport: "quic",
         connected: Some(false),
+        lossy: Some(true),
+        advice: "its handshake was not complete within the idle timeout, as the path did not carry \
+                 its packets: a longer `quic.idle_timeout` gives it more tries",
+    },
+    Remedy {
+        words: "time",
+        transport: "quic",
+        connected: Some(false),
+        lossy: Some(false),
         advice: "its handshake was not complete: `quic.initial_rtt` must be near the RTT of the \
                  path if that is long, so that its first packets have time to be answered",
     },
@@ -117,6 +131,7 @@ const REMEDIES: &[Remedy] = &[
         words: "time",
         transport: "quic",
         connected: Some(true),
+        lossy: None,
         advice: "nothing arrived for as long as the idle timeout allows: `quic.idle_timeout` must \
                  be longer than the longest gap and RTT of the path",
     },
@@ -124,6 +139,7 @@ const REMEDIES: &[Remedy] = &[
         words: "timed out",
         transport: "tcp",
         connected: Some(false),
+        lossy: None,
         advice: "TCP gives up after a number of retransmissions, and no key changes that; QUIC \
                  has `quic.initial_rtt`",
     },
@@ -131,6 +147,7 @@ const REMEDIES: &[Remedy] = &[
         words: "timed out",
         transport: "tcp",
         connected: Some(true),
+        lossy: None,
         advice: "TCP gives up after a number of retransmissions without an answer, and no key \
                  changes that: the gaps of the path must be shorter",
     },
@@ -139,12 +156,22 @@ const REMEDIES: &[Remedy] = &[
 fn remedy(flow: &Flow) -> Option<&'static str> {
     let error = flow.error.as_deref()?.to_lowercase();
     let connected = flow.metrics.handshake_s.is_some();
+    let lossy = has_losses(flow);
     let found = REMEDIES.iter().find(|remedy| {
         error.contains(remedy.words)
             && (remedy.transport.is_empty() || remedy.transport == flow.transport)
             && remedy.connected.is_none_or(|needed| needed == connected)
+            && remedy.lossy.is_none_or(|needed| needed == lossy)
     });
     found.map(|remedy| remedy.advice)
+}
+
+/// Returns true if the path lost packets of a flow, or carried nothing for a time.
+fn has_losses(flow: &Flow) -> bool {
+    let metrics = &flow.metrics;
+    let lost = [metrics.packets_lost_channel, metrics.packets_lost_routing];
+    lost.into_iter().any(|packets| packets > 0)
+        || flow.time_budget.as_ref().is_some_and(|budget| budget.get(TimePart::Outage) > 0.0)
 }
 
 impl Failure<'_> {
@@ -234,6 +261,15 @@ mod tests {
             ) && text.contains("`quic.initial_rtt`"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_handshake_that_the_path_lost_needs_more_time_and_not_another_rtt() {
+        let mut all = results(&[("quic", "quic", Some("HTTP/3: Timeout"), None)]);
+        let budget = [(TimePart::Timeout, 43.0), (TimePart::Outage, 17.0)];
+        all.runs[0].flows[0].time_budget = Some(budget.into_iter().collect());
+        let text = failures(&all)[0].text();
+        assert!(text.contains("`quic.idle_timeout`") && !text.contains("initial_rtt"), "{text}");
     }
 
     #[test]

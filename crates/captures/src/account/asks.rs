@@ -1,5 +1,6 @@
 //! Requests: data of the end that receives the main data.
 
+use super::waits::least;
 use crate::event::{CapturedConnection, Event, Packet};
 use bentpipe_units::{Span, Time};
 use std::collections::BTreeMap;
@@ -11,6 +12,10 @@ pub const EARLY: f64 = 0.02;
 /// than 0.5 s; usual are 25 to 100 ms).
 pub const HELD: Span = Span::from_millis(150);
 
+/// Wait that is told from jitter if an end says for how long it held an acknowledgement back: some
+/// leave out the usual 25 ms.
+const SAID: Span = Span::from_millis(40);
+
 /// New data of the end that receives the main data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {
@@ -18,8 +23,9 @@ pub struct Ask {
     pub at: Time,
     /// Its stream.
     pub stream: u64,
-    /// When this end learned that it had arrived, if it sent it.
-    acknowledged: Option<Time>,
+    /// When this end learned that it had arrived, if it sent it, and for how long the other end
+    /// held that back, if it says so.
+    acknowledged: Option<(Time, Option<Span>)>,
 }
 
 /// The requests of a transfer in the order of their times.
@@ -66,11 +72,14 @@ impl Asks {
 
     /// Notes which of those that wait `packet` acknowledges.
     fn acknowledge(&mut self, waiting: &mut BTreeMap<u64, Vec<usize>>, packet: &Packet, now: Time) {
+        // The delay is that of the largest number.
+        let largest = packet.acknowledged.iter().map(|range| range.1).max();
         for (from, to) in packet.acknowledged.iter().filter(|_| packet.is_application) {
             while let Some((&number, _)) = waiting.range(from..=to).next() {
                 for place in waiting.remove(&number).unwrap_or_default() {
                     if let Some(ask) = self.all.get_mut(place) {
-                        ask.acknowledged = Some(now);
+                        let held = packet.ack_delay.filter(|_| largest == Some(number));
+                        ask.acknowledged = Some((now, held));
                     }
                 }
             }
@@ -111,11 +120,13 @@ impl Asks {
 
 impl Ask {
     /// Returns for how much longer than `rtt` the way to the other end and back took: the answer
-    /// waited for that, and not for the other end. Up to [`HELD`] it may have held the
-    /// acknowledgement back.
+    /// waited for that, and not for the other end. Unless it says how long, that may have held the
+    /// acknowledgement back for up to [`HELD`].
     pub fn on_its_way(&self, rtt: Span) -> Span {
-        let took = self.acknowledged.map_or(Span::ZERO, |at| at.since(self.at));
-        if took > rtt + HELD { took.saturating_sub(rtt) } else { Span::ZERO }
+        let Some((at, held)) = self.acknowledged else { return Span::ZERO };
+        let took = at.since(self.at).saturating_sub(held.unwrap_or_default());
+        let tolerance = if held.is_some() { SAID.max(least(rtt)) } else { HELD };
+        if took > rtt + tolerance { took.saturating_sub(rtt) } else { Span::ZERO }
     }
 }
 
@@ -163,5 +174,20 @@ mod tests {
         // At the end that answers, what leaves with the arrival of a request is its answer.
         let asks = Asks { are_received: true, ..asks };
         assert_eq!(asks.after(Some(at(300)), at(600)), None);
+    }
+
+    #[test]
+    fn a_request_that_was_acknowledged_late_waited_on_its_way() {
+        let rtt = Span::from_millis(300);
+        let way = |took: u64, held: Option<u64>| {
+            let at = Time::from_millis(1000);
+            let held = held.map(Span::from_millis);
+            let acknowledged = Some((at + Span::from_millis(took), held));
+            Ask { at, stream: 0, acknowledged }.on_its_way(rtt)
+        };
+        assert_eq!(way(440, Some(5)), Span::from_millis(135));
+        assert_eq!(way(440, Some(130)), Span::ZERO, "held back");
+        assert_eq!(way(440, None), Span::ZERO, "it may have been");
+        assert_eq!(way(900, None), Span::from_millis(600));
     }
 }

@@ -16,16 +16,17 @@ const UNANSWERED: f64 = 1.5;
 const LATE: Span = Span::from_millis(100);
 
 /// Returns the outages that a sender's file shows, in order: times in which packets were held up,
-/// and times in which not even repeated packets were answered.
-pub fn outages(packets: &[DataPacket], rtt: Span) -> Vec<(Time, Time)> {
+/// and times in which not even repeated packets were answered. The receiver holds acknowledgements
+/// back for up to `hold`.
+pub fn outages(packets: &[DataPacket], rtt: Span, hold: Span) -> Vec<(Time, Time)> {
     // The first data may be without an answer, too.
     let first = packets.first().map(|packet| packet.at);
     let acknowledged = packets.iter().filter_map(|packet| packet.acknowledged);
     let mut arrivals: Vec<Time> = first.into_iter().chain(acknowledged).collect();
     arrivals.sort_unstable();
     arrivals.dedup();
-    let mut all = held(packets, &arrivals, rtt);
-    all.extend(unanswered(packets, &arrivals, rtt));
+    let mut all = held(packets, &arrivals, rtt, hold);
+    all.extend(unanswered(packets, &arrivals, rtt, hold));
     all.sort_unstable();
     let mut found: Vec<(Time, Time)> = Vec::new();
     for (from, to) in all {
@@ -41,9 +42,15 @@ pub fn outages(packets: &[DataPacket], rtt: Span) -> Vec<(Time, Time)> {
 /// Returns the silences in which a repeated packet was not answered, each from when the answer to
 /// the first packet without one should have come. `arrivals` are the times of new
 /// acknowledgements.
-fn unanswered(packets: &[DataPacket], arrivals: &[Time], rtt: Span) -> Vec<(Time, Time)> {
+fn unanswered(
+    packets: &[DataPacket],
+    arrivals: &[Time],
+    rtt: Span,
+    hold: Span,
+) -> Vec<(Time, Time)> {
     let mut found = Vec::new();
     let held_back = packets.iter().map(|packet| packet.ack_delay).max().unwrap_or_default();
+    let held_back = held_back.max(hold);
     let mut wait = Span::ZERO;
     for pair in arrivals.windows(2) {
         let &[before, after] = pair else { continue };
@@ -56,7 +63,7 @@ fn unanswered(packets: &[DataPacket], arrivals: &[Time], rtt: Span) -> Vec<(Time
         let Some(first) = silent.next() else { continue };
         let least = rtt.mul_f64(UNANSWERED) + wait + held_back + LATE;
         if after.since(before) > least
-            && silent.any(|packet| packet.repeats && after.since(packet.at) > least)
+            && silent.any(|packet| is_probe(first, packet, rtt) && after.since(packet.at) > least)
         {
             found.push(((first.at + rtt + wait).max(before), after));
         }
@@ -64,10 +71,16 @@ fn unanswered(packets: &[DataPacket], arrivals: &[Time], rtt: Span) -> Vec<(Time
     found
 }
 
+/// Returns true if a packet after the `first` that was not answered asks again: it repeats data or,
+/// as probes of QUIC may (RFC 9002 §6.2.4), brings new data a round trip later or more.
+fn is_probe(first: &DataPacket, packet: &DataPacket, rtt: Span) -> bool {
+    packet.repeats || packet.at.since(first.at) > rtt.mul_f64(UNANSWERED)
+}
+
 /// Returns the times for which packets were held up: one took longer than that before it, and
 /// nothing arrived for about as much longer.
-fn held(packets: &[DataPacket], arrivals: &[Time], rtt: Span) -> Vec<(Time, Time)> {
-    let least = SHORTEST.max(rtt.mul_f64(SHARE));
+fn held(packets: &[DataPacket], arrivals: &[Time], rtt: Span, hold: Span) -> Vec<(Time, Time)> {
+    let least = SHORTEST.max(rtt.mul_f64(SHARE)) + hold;
     let mut acknowledged: Vec<(Time, Span)> =
         packets.iter().filter_map(|packet| Some((packet.acknowledged?, packet.rtt()?))).collect();
     acknowledged.sort_by_key(|(at, _)| *at);
@@ -134,22 +147,29 @@ mod tests {
         };
         let end = Time::from_millis(2070);
         let dead = [packet(0, 30), lost.clone(), again(280, None), again(2040, Some(end))];
-        let from_the_start = outages(&dead[1..], rtt);
+        let from_the_start = outages(&dead[1..], rtt, Span::ZERO);
         assert_eq!(from_the_start, [(Time::from_millis(70), end)]);
-        assert_eq!(outages(&dead, rtt), [(Time::from_millis(70), end)]);
+        assert_eq!(outages(&dead, rtt, Span::ZERO), [(Time::from_millis(70), end)]);
         let end = Time::from_millis(310);
         let timeout = [packet(0, 30), lost.clone(), again(280, Some(end))];
-        assert_eq!(outages(&timeout, rtt), []);
+        assert_eq!(outages(&timeout, rtt, Span::ZERO), []);
+        // Probes with new data, and a receiver that may hold that back.
+        let probes = [packet(0, 30), packet(40, 2070), packet(140, 2070), packet(340, 2070)];
+        assert_eq!(
+            outages(&probes, rtt, Span::ZERO),
+            [(Time::from_millis(70), Time::from_millis(2070))]
+        );
+        assert_eq!(outages(&probes[..3], rtt, Span::from_millis(2000)), []);
     }
 
     #[test]
     fn packets_that_wait_together_show_an_outage_and_a_queue_does_not() {
         let rtt = Span::from_millis(30);
         let held = [packet(0, 30), packet(40, 70), packet(50, 4080), packet(60, 4081)];
-        let found = outages(&held, rtt);
+        let found = outages(&held, rtt, Span::ZERO);
         assert_eq!(found, [(Time::from_millis(80), Time::from_millis(4080))]);
         assert!(!is_held(&held[0], &found) && is_held(&held[3], &found));
         let queue: Vec<DataPacket> = (0..400).map(|index| packet(index, 30 + index * 11)).collect();
-        assert_eq!(outages(&queue, rtt), []);
+        assert_eq!(outages(&queue, rtt, Span::ZERO), []);
     }
 }

@@ -7,7 +7,7 @@ use super::waits::{Waits, least};
 use crate::event::{CapturedConnection, Event, Transport};
 use bentpipe_timeseries::TimePart;
 use bentpipe_units::{Span, Time};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Shortest time for which holding an acknowledgement back counts: TCP and QUIC do so by default
 /// for 25 to 40 ms.
@@ -16,6 +16,66 @@ const HELD: Span = Span::from_millis(45);
 /// way shows an outage.
 const OUTAGE_SHARE: f64 = 0.5;
 const OUTAGE: Span = Span::from_millis(100);
+
+/// Round trips after which a packet is unanswered, and a time besides, for acknowledgements that
+/// are held back.
+const UNANSWERED: f64 = 1.5;
+const LATE: Span = Span::from_millis(150);
+
+/// Returns the packets of QUIC that called for an answer, with the time at which it came.
+fn calls(trace: &CapturedConnection) -> Vec<(Time, Option<Time>)> {
+    if trace.is_encrypted {
+        return covered_calls(trace);
+    }
+    let mut calls: Vec<(Time, Option<Time>)> = Vec::new();
+    let mut waiting: BTreeMap<u64, usize> = BTreeMap::new();
+    for (at, event) in trace.events.iter().filter(|_| trace.transport == Transport::Quic) {
+        match event {
+            Event::Sent(packet) if packet.is_application && packet.is_eliciting => {
+                waiting.insert(packet.number, calls.len());
+                calls.push((*at, None));
+            }
+            Event::Received(packet) if packet.is_application => {
+                for (first, last) in &packet.acknowledged {
+                    while let Some((&number, &index)) = waiting.range(first..=last).next() {
+                        waiting.remove(&number);
+                        if let Some((_, answered)) = calls.get_mut(index) {
+                            *answered = Some(*at);
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    calls
+}
+
+/// Returns the packets that called for an answer if no frames are known: acknowledgements follow on
+/// what arrives, so that what leaves long after that is something else. Whatever arrives next is
+/// the answer.
+fn covered_calls(trace: &CapturedConnection) -> Vec<(Time, Option<Time>)> {
+    let mut calls: Vec<(Time, Option<Time>)> = Vec::new();
+    let (mut last, mut answered) = (None, 0);
+    for (at, event) in &trace.events {
+        match event {
+            Event::Sent(packet) if packet.is_application => {
+                if last.is_some_and(|last: Time| at.since(last) > LATE) {
+                    calls.push((*at, None));
+                }
+            }
+            Event::Received(_) => {
+                last = Some(*at);
+                for (_, answer) in calls.iter_mut().skip(answered) {
+                    *answer = Some(*at);
+                }
+                answered = calls.len();
+            }
+            _ => {}
+        }
+    }
+    calls
+}
 
 /// What a receiver knows of the waits of its transfer.
 #[derive(Debug)]
@@ -32,6 +92,8 @@ pub struct OwnWaits {
     data: Vec<Time>,
     /// Round trips of this end's own packets, by the arrival of their acknowledgements.
     round_trips: Vec<(Time, Span)>,
+    /// Packets of QUIC that called for an answer: when they were sent, and when it came.
+    calls: Vec<(Time, Option<Time>)>,
 }
 
 impl OwnWaits {
@@ -44,6 +106,7 @@ impl OwnWaits {
             echoes: HashMap::new(),
             data: Vec::new(),
             round_trips: Vec::new(),
+            calls: calls(trace),
         };
         let mut sent: HashMap<u64, Time> = HashMap::new();
         for (at, event) in &trace.events {
@@ -83,6 +146,17 @@ impl OwnWaits {
     /// Returns how long data that arrives at `at` waited on its way; zero if that is unknown.
     pub fn of_data(&self, at: Time) -> Span {
         on_its_way(self.waits.as_ref(), at, self.rtt)
+    }
+
+    /// Returns true if the path carried nothing in the silence from `from` to `to`: a packet of
+    /// this end called for an answer in it, and none came. A pause of the application does not keep
+    /// an end from acknowledging.
+    pub fn is_unanswered(&self, from: Time, to: Time) -> bool {
+        let least = self.rtt.mul_f64(UNANSWERED) + LATE;
+        let begin = self.calls.partition_point(|(sent, _)| *sent < from);
+        let within = self.calls.get(begin..).unwrap_or_default().iter();
+        let mut within = within.take_while(|(sent, _)| *sent + least <= to);
+        within.any(|(_, answered)| answered.is_none_or(|answered| answered >= to))
     }
 
     /// Spends the end of the silence from `from` to `to` before data that arrives at `at`. Returns
@@ -137,5 +211,61 @@ impl OwnWaits {
         };
         let next = self.acknowledgements.partition_point(|own| *own < *data);
         self.acknowledgements.get(next).map_or(Span::ZERO, |own| own.since(*data))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Packet, Side, StreamPart};
+
+    #[test]
+    fn a_ping_without_an_answer_shows_that_the_path_was_out() {
+        let at = Time::from_millis;
+        let packet = |number, is_eliciting, acknowledged: &[(u64, u64)]| Packet {
+            is_application: true,
+            number,
+            is_eliciting,
+            acknowledged: acknowledged.to_vec(),
+            ..Packet::default()
+        };
+        let data = Packet {
+            data: vec![StreamPart { stream: 0, offset: 0, length: 1000 }],
+            ..packet(7, true, &[(1, 1)])
+        };
+        // A ping after 900 ms of silence, and the answer with the data after 5 s.
+        let out = |answered: u64| {
+            let events = vec![
+                (at(0), Event::Sent(packet(0, false, &[(3, 3)]))),
+                (at(900), Event::Sent(packet(1, true, &[]))),
+                (at(answered), Event::Received(packet(6, false, &[(1, 1)]))),
+                (at(5000), Event::Received(data.clone())),
+            ];
+            let trace = CapturedConnection {
+                events,
+                ..CapturedConnection::empty(Transport::Quic, Side::Client)
+            };
+            OwnWaits::new(&trace, Span::from_millis(50)).is_unanswered(at(0), at(5000))
+        };
+        assert!(out(5000));
+        // Acknowledged at once: the other end paused.
+        assert!(!out(960));
+        // Without keys, what leaves long after the last arrival is no acknowledgement.
+        let covered = |sent: u64| {
+            let packet = || Packet { is_application: true, ..Packet::default() };
+            let events = [
+                (at(0), Event::Received(packet())),
+                (at(sent), Event::Sent(packet())),
+                (at(5000), Event::Received(packet())),
+            ];
+            let trace = CapturedConnection {
+                events: events.to_vec(),
+                is_encrypted: true,
+                ..CapturedConnection::empty(Transport::Quic, Side::Client)
+            };
+            OwnWaits::new(&trace, Span::from_millis(50)).is_unanswered(at(0), at(5000))
+        };
+        assert!(covered(900));
+        assert!(!covered(20));
     }
 }

@@ -24,6 +24,8 @@ pub struct PathWaits<'a> {
     /// How long each packet waited behind the sender's own.
     own: Vec<Span>,
     waits: Option<Waits>,
+    /// Whether a packet that was sent after each was acknowledged before it.
+    overtaken: Vec<bool>,
     /// What the other end recorded.
     far: Option<&'a FarEnd>,
     /// True if packets came upon a full queue.
@@ -45,7 +47,8 @@ impl<'a> PathWaits<'a> {
         acknowledged.sort_unstable();
         let own = vec![Span::ZERO; packets.len()];
         let waits = Waits::find(trace);
-        Self { rtt, acknowledged, own, waits, far: None, fills_queue }
+        let overtaken = overtaken(packets);
+        Self { rtt, acknowledged, own, waits, overtaken, far: None, fills_queue }
     }
 
     /// Takes what the other end recorded.
@@ -106,7 +109,9 @@ impl<'a> PathWaits<'a> {
             if back >= least {
                 take(TimePart::ReturnLink, back);
             }
-            if forward >= least {
+            // What others overtook came out of order: no queue does that.
+            let is_reordered = self.overtaken.get(index).copied().unwrap_or_default();
+            if forward >= least && !is_reordered {
                 take(if is_forward { TimePart::OtherFlows } else { TimePart::ReturnLink }, forward);
             }
         }
@@ -114,5 +119,46 @@ impl<'a> PathWaits<'a> {
             take(TimePart::HeldAcks, held);
         }
         left
+    }
+}
+
+/// Returns for each packet whether one that was sent after it was acknowledged before it.
+fn overtaken(packets: &[DataPacket]) -> Vec<bool> {
+    let mut earliest: Option<Time> = None;
+    let mut overtaken: Vec<bool> = packets
+        .iter()
+        .rev()
+        .map(|packet| {
+            let own = packet.acknowledged;
+            let is_overtaken = own.zip(earliest).is_some_and(|(own, earliest)| earliest < own);
+            earliest = [earliest, own].into_iter().flatten().min();
+            is_overtaken
+        })
+        .collect();
+    overtaken.reverse();
+    overtaken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_that_others_overtake_did_not_wait_in_a_queue() {
+        let packet = |ms: u64, acknowledged: u64| DataPacket {
+            at: Time::from_millis(ms),
+            wire: 1500,
+            data: 1448,
+            stream: 0,
+            begins: false,
+            repeats: false,
+            is_ambiguous: false,
+            acknowledged: Some(Time::from_millis(acknowledged)),
+            ack_delay: Span::ZERO,
+            held_back: Span::ZERO,
+            declared_lost: false,
+        };
+        let packets = [packet(0, 100), packet(1, 400), packet(2, 102), packet(3, 403)];
+        assert_eq!(overtaken(&packets), [false, true, false, false]);
     }
 }

@@ -6,7 +6,7 @@ use super::fluid_link::FullLink;
 use super::own_waits::OwnWaits;
 use super::path::{PathEstimate, rate_of};
 use super::received::{Arrival, Received};
-use super::sent::handshake_timeouts;
+use super::sent::{handshake_timeouts, was_late};
 use super::spending::{FlowLimit, LimitKind, Spending, Turn};
 use super::steady::{Pattern, Steady, prompt};
 use super::transfer::{CapturedTransfer, Carried, divide_busy};
@@ -36,7 +36,10 @@ pub fn receiver_account(
     };
     let timeouts = handshake_timeouts(trace, *start, *handshake, *rtt);
     let mut spending = Spending::default();
-    spending.add(TimePart::Timeout, *start, *start + timeouts);
+    // Probes without a loss: what they waited for was late.
+    let is_late = was_late(trace, *rtt);
+    let of_probes = if is_late { TimePart::ReturnLink } else { TimePart::Timeout };
+    spending.add(of_probes, *start, *start + timeouts);
     spending.add(TimePart::Handshake, *start + timeouts, *handshake);
     spending.add(TimePart::Request, *handshake, *request);
     spending.turn(*request, Turn::new(*request, *request, *request + *rtt), first.at);
@@ -204,7 +207,7 @@ impl<'a> Walk<'a> {
             return spending.limited(limit, from, to);
         }
         let is_long = silence > rtt.mul_f64(IDLE) && !self.is_missing;
-        if is_long && self.was_cut(index, silence) {
+        if is_long && (self.was_cut(index, silence) || self.waits.is_unanswered(from, to)) {
             return spending.add(TimePart::Outage, from, to);
         }
         let to = self.waits.spend(arrival.at, from, to, spending);

@@ -9,7 +9,7 @@ use super::outage::{is_held, outages, within};
 use super::path::{Passed, PathEstimate, rate_of};
 use super::path_waits::PathWaits;
 use super::sender_state::{Flight, SenderState};
-use super::sent::{DataPacket, Sent, handshake_timeouts};
+use super::sent::{DataPacket, Sent, handshake_timeouts, was_late};
 use super::spending::{FlowLimit, LimitKind, Spending, Turn};
 use super::steady::{Pattern, Steady};
 use super::transfer::{CapturedTransfer, Carried, divide_busy};
@@ -55,7 +55,7 @@ pub fn sender_account(
     let end = &(data_end + *rtt);
     let mut spending = Spending::default();
     let begin = opening(trace, sent, far, &mut spending);
-    let outages = outages(packets, *rtt);
+    let outages = outages(packets, *rtt, longest_hold(trace));
     let losses = Losses::find(packets, *rtt, far, |packet| is_held(packet, &outages));
     let mut walk = Walk::new(trace, sent, seen.rate, &losses, &outages);
     walk.waits.know(far);
@@ -129,13 +129,25 @@ fn opening(
         spending.add(part, begin, *start);
     }
     // Probes without a loss: what they waited for was late.
-    let is_late = far.is_some_and(|far| !far.lost_handshake);
+    let is_late = match far {
+        Some(far) => !far.lost_handshake,
+        None => was_late(trace, *rtt),
+    };
     let of_probes = if is_late { TimePart::ReturnLink } else { TimePart::Timeout };
     spending.add(of_probes, *start, *start + timeouts);
     spending.add(TimePart::Handshake, *start + timeouts, *handshake);
     spending.add(TimePart::Request, *handshake, *request);
     spending.pause(true, *request, first);
     begin
+}
+
+/// Returns for how long the other end holds acknowledgements back at most, as it announced.
+fn longest_hold(trace: &CapturedConnection) -> Span {
+    let announced = trace.events.iter().filter_map(|(_, event)| match event {
+        Event::Parameters(parameters) if !parameters.is_local => parameters.max_ack_delay,
+        _ => None,
+    });
+    announced.max().unwrap_or_default()
 }
 
 /// Returns the packets that passed in the order of their arrival, which without the file of the
@@ -182,6 +194,8 @@ struct Walk<'a> {
     /// Bytes that left since the last wait.
     burst: u64,
     has_lost: bool,
+    /// True if the wait that is spent ended with an arrival.
+    is_prompt: bool,
     /// Of the last packet: how much longer than a round trip its acknowledgement took, and whether
     /// it was held back.
     late: Span,
@@ -211,6 +225,7 @@ impl<'a> Walk<'a> {
             waits: PathWaits::new(trace, &sent.packets, sent.rtt, losses.lost_at_queue > 0),
             burst: 0,
             has_lost: false,
+            is_prompt: false,
             late: Span::ZERO,
             is_held_back: false,
             turns: vec![first],
@@ -287,7 +302,9 @@ impl<'a> Walk<'a> {
         spending: &mut Spending,
     ) {
         let rtt = self.sent.rtt;
-        let is_prompt = self.state.is_prompt(now, rtt);
+        let is_prompt =
+            self.state.is_prompt(now, rtt) || self.state.is_paced_prompt(now, to.since(from));
+        self.is_prompt = is_prompt;
         if !data.repeats
             && let Some((first, answered)) = self.answered(now, data)
         {
@@ -366,7 +383,7 @@ impl<'a> Walk<'a> {
             };
             return spending.add(part, from, to);
         }
-        let is_prompt = state.is_prompt(now, rtt);
+        let is_prompt = self.is_prompt;
         let is_window = state.window.map_or(is_prompt, |_| state.window_was_full);
         let pattern = self.steady.pattern(now);
         if state.window.is_none() && !self.has_lost && !data.repeats {

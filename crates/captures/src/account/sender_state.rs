@@ -10,6 +10,11 @@ use std::collections::BTreeMap;
 /// Room in a window that counts as none.
 const PACKET: u64 = 1500;
 
+/// Gaps of pacing from which on a wait is more than pacing.
+const LONG_WAIT: u64 = 4;
+/// Longest gap of pacing.
+const PACE: Span = Span::from_millis(50);
+
 /// What a sender was allowed to do, as far as its trace says.
 #[derive(Debug)]
 pub struct SenderState {
@@ -37,6 +42,8 @@ pub struct SenderState {
     pub credit_was_used: bool,
     /// The limit that left no room.
     limit: Option<FlowLimit>,
+    /// The last short gap between data packets: that of pacing.
+    pace: Span,
 }
 
 impl SenderState {
@@ -58,6 +65,7 @@ impl SenderState {
             window_was_full: false,
             credit_was_used: false,
             limit: None,
+            pace: Span::ZERO,
         }
     }
 
@@ -105,11 +113,21 @@ impl SenderState {
                 std::mem::replace(end, (*end).max(part.offset.saturating_add(part.length)));
             self.sent_bytes = self.sent_bytes.saturating_add(*end - before);
         }
+        let gap = now.since(self.previous);
+        if !gap.is_zero() && gap <= PACE {
+            self.pace = gap;
+        }
         self.previous = now;
         self.window_was_full =
             self.window.is_some_and(|window| self.in_flight.saturating_add(PACKET) > window.get());
         self.limit = self.used_credit(packet);
         self.credit_was_used = packet.is_blocked || self.limit.is_some();
+    }
+
+    /// Returns true if a `wait` of a sender that paces ended with an arrival: the next packet
+    /// leaves when pacing lets it.
+    pub fn is_paced_prompt(&self, now: Time, wait: Span) -> bool {
+        wait >= self.pace * LONG_WAIT && now.since(self.last_arrival) <= self.pace.mul_f64(1.5)
     }
 
     /// Returns the limit that left no room for the packet before this one.
@@ -180,5 +198,24 @@ impl Flight {
     pub fn leave_range(&mut self, (first, last): (u64, u64)) -> u64 {
         let found: Vec<u64> = self.sizes.range(first..=last).map(|(at, _)| *at).collect();
         found.into_iter().map(|number| self.leave(number)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_of_a_paced_sender_ends_with_an_arrival_that_pacing_follows() {
+        let at = Time::from_millis;
+        let mut state = SenderState::new(Transport::Quic, at(0));
+        for ms in [0, 8, 16, 24] {
+            state.sent(at(ms), &Packet::default());
+        }
+        state.last_arrival = at(290);
+        let rtt = Span::from_millis(40);
+        assert!(!state.is_prompt(at(299), rtt) && state.is_paced_prompt(at(299), rtt * 6));
+        assert!(!state.is_paced_prompt(at(310), rtt * 6), "long after the arrival");
+        assert!(!state.is_paced_prompt(at(299), Span::from_millis(8)), "pacing itself");
     }
 }

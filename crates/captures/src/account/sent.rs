@@ -1,5 +1,6 @@
 //! The transfer as its sender recorded it.
 
+use super::waits::least;
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Event, Packet, Side, Transport};
 use bentpipe_units::{Span, Time};
@@ -138,6 +139,40 @@ pub fn handshake_timeouts(trace: &CapturedConnection, start: Time, end: Time, rt
     waited.min(end.since(start).saturating_sub(rtt))
 }
 
+/// Returns true if the first packet of the handshake that this end sent arrived, and its answer,
+/// although it was sent again: they waited on their way.
+///
+/// In QUIC the answer acknowledges it and is the other end's first packet. In TCP it echoes the
+/// timestamp of the first copy and not that of a later one, and comes at another time than a round
+/// trip after a later one: that would be the answer to this, the first one's having been lost.
+pub fn was_late(trace: &CapturedConnection, rtt: Span) -> bool {
+    let mut sent = trace.events.iter().filter_map(|(at, event)| match event {
+        Event::Sent(packet) if !packet.is_application => Some((*at, packet)),
+        _ => None,
+    });
+    let Some((_, first)) = sent.next() else { return false };
+    let again: Vec<_> = sent.collect();
+    let mut answers = trace.events.iter().filter_map(|(at, event)| match event {
+        Event::Received(packet) if !packet.is_application => Some((*at, packet)),
+        _ => None,
+    });
+    let stamp = |packet: &Packet| packet.timestamps.map(|(own, _)| own);
+    answers.any(|(at, answer)| match trace.transport {
+        Transport::Quic => {
+            let within = |(from, to): &(u64, u64)| (*from..=*to).contains(&first.number);
+            answer.number == 0 && answer.acknowledged.iter().any(within)
+        }
+        Transport::Tcp => {
+            let echo = answer.timestamps.map(|(_, echo)| echo);
+            let off = |sent: Time| at.since(sent + rtt).max((sent + rtt).since(at));
+            let is_of_first = echo.is_some()
+                && echo == stamp(first)
+                && again.iter().all(|(_, copy)| echo != stamp(copy));
+            is_of_first && again.iter().all(|(sent, _)| off(*sent) > least(rtt))
+        }
+    })
+}
+
 impl Sent {
     /// Finds the packets of the transfer, and what became of each.
     pub fn find(trace: &CapturedConnection) -> Result<Self, CaptureError> {
@@ -267,5 +302,48 @@ impl CapturedConnection {
             }
             _ => None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Span = Span::from_millis(300);
+
+    fn handshake(transport: Transport, events: Vec<(u64, bool, Packet)>) -> CapturedConnection {
+        let event = |(ms, is_own, packet)| {
+            let event = if is_own { Event::Sent(packet) } else { Event::Received(packet) };
+            (Time::from_millis(ms), event)
+        };
+        CapturedConnection {
+            events: events.into_iter().map(event).collect(),
+            ..CapturedConnection::empty(transport, Side::Client)
+        }
+    }
+
+    #[test]
+    fn a_handshake_that_waited_is_told_from_one_that_was_lost() {
+        let quic = |number, acknowledged: &[(u64, u64)]| Packet {
+            number,
+            acknowledged: acknowledged.to_vec(),
+            ..Packet::default()
+        };
+        for (number, range, late) in [(0, (0, 1), true), (0, (1, 1), false), (1, (0, 1), false)] {
+            let events = vec![
+                (0, true, quic(0, &[])),
+                (1000, true, quic(1, &[])),
+                (1600, false, quic(number, &[range])),
+            ];
+            let trace = handshake(Transport::Quic, events);
+            assert_eq!(was_late(&trace, RTT), late, "{number} {range:?}");
+        }
+        let tcp = |own, echo| Packet { timestamps: Some((own, echo)), ..Packet::default() };
+        // The first arrived; a later one did; the answer to the first was lost.
+        for (echo, at, late) in [(7, 1600, true), (9, 1300, false), (7, 1302, false)] {
+            let events =
+                vec![(0, true, tcp(7, 0)), (1000, true, tcp(9, 0)), (at, false, tcp(1, echo))];
+            assert_eq!(was_late(&handshake(Transport::Tcp, events), RTT), late, "{echo} {at}");
+        }
     }
 }

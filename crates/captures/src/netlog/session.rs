@@ -255,6 +255,7 @@ fn parameters(text: &str, is_local: bool) -> TransportParameters {
         initial_max_stream_data_bidi_remote: number("initial_max_stream_data_bidi_remote"),
         initial_max_stream_data_uni: number("initial_max_stream_data_uni"),
         initial_max_streams_bidi: number("initial_max_streams_bidi"),
+        ack_delay_exponent: number("ack_delay_exponent"),
         max_ack_delay: ms("max_ack_delay"),
     }
 }

@@ -68,7 +68,7 @@ fn block<'a>(bytes: &'a [u8], at: usize, order: &mut Order) -> Option<(&'a [u8],
         *order = Order { big: !order.big };
     }
     let length = order.u32(rest, 4)? as usize;
-    let block = rest.get(..length).filter(|_| length >= 12 && length % 4 == 0)?;
+    let block = rest.get(..length).filter(|_| length >= 12 && length.is_multiple_of(4))?;
     Some((block, at + length))
 }
 

@@ -18,6 +18,9 @@ use std::ops::Range;
 /// Most packets of a connection: about 600 MB without receive offload, and 300 MB of memory.
 const MAX_PACKETS: usize = 1_000_000;
 
+/// Most packets of one time among which that of a comment is looked for.
+const MOST: usize = 64;
+
 /// Returns true if the bytes begin as a capture does.
 pub(crate) fn is_capture(bytes: &[u8]) -> bool {
     Format::of(bytes).is_some()
@@ -171,7 +174,14 @@ impl Capture {
         for (at, text) in comments {
             let at = start.saturating_add(at.since_start().as_nanos());
             let place = entries.partition_point(|entry| entry.at < at);
-            let Some(entry) = entries.get(place).or(entries.last()) else { continue };
+            // What is said twice of one time is said of two packets.
+            let has = |entry: &&Entry| {
+                let comment = of_packets.get(&(entry.start as usize));
+                comment.is_some_and(|comment| comment.ends_with(text))
+            };
+            let mut same = entries[place..].iter().take_while(|entry| entry.at == at).take(MOST);
+            let entry = same.find(|entry| !has(entry)).or(entries.get(place)).or(entries.last());
+            let Some(entry) = entry else { continue };
             let comment = of_packets.entry(entry.start as usize).or_default();
             if !comment.is_empty() {
                 comment.push('\n');

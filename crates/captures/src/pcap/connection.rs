@@ -114,6 +114,7 @@ fn packet(
         opening.advance(by_client, offset, segment);
         let length = u64::from(segment.length);
         (result.number, repeated) = own.send(offset, length, at, timestamp);
+        result.is_eliciting = true;
         result.data.push(StreamPart { stream: 0, offset, length });
     }
     result.is_application = !segment.syn && matches!(opening, Opening::Over);

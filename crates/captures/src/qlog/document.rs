@@ -7,6 +7,13 @@ use super::head::{FileHead, TraceHead};
 use crate::json::{FieldValue, Fields, FromList, FromObject, ListInto};
 use crate::logged::Logged;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Most events of a document that are left out because they are no JSON, and most bytes that are
+/// read again for that.
+const MAX_DAMAGED: usize = 16;
+const MAX_READ_AGAIN: usize = 64 * 1024 * 1024;
 
 /// Reads the head of a text, and whether it is JSON to its end.
 pub fn head(text: &[u8]) -> (FileHead, Result<(), serde_json::Error>) {
@@ -20,20 +27,58 @@ pub fn head(text: &[u8]) -> (FileHead, Result<(), serde_json::Error>) {
 }
 
 /// Reads the connections of a document with this head.
+///
+/// An event that is no JSON is left out, as picoquic writes one of the handshake, if events have
+/// lines of their own.
 pub fn connections(text: &[u8], head: &FileHead) -> Vec<Logged> {
-    let mut document = Document { heads: &head.traces, traces: Vec::new() };
-    let mut json = serde_json::Deserializer::from_slice(text);
-    let result = Fields(&mut document).deserialize(&mut json).and_then(|()| json.end());
+    let mut repaired = Cow::Borrowed(text);
+    let (mut left_out, mut read_again) = (0, 0);
+    let (document, result) = loop {
+        let mut document = Document { heads: &head.traces, traces: Vec::new() };
+        let mut json = serde_json::Deserializer::from_slice(&repaired);
+        let result = Fields(&mut document).deserialize(&mut json).and_then(|()| json.end());
+        let Err(error) = &result else { break (document, result) };
+        let at = offset(&repaired, error.line(), error.column());
+        read_again += at;
+        let is_worth = !error.is_eof() && left_out < MAX_DAMAGED && read_again <= MAX_READ_AGAIN;
+        let Some(event) = damaged_event(&repaired, at).filter(|_| is_worth) else {
+            break (document, result);
+        };
+        let blanked = repaired.to_mut().get_mut(event).unwrap_or_default();
+        blanked.iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+        left_out += 1;
+    };
     let traces = document.traces.into_iter().zip(&head.traces).enumerate();
     let mut connections: Vec<_> = traces
         .flat_map(|(index, (events, trace))| events.connections(trace, &head.title, index))
         .collect();
+    if left_out > 0
+        && let Some(last) = connections.last_mut()
+    {
+        last.connection.unreadable += left_out;
+    }
     if let Err(error) = result
         && let Some(last) = connections.last_mut()
     {
         last.connection.notes.push(damage(&error));
     }
     connections
+}
+
+/// Returns the offset of a place that an error names.
+fn offset(text: &[u8], line: usize, column: usize) -> usize {
+    let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+    let begin = line.checked_sub(2).map_or(Some(0), |before| ends.clone().nth(before));
+    begin.unwrap_or(text.len()).saturating_add(column).min(text.len())
+}
+
+/// Returns where the event is that has the byte at `at`, if it and the next one begin lines.
+fn damaged_event(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let begins = |pair: &[u8]| matches!(pair, [b'\n', b'[' | b'{']);
+    let (before, after) = text.split_at_checked(at)?;
+    let begin = before.windows(2).rposition(begins)? + 1;
+    let end = after.windows(2).position(begins)? + at + 1;
+    Some(begin..end)
 }
 
 /// Says where the readable part of a document ends.

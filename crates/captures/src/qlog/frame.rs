@@ -11,6 +11,10 @@ use std::fmt;
 pub const MAX_FRAMES: usize = 4096;
 const MAX_RANGES: usize = 4096;
 
+/// Frames that call for no acknowledgement (RFC 9002 §2), and those without a type.
+const NOT_ELICITING: [&str; 7] =
+    ["", "padding", "ack", "path_ack", "path_ack_ecn", "ack_mp", "connection_close"];
+
 /// A range of packet numbers: a list of the first and the last, or of one number.
 #[derive(Debug, Clone, Default)]
 struct RawRange([Option<u64>; 2]);
@@ -85,6 +89,8 @@ impl RawFrame {
         match &self.kind {
             Scalar::Text(name) => name.to_ascii_lowercase(),
             Scalar::Unsigned(number) => match number {
+                0x00 => "padding",
+                0x01 => "ping",
                 0x02 | 0x03 => "ack",
                 0x04 => "reset_stream",
                 0x05 => "stop_sending",
@@ -93,6 +99,7 @@ impl RawFrame {
                 0x11 => "max_stream_data",
                 0x14 => "data_blocked",
                 0x15 => "stream_data_blocked",
+                0x1c | 0x1d => "connection_close",
                 0x1e => "handshake_done",
                 _ => "",
             }
@@ -103,7 +110,9 @@ impl RawFrame {
 
     /// Adds what it says to a packet. Times are in units of so many seconds.
     pub fn add_to(&self, packet: &mut Packet, unit: f64) {
-        match self.kind().as_str() {
+        let kind = self.kind();
+        packet.is_eliciting |= !NOT_ELICITING.contains(&kind.as_str());
+        match kind.as_str() {
             "stream" => self.add_data(packet),
             // An ACK frame is of the first path; others say of which (draft-ietf-quic-multipath).
             "ack" => self.add_ranges(0, packet, unit),

@@ -15,6 +15,7 @@ pub struct RawParameters {
     bidi_remote: Scalar,
     uni: Scalar,
     streams_bidi: Scalar,
+    ack_delay_exponent: Scalar,
     ack_delay: Scalar,
 }
 
@@ -27,6 +28,7 @@ from_object!(RawParameters {
     "initial_max_stream_data_bidi_remote" => bidi_remote: get,
     "initial_max_stream_data_uni" => uni: get,
     "initial_max_streams_bidi" => streams_bidi: get,
+    "ack_delay_exponent" => ack_delay_exponent: get,
     "max_ack_delay" => ack_delay: get,
 });
 
@@ -52,6 +54,7 @@ impl RawParameters {
             initial_max_stream_data_bidi_remote: self.bidi_remote.integer(),
             initial_max_stream_data_uni: self.uni.integer(),
             initial_max_streams_bidi: self.streams_bidi.integer(),
+            ack_delay_exponent: self.ack_delay_exponent.integer(),
             max_ack_delay: span(&self.ack_delay, 1e-3),
         };
         let none =

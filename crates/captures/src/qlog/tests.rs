@@ -195,6 +195,7 @@ fn all_forms_have_the_same_events() {
             number: 7,
             bytes: 1200,
             data: vec![StreamPart { stream: 0, offset: 10, length: 900 }],
+            is_eliciting: true,
             ..Packet::default()
         };
         let received = Packet {
@@ -427,4 +428,28 @@ proptest! {
             let _ = crate::account(&trace, None);
         }
     }
+}
+
+#[test]
+fn an_event_that_is_no_json_is_left_out_if_it_has_lines_of_its_own() {
+    let packet = |number: u64| {
+        format!(
+            "[{number}, \"transport\", \"packet_sent\", {{ \"packet_type\": \"1RTT\", \
+             \"header\": {{ \"packet_size\": 100, \"packet_number\": {number} }}, \
+             \"frames\": [{{ \n    \"frame_type\": \"stream\", \"id\": 0, \"offset\": 0, \
+             \"length\": 9 }}]}}]"
+        )
+    };
+    // As picoquic writes it.
+    let broken = "[2, \"transport\", \"parameters_set\", {\n    \"owner\": \"remote\",\n    \
+        \"version_negotiation\": \"chosen\": \"00000001\", \"others\": []}}]";
+    let document = format!(
+        "{{ \"qlog_version\": \"draft-00\", \"traces\": [\n{{ \"vantage_point\": {{ \"type\": \
+         \"server\" }}, \"event_fields\": [\"relative_time\", \"category\", \"event\", \"data\"],\n\
+         \"events\": [\n{},\n{broken},\n{broken},\n{}]}}]}}",
+        packet(1),
+        packet(3)
+    );
+    let trace = trace_of(document.as_bytes()).unwrap();
+    assert_eq!((numbers(&trace), trace.unreadable), (vec![1, 3], 2));
 }

@@ -2,7 +2,7 @@
 
 use super::connections::Connection;
 use super::estimate::{Covered, Seen, estimate};
-use super::frames::add_frames;
+use super::frames::{DELAY_EXPONENT, add_frames};
 use super::header::{LongPacket, Rest, divide};
 use super::hello::Parts;
 use super::initial::InitialKeys;
@@ -247,6 +247,10 @@ impl Reader {
             notes.extend(estimated.notes(problem));
         }
         let announced = [self.opening.parameters.take(), self.extensions.server_parameters()];
+        let exponents = announced
+            .each_ref()
+            .map(|one| one.as_ref().map_or(DELAY_EXPONENT, Parameters::ack_delay_exponent));
+        scale_delays(&mut self.seen, exponents);
         let events = events(self.seen, side, announced);
         let Connection { client, server, .. } = self.opening.connection;
         let name = self.opening.name.map_or(String::new(), |name| format!(", {name}"));
@@ -260,6 +264,16 @@ impl Reader {
             unreadable: self.unreadable,
             notes,
         }
+    }
+}
+
+/// Gives the ACK delays of packets with short headers the units that their ends announced.
+fn scale_delays(seen: &mut [Seen], exponents: [u32; 2]) {
+    for (_, sender, packet) in seen.iter_mut().filter(|(.., packet)| packet.is_application) {
+        let delay = packet.ack_delay.map(Span::as_nanos);
+        let exponent = exponents.get(*sender).copied().unwrap_or(DELAY_EXPONENT);
+        packet.ack_delay =
+            delay.map(|delay| Span::from_nanos((delay >> DELAY_EXPONENT) << exponent));
     }
 }
 
@@ -310,5 +324,23 @@ impl Outstanding {
         }
         repeated.dedup();
         repeated
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ack_delays_have_the_units_that_their_end_announced() {
+        let packet = |is_application| Packet {
+            is_application,
+            ack_delay: Some(Span::from_micros(1000 << DELAY_EXPONENT)),
+            ..Packet::default()
+        };
+        let mut seen = [(0, 0, packet(true)), (1, 1, packet(true)), (2, 1, packet(false))];
+        scale_delays(&mut seen, [3, 6]);
+        let delays = seen.map(|(.., packet)| packet.ack_delay.unwrap_or_default());
+        assert_eq!(delays, [8, 64, 8].map(Span::from_millis));
     }
 }

@@ -7,6 +7,9 @@ use bentpipe_units::Span;
 /// Messages of TLS in a packet: their offset, and the bytes.
 pub type Crypto<'a> = Vec<(u64, &'a [u8])>;
 
+/// PADDING, ACK, CONNECTION_CLOSE (RFC 9002 §2) and TIMESTAMP: what calls for no acknowledgement.
+const NOT_ELICITING: [u64; 6] = [0, 2, 3, 0x1c, 0x1d, 0x02f5];
+
 /// Adds the frames to `packet`, and their messages of TLS to `crypto`. Returns `None` at a frame
 /// that is not known or cut off: nothing is known of what follows it.
 pub fn add_frames<'a>(
@@ -16,6 +19,7 @@ pub fn add_frames<'a>(
 ) -> Option<()> {
     while !frames.is_empty() {
         let (kind, rest) = integer(frames)?;
+        packet.is_eliciting |= !NOT_ELICITING.contains(&kind);
         frames = match kind {
             // PADDING, PING, IMMEDIATE_ACK of current and older drafts.
             0 | 1 | 0x1f | 0xac => rest,
@@ -92,8 +96,9 @@ fn skip_bytes(bytes: &[u8]) -> Option<&[u8]> {
     rest.get(usize::try_from(length).ok()?..)
 }
 
-/// Exponent of ACK delays by default (RFC 9000 §18.2); what the ends agreed on is in the handshake.
-const DELAY_EXPONENT: u32 = 3;
+/// Exponent of ACK delays by default (RFC 9000 §18.2), with which they are read: what an end
+/// announced may stand behind them.
+pub const DELAY_EXPONENT: u32 = 3;
 /// Longest delay that is taken for one, in units of the exponent: max_ack_delay is below 2^14 ms.
 const MAX_DELAY: u64 = 1 << 24;
 
@@ -172,6 +177,7 @@ mod tests {
             max_data: Some(50),
             max_stream_data: vec![(4, 60)],
             is_blocked: true,
+            is_eliciting: true,
             handshake_done: true,
             stream_ends: vec![(0, StreamEnd::Reset), (0, StreamEnd::Stopped), (8, StreamEnd::Fin)],
             ecn: Some(EcnCounts { ect0: 7, ect1: 0, ce: 2 }),

@@ -1,8 +1,12 @@
 //! The transport parameters that the ends announce in their first messages of TLS (RFC 9000 §18).
 
+use super::frames::DELAY_EXPONENT;
 use super::header::integer;
 use crate::event::{Event, TransportParameters};
 use bentpipe_units::Span;
+
+/// Largest exponent of ACK delays that is allowed (RFC 9000 §18.2).
+const MAX_EXPONENT: u64 = 20;
 
 /// The parameters of an end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -25,11 +29,18 @@ impl Parameters {
                 0x06 => known.initial_max_stream_data_bidi_remote = Some(number),
                 0x07 => known.initial_max_stream_data_uni = Some(number),
                 0x08 => known.initial_max_streams_bidi = Some(number),
+                0x0a => known.ack_delay_exponent = Some(number),
                 0x0b => known.max_ack_delay = Some(time()),
                 _ => {}
             }
         }
         read
+    }
+
+    /// Returns the exponent of the end's ACK delays (RFC 9000 §18.2).
+    pub fn ack_delay_exponent(&self) -> u32 {
+        let announced = self.0.ack_delay_exponent.filter(|exponent| *exponent <= MAX_EXPONENT);
+        announced.and_then(|exponent| exponent.try_into().ok()).unwrap_or(DELAY_EXPONENT)
     }
 
     /// Returns the events that say them in a recording; `is_local` if the end recorded it.
@@ -77,12 +88,16 @@ mod tests {
             initial_max_data: Some(1000),
             initial_max_stream_data_bidi_local: Some(9),
             initial_max_stream_data_uni: Some(11),
+            ack_delay_exponent: Some(5),
             max_ack_delay: Some(Span::from_millis(25)),
             ..TransportParameters::default()
         };
         assert_eq!(read.0, expected);
         assert_eq!(read.events(false)[0], Event::PeerLimits { connection: 1000, stream: 11 });
         assert_eq!(read.events(true).len(), 1);
+        assert_eq!(read.ack_delay_exponent(), 5);
+        // Larger ones are not allowed.
+        assert_eq!(Parameters::read(&[0x0a, 1, 21]).ack_delay_exponent(), DELAY_EXPONENT);
         assert_eq!(Parameters::read(&[1, 2, 3]).events(false), Vec::new());
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn run(before: &Explained, after: &Explained, as_json: bool) -> Resul
     }
     let _ = write!(text, "\n{}\n", table(&accounts.iter().collect::<Vec<_>>(), false));
     for (name, one) in NAMES.into_iter().zip([before, after]) {
-        let ends = Ends::of(one.trace.transport, one.trace.side, &one.recorded);
+        let ends = Ends::of(one.trace.transport, one.side, &one.recorded);
         let _ = writeln!(text, "{name} {}", statement(&one.recorded, &ends));
     }
     let _ = writeln!(text, "{} {words}", NAMES[1]);

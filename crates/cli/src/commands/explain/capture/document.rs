@@ -198,10 +198,12 @@ pub(super) struct RemedyDocument {
     pub setting: String,
     /// At which end.
     pub r#where: String,
-    /// To what.
+    /// To what; empty if no value says it.
     pub value: String,
     /// What that saves; null if it cannot be told from the file.
     pub saves_s: Option<f64>,
+    /// What that saves at most, if that is all that is known; else null.
+    pub saves_up_to_s: Option<f64>,
 }
 
 /// A range of completion times.

@@ -7,6 +7,7 @@ use bentpipe_captures::{
 };
 use bentpipe_lab::LabError;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Most connections of a file among which the other end of a connection is looked for.
 const MAX_TRIES: usize = 1000;
@@ -16,7 +17,9 @@ pub(super) struct Explained {
     pub recording: Recording,
     /// Index of the connection in the recording.
     pub index: usize,
-    pub trace: CapturedConnection,
+    pub trace: Arc<CapturedConnection>,
+    /// The end whose file the account is of.
+    pub side: Side,
     pub recorded: CapturedTransfer,
 }
 
@@ -30,12 +33,13 @@ impl Explained {
         };
         let (index, trace) = read.map_err(unreadable)?;
         let recorded = account(&trace, args.rate).map_err(unreadable)?;
-        Ok(Self { recording, index, trace, recorded })
+        let side = trace.side;
+        Ok(Self { recording, index, trace, side, recorded })
     }
 
     /// Returns the connection of another file that is this one at its other end; `None` if it has
     /// none.
-    pub fn other_end(&self, recording: &Recording) -> Option<CapturedConnection> {
+    pub fn other_end(&self, recording: &Recording) -> Option<Arc<CapturedConnection>> {
         if self.trace.ids.is_empty() {
             return None;
         }
@@ -63,7 +67,7 @@ impl Explained {
         // The account is that of the sender of the data.
         let is_here = self.recorded.is_upload == (self.trace.side == Side::Client);
         if !is_here {
-            self.trace.side = other.side;
+            self.side = other.side;
         }
         self.recorded.notes.push(
             "the clocks of the two files are aligned by the shortest times there and back, as if \

@@ -91,12 +91,12 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
             return against::run(&explained, &other, args.json);
         }
     }
-    let Explained { recording, index, trace, recorded } = explained;
+    let Explained { recording, index, trace, side, recorded } = explained;
     let request = args.request.map(|number| ChosenRequest::of(&recorded, number)).transpose()?;
     if let Some(file) = &args.scenario {
         bentpipe_lab::write_file(file, Simulated::of(&recorded).text().as_bytes())?;
     }
-    let ends = Ends::of(trace.transport, trace.side, &recorded);
+    let ends = Ends::of(trace.transport, side, &recorded);
     if let Some(file) = &args.annotate {
         annotate::write(&recording, index, &recorded, &ends, file)?;
     }
@@ -176,6 +176,9 @@ impl Explanation<'_> {
             .collect();
         text.push_str(&table(&both, false));
         let _ = writeln!(text, "\n{RECORDED} {}", words::statement(recorded, &self.ends));
+        if let Some(busy) = words::busy_link(recorded) {
+            let _ = writeln!(text, "{busy}");
+        }
         for remedy in &self.remedies {
             let _ = writeln!(text, "{}", remedy.text());
         }
@@ -214,7 +217,7 @@ impl Explanation<'_> {
             format!("{} Mbps towards the receiver", significant(rate.as_mbps_f64()))
         } else {
             let proven = significant(proven.as_mbps_f64());
-            format!("rate not known: it was never filled (at least {proven} Mbps)")
+            format!("rate not known, as the link was never full (at least {proven} Mbps)")
         };
         let _ = write!(text, "path: RTT {}, {rate}", span(rtt));
         if !queue.is_zero() {

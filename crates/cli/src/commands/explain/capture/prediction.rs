@@ -11,6 +11,14 @@ use bentpipe_units::Bytes;
 const FASTER: f64 = 10.0;
 /// What a simulation of the known path may be off by, to each side, as a share.
 const OFF: f64 = 0.12;
+/// The same to the upper side if the rate is known from bursts only, which come faster than the
+/// link carries them for long.
+const OFF_BURSTS: f64 = 0.27;
+/// Share of the rate that was held for a round trip below which it is known from bursts.
+const HELD: f64 = 0.8;
+/// Lost packets of an episode from which on losses without a queue are a policer's or a short
+/// queue's, whose rate the file does not show.
+const BURST: usize = 3;
 /// Widest range that is worth saying.
 const WIDEST: f64 = 3.0;
 /// Losses in so many episodes or less are those of a start that filled a queue.
@@ -58,13 +66,22 @@ pub(super) fn predict(recorded: &CapturedTransfer) -> Prediction {
     let first = recorded.intervals.first().filter(|first| first.part == TimePart::Timeout);
     of_path += first.map_or(0.0, |first| first.to.since(first.from).as_secs_f64());
     let low = times.iter().copied().fold(f64::INFINITY, f64::min) * (1.0 - OFF);
-    let high = times.iter().copied().fold(0.0, f64::max) * (1.0 + OFF) + of_path;
+    let held = recorded.path.proven.as_bps() as f64 >= HELD * seen.rate.as_bps() as f64;
+    let off = if held { OFF } else { OFF_BURSTS };
+    let high = times.iter().copied().fold(0.0, f64::max) * (1.0 + off) + of_path;
     // Of encrypted data that this end sent nothing is known but when it left.
     let is_seen = !(recorded.is_encrypted && recorded.is_sender);
     let is_known =
         is_seen && low > 0.0 && high <= WIDEST * low && recorded.evidence.reordered <= REORDERED;
+    let is_known = is_known && !loses_in_bursts(&recorded.evidence);
     let range = is_known.then_some(Range { low_s: low, high_s: high });
     Prediction { results: Some(results), range }
+}
+
+/// Returns true if packets were lost in bursts, and not at a queue that was seen.
+fn loses_in_bursts(evidence: &Evidence) -> bool {
+    let Evidence { lost, lost_at_queue, loss_episodes, .. } = *evidence;
+    lost > 2 * lost_at_queue && lost >= BURST * loss_episodes.max(1) && lost >= 2 * BURST
 }
 
 /// Returns the other paths that the file allows.
@@ -91,4 +108,20 @@ fn others(recorded: &CapturedTransfer, seen: &Simulated) -> Vec<Simulated> {
         }
     }
     others
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_of_losses_without_a_queue_leave_the_rate_open() {
+        let evidence = |lost, lost_at_queue, loss_episodes| {
+            loses_in_bursts(&Evidence { lost, lost_at_queue, loss_episodes, ..Evidence::default() })
+        };
+        assert!(evidence(30, 2, 5));
+        assert!(!evidence(30, 28, 2), "at a full queue");
+        assert!(!evidence(12, 0, 11), "by chance");
+        assert!(!evidence(3, 0, 1), "too few to tell");
+    }
 }

@@ -16,6 +16,8 @@ const INITIAL_WINDOW: u64 = 32;
 const AGREES: f64 = 0.25;
 /// Share of the completion time from which on a cause is worth a remedy.
 const WORTH: f64 = 0.1;
+/// Times the rate that was seen that a link is taken to have which was never filled.
+const FASTER: f64 = 10.0;
 /// Windows hold so many times what the path holds: a loss is repaired meanwhile.
 const ROOM: f64 = 2.0;
 
@@ -29,17 +31,21 @@ pub(super) struct Remedy {
     pub value: String,
     /// Seconds that it saves; `None` if the simulation does not do what the file shows.
     pub saves_s: Option<f64>,
+    /// Seconds that it saves at most, if that is all that is known.
+    pub saves_up_to_s: Option<f64>,
 }
 
 impl Remedy {
     /// Returns it as a line: `try net.ipv4.tcp_rmem to 7 MB at the client: saves about 5.4 s`.
     pub fn text(&self) -> String {
-        let Self { setting, end, value, saves_s, .. } = self;
-        let saves = match saves_s {
-            Some(saves) => format!("saves about {} s", seconds(*saves)),
-            None => "what it saves cannot be told from this file".to_owned(),
+        let Self { setting, end, value, saves_s, saves_up_to_s, .. } = self;
+        let saves = match (saves_s, saves_up_to_s) {
+            (Some(saves), _) => format!("saves about {} s", seconds(*saves)),
+            (None, Some(most)) => format!("saves up to {} s", seconds(*most)),
+            (None, None) => "what it saves cannot be told from this file".to_owned(),
         };
-        format!("what would help: {setting}: {value} ({end}); {saves}")
+        let value = if value.is_empty() { String::new() } else { format!(": {value}") };
+        format!("what would help: {setting}{value} ({end}); {saves}")
     }
 
     pub fn document(&self) -> RemedyDocument {
@@ -49,12 +55,13 @@ impl Remedy {
             r#where: self.end.clone(),
             value: self.value.clone(),
             saves_s: self.saves_s,
+            saves_up_to_s: self.saves_up_to_s,
         }
     }
 }
 
-/// Returns what helps against the first cause of a transfer's time; nothing if no setting of its
-/// transport does, as against pauses of the application.
+/// Returns what helps against the first cause of a transfer's time; with what to look at if no
+/// setting of its transport does.
 pub(super) fn remedies(recorded: &CapturedTransfer, ends: &Ends) -> Vec<Remedy> {
     let completion = recorded.completion.as_secs_f64();
     let first = causes(recorded).into_iter().next();
@@ -70,6 +77,7 @@ fn of_cause(part: TimePart, time: f64, recorded: &CapturedTransfer, ends: &Ends)
         end: ends.sender.to_owned(),
         value,
         saves_s,
+        saves_up_to_s: None,
     };
     match part {
         TimePart::FlowControl => {
@@ -110,9 +118,53 @@ fn of_cause(part: TimePart, time: f64, recorded: &CapturedTransfer, ends: &Ends)
             end: ends.asker.to_owned(),
             value: "25 ms".to_owned(),
             saves_s: Some(time),
+            saves_up_to_s: None,
         }),
-        _ => None,
+        _ => elsewhere(part, time, recorded, ends),
     }
+}
+
+/// Returns what helps against a cause that no setting of a transport is at fault for: what to look
+/// at, and where. It saves at most the time of the cause.
+fn elsewhere(
+    part: TimePart,
+    time: f64,
+    recorded: &CapturedTransfer,
+    ends: &Ends,
+) -> Option<Remedy> {
+    let evidence = &recorded.evidence;
+    let operator = "operator of the link";
+    let (setting, end) = match part {
+        TimePart::Application if evidence.sender_pauses >= evidence.asker_pauses => (
+            "the application must not pause: its work before it answers, or its source",
+            ends.sender,
+        ),
+        TimePart::Application => ("the application must ask sooner", ends.asker),
+        TimePart::ReturnLink => {
+            ("a faster return link, or fewer acknowledgements on it, as by a filter", operator)
+        }
+        TimePart::OtherFlows => (
+            "a share of the link: fewer other flows, or a queue that divides it among flows \
+             (fq_codel, CAKE)",
+            operator,
+        ),
+        TimePart::Capacity => {
+            ("capacity that is there when it is needed: shorter frames, or kept assigned", operator)
+        }
+        TimePart::Outage => ("a link that is not out: neither end could send or ask", operator),
+        TimePart::Timeout => {
+            ("a link that loses fewer packets of handshakes and of the ends of transfers", operator)
+        }
+        _ => return None,
+    };
+    Some(Remedy {
+        cause: part,
+        setting: setting.to_owned(),
+        end: end.to_owned(),
+        value: String::new(),
+        saves_s: None,
+        saves_up_to_s: Some(time),
+    })
 }
 
 /// Returns the remedy for a limit of the bytes in flight.
@@ -147,6 +199,7 @@ fn wider(limit: FlowLimit, recorded: &CapturedTransfer, ends: &Ends) -> Remedy {
         end: end.to_owned(),
         value: data(needed),
         saves_s,
+        saves_up_to_s: None,
     }
 }
 
@@ -165,6 +218,7 @@ fn longer_queue(part: TimePart, recorded: &CapturedTransfer, ends: &Ends) -> Rem
         end: "operator of the link".to_owned(),
         value: data(needed),
         saves_s: difference(recorded, &now, &longer),
+        saves_up_to_s: None,
     }
 }
 
@@ -181,7 +235,8 @@ fn of_round_trips(recorded: &CapturedTransfer, ends: &Ends) -> Option<Remedy> {
             setting: format!("ask for the {requests} things at once (HTTP/2, HTTP/3)"),
             end: ends.asker.to_owned(),
             value: "1 round trip".to_owned(),
-            saves_s: Some(request),
+            saves_s: at_once(recorded, ends).map(|saves| saves.min(request)),
+            saves_up_to_s: Some(request),
         });
     }
     let trips = (handshake / rtt.max(1e-9)).round();
@@ -192,7 +247,20 @@ fn of_round_trips(recorded: &CapturedTransfer, ends: &Ends) -> Option<Remedy> {
         end: "both ends".to_owned(),
         value: "1 round trip".to_owned(),
         saves_s: Some(trips * rtt),
+        saves_up_to_s: None,
     })
+}
+
+/// Returns what the requests save if all are asked at once: their answers are one transfer then,
+/// which needs its slow start. `None` if that saves nothing.
+fn at_once(recorded: &CapturedTransfer, ends: &Ends) -> Option<f64> {
+    let one = standard(recorded, ends, "");
+    // A link that was never filled is faster than what was seen.
+    let faster = if recorded.path.is_filled { 1.0 } else { FASTER };
+    let one = Simulated { rate: one.rate.mul_f64(faster), ..one };
+    let shown = recorded.completion.as_secs_f64() - besides(recorded, false);
+    let saves = shown - one.completion_s()?;
+    (saves > 0.0).then_some(saves)
 }
 
 /// Returns the transfer with a usual stack of its transport.
@@ -214,16 +282,22 @@ fn saved(recorded: &CapturedTransfer, ends: &Ends, now: &str, then: &str) -> Opt
 /// Returns what a change saves, if the simulation without it takes what the file shows, but for
 /// what no simulation of one transfer has: pauses, further requests and troubles of the path.
 fn difference(recorded: &CapturedTransfer, now: &Simulated, then: &Simulated) -> Option<f64> {
-    let of = |part: TimePart| recorded.budget.get(part);
-    let rtt = recorded.path.rtt.as_secs_f64();
-    let besides = of(TimePart::Application)
-        + (of(TimePart::Request) - rtt).max(0.0)
-        + (of(TimePart::Handshake) - rtt).max(0.0)
-        + of(TimePart::Outage)
-        + of(TimePart::Capacity);
-    let shown = recorded.completion.as_secs_f64() - besides;
+    let shown = recorded.completion.as_secs_f64() - besides(recorded, true);
     let (now, then) = (now.completion_s()?, then.completion_s()?);
     ((now - shown).abs() <= AGREES * shown && then < now).then_some(now - then)
+}
+
+/// Returns the seconds of what no simulation of one transfer has: pauses and troubles of the path,
+/// round trips of a longer handshake and, if these are `with_requests`, of further requests.
+fn besides(recorded: &CapturedTransfer, with_requests: bool) -> f64 {
+    let of = |part: TimePart| recorded.budget.get(part);
+    let rtt = recorded.path.rtt.as_secs_f64();
+    let requests = if with_requests { (of(TimePart::Request) - rtt).max(0.0) } else { 0.0 };
+    of(TimePart::Application)
+        + requests
+        + (of(TimePart::Handshake) - rtt).max(0.0)
+        + of(TimePart::Outage)
+        + of(TimePart::Capacity)
 }
 
 /// Returns a size with two digits, rounded up.

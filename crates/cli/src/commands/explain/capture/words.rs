@@ -155,6 +155,22 @@ fn losses(recorded: &CapturedTransfer) -> String {
     format!(" after {packets}{episodes}{place}")
 }
 
+/// Share of the time from which on a link that carries data is what limits a transfer.
+const BUSY: f64 = 0.5;
+
+/// Returns that only a faster link would help, if a full link was busy with the data most of the
+/// time.
+pub(super) fn busy_link(recorded: &CapturedTransfer) -> Option<String> {
+    let completion = recorded.completion.as_secs_f64();
+    let busy = [TimePart::Serialisation, TimePart::Headers];
+    let busy: f64 = busy.into_iter().map(|part| recorded.budget.get(part)).sum();
+    let is_limit = recorded.path.is_filled && busy >= BUSY * completion;
+    let rate = significant(recorded.path.rate.as_mbps_f64());
+    is_limit.then(|| {
+        format!("the link of {rate} Mbps was the limit: it was busy with the data most of the time")
+    })
+}
+
 /// Returns what passed between the ends of a transfer that both recorded.
 pub(super) fn both_ends(both: &BothEnds, ends: &Ends) -> String {
     let way = |one: &OneWay, what: &str, end: &str| {
