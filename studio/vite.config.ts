@@ -131,6 +131,8 @@ const page: UserConfig = {
           name: "page",
           include: ["tests/*.page.test.ts"],
           testTimeout: 90_000,
+          // A run of a busy machine takes seconds.
+          expect: { poll: { timeout: 20_000 } },
           hookTimeout: 90_000,
           fileParallelism: false,
         },

@@ -57,11 +57,11 @@ describe.skipIf(skipped(noCommand))("the studio's forms", () => {
     await status(page, /10 runs/);
     expect(studio.text("swept.toml")).toContain('"path.rtt" = ["20 ms"');
     expect(studio.text("small.toml")).toBe(SMALL);
-    expect(await page.locator(".gallery").count()).toBe(0);
+    await expect.poll(() => page.locator(".gallery").count()).toBe(0);
     expect(await page.inputValue("select[aria-label=Scenario]")).toBe("swept.toml");
     await page.click('button:text-is("New")');
     await page.keyboard.press("Escape");
-    expect(await page.locator(".gallery").count()).toBe(0);
+    await expect.poll(() => page.locator(".gallery").count()).toBe(0);
     expect(existsSync(studio.path("download-new.toml"))).toBe(false);
     // The browser says that the file that exists was not replaced.
     expect(errors).toEqual([expect.stringContaining("412")]);
