@@ -1,12 +1,8 @@
 //! What RTTs at losses say about queues.
 
 use super::Parameters;
-use crate::windowed::WindowedRtt;
+use crate::windowed::{FRAMES, WindowedRtt};
 use bentpipe_units::{Span, Time};
-
-/// Time over which the RTT must stay increased to show a queue: slightly more than a frame of a
-/// DVB-RCS2 return link (26.5 ms), which delays single ACKs.
-const FRAMES: Span = Span::from_millis(30);
 
 /// RTTs without losses that are kept.
 const SAMPLES: usize = 256;
@@ -69,6 +65,7 @@ impl Delay {
         self.base
     }
 
+    /// Notes the RTT of an acknowledgement.
     pub(super) fn note(&mut self, now: Time, rtt: Span) {
         self.base = self.base.min(rtt);
         if self.noted > 0 {
@@ -120,9 +117,14 @@ impl Delay {
         self.recent.get().unwrap_or(self.base)
     }
 
+    /// Returns the smallest increase of the RTT that is a queue.
+    fn least(&self, p: &Parameters) -> Span {
+        Span::from_secs_f64(p.queue / 1e3).max(self.base.mul_f64(p.queue_share))
+    }
+
     /// Returns true if a queue stands now: RTTs are above what they are without losses.
     pub(super) fn is_queueing(&self, p: &Parameters) -> bool {
-        let least = Span::from_secs_f64(p.queue / 1e3).max(self.base.mul_f64(p.queue_share));
+        let least = self.least(p);
         let jitter = self.jitter.mul_f64(p.jitter);
         let most = self.base.mul_f64(p.queue_most) + jitter;
         let noise = self.noise(p.noise).unwrap_or(self.base + jitter);
@@ -131,11 +133,10 @@ impl Delay {
 
     /// Returns true if the path's queue has held much more than it holds now.
     pub(super) fn has_room(&self, p: &Parameters) -> bool {
-        let least = Span::from_secs_f64(p.queue / 1e3).max(self.base.mul_f64(p.queue_share));
         let known = self.most.saturating_sub(self.base);
         let most = self.recent_most.get().unwrap_or(self.base);
         let used = most.saturating_sub(self.base);
-        known >= least * 4 && used <= known.mul_f64(p.room)
+        known >= self.least(p) * 4 && used <= known.mul_f64(p.room)
     }
 
     fn noise(&self, quantile: f64) -> Option<Span> {

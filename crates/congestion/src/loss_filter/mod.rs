@@ -71,6 +71,7 @@ pub struct ChanceFilter {
     parameters: Parameters,
     delay: Delay,
     rate: ChanceRate,
+    /// Bursts of all losses, and of those that teach.
     bursts: Bursts,
     calm_bursts: Bursts,
     last_rounds: LastRounds,
@@ -121,7 +122,7 @@ impl ChanceFilter {
         }
     }
 
-    /// Returns the rate of losses by chance, if it is known.
+    /// Returns the rate of losses by chance, if the path has taught one.
     fn chance(&self) -> Option<f64> {
         self.rate.get(&self.parameters).filter(|_| self.may_be_chance())
     }
@@ -132,9 +133,11 @@ impl ChanceFilter {
         !self.marked && !self.delay.is_higher_at_losses(&self.parameters)
     }
 
+    /// Returns true if chance explains the losses of the last round trips; `queueing` says whether a
+    /// queue stands.
     fn is_by_chance(&self, queueing: bool) -> bool {
-        let chance = self.chance().filter(|_| !queueing);
-        if chance.is_some_and(|rate| self.last_rounds.are_explained_by(rate)) {
+        let known = self.known.filter(|_| !queueing);
+        if known.is_some_and(|rate| self.last_rounds.are_explained_by(rate)) {
             return true;
         }
         // Before anything is learnt: a path whose queue has held more than it holds now has not
@@ -146,7 +149,7 @@ impl ChanceFilter {
 
     /// Returns to the window before the last reductions.
     fn undo(&mut self, loss: &Loss<'_>) {
-        if self.parameters.undo < 0.5 || self.chance().is_none() {
+        if self.parameters.undo < 0.5 || self.known.is_none() {
             return;
         }
         let Some(Undo { window, slow_start, round }) = self.undo.take() else { return };
@@ -211,12 +214,15 @@ impl Controller for ChanceFilter {
         }
         if self.controller.send_control().cwnd < before {
             self.reduction = Some(Reduction { window: before, next_number: loss.next_number });
+            // The first of several reductions is the one to return to.
             let first = self.undo.filter(|undo| undo.window >= before);
-            let first =
+            let (window, slow_start) =
                 first.map_or((before, in_slow_start), |undo| (undo.window, undo.slow_start));
-            let (window, slow_start) = first;
-            let undo = Undo { window, slow_start, round: self.round };
-            self.undo = (!queueing && !loss.persistent).then_some(undo);
+            self.undo = (!queueing && !loss.persistent).then_some(Undo {
+                window,
+                slow_start,
+                round: self.round,
+            });
         }
     }
 

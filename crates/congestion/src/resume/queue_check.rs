@@ -1,7 +1,7 @@
 //! Losses by chance in a jump: those that no queue explains.
 
 use super::saved::SavedParameters;
-use crate::windowed::WindowedRtt;
+use crate::windowed::{FRAMES, WindowedRtt};
 use bentpipe_units::{Span, Time};
 
 /// Fraction of a jump's packets that may be lost while no queue delays them: as many as long-path
@@ -9,10 +9,6 @@ use bentpipe_units::{Span, Time};
 /// jump that exceeds its share of a link without a queue, as before a policer or a buffer of few
 /// packets, loses more.
 pub(super) const CHANCE: f64 = 0.05;
-
-/// Time over which the RTT must stay increased to show a queue: slightly more than a frame of a
-/// DVB-RCS2 return link (26.5 ms), which delays single ACKs.
-const FRAMES: Span = Span::from_millis(30);
 
 /// Largest increase of the RTT over the saved one that is no queue: ten milliseconds, or 3 %.
 fn noise(saved_rtt: Span) -> Span {

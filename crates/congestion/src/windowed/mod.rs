@@ -4,4 +4,5 @@ mod max;
 mod rtt;
 
 pub use max::WindowedMax;
+pub(crate) use rtt::FRAMES;
 pub use rtt::WindowedRtt;

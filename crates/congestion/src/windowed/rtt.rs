@@ -3,6 +3,10 @@
 use bentpipe_units::{Span, Time};
 use std::collections::VecDeque;
 
+/// Time over which the RTT must stay increased to show a queue: slightly more than a frame of a
+/// DVB-RCS2 return link (26.5 ms), which delays single ACKs.
+pub(crate) const FRAMES: Span = Span::from_millis(30);
+
 /// Maximum number of samples kept. The window is divided into as many slots. A sample is dropped if
 /// a better one is less than a slot older, so that the result may lag by a slot.
 const SLOTS: u64 = 32;

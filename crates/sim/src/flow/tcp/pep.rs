@@ -2,9 +2,7 @@
 
 use crate::datagram::PathDirection;
 use crate::spec::{Failure, PepSpec, TcpStack};
-use bentpipe_quic::congestion::{
-    CongestionConfig, FastStart, LossFilterName, SenderMetrics, SlowStartName,
-};
+use bentpipe_quic::congestion::{CongestionConfig, FastStart, SenderMetrics, SlowStartName};
 use bentpipe_tcp::{AckFilter, MakeController, Relay, TcpSettings};
 use bentpipe_units::{Bytes, Span, Time};
 use std::sync::Arc;
@@ -64,7 +62,6 @@ impl Pep {
         let middle_make = [make(&spec.to_client)?, make(&spec.to_server)?];
         let make = make(&CongestionConfig {
             slow_start: SlowStartName::STANDARD,
-            loss_filter: LossFilterName::NONE,
             ..CongestionConfig::default()
         })?;
         let others = TcpSettings {
