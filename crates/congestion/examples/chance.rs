@@ -13,63 +13,24 @@
 mod lean;
 
 use bentpipe_congestion::loss_filter::{ChanceFilter, Parameters};
-use bentpipe_congestion::{Controller, ControllerConfig, ParameterValues, WithSlowStart};
-use bentpipe_units::{Bytes, Span, Time};
-use lean::{Draw, Path, Transfer, run};
+use bentpipe_congestion::{Controller, ParameterValues};
+use bentpipe_units::{Span, Time};
+use lean::{Draw, Path, Transfer, controller, parallel, run, with_start};
 
-/// Bulk beside bulk is measured between these times, in seconds, in round trips of at least 600 ms.
+/// Seconds for which bulk beside bulk is measured.
 const BULK: f64 = 80.0;
 
 fn make(name: &str, start: &str, parameters: &Parameters) -> Box<dyn Controller> {
-    use bentpipe_congestion::catalogue::{CONTROLLERS, SLOW_STARTS, find};
-    let config = ControllerConfig {
-        now: Time::ZERO,
-        mtu: Bytes::new(lean::MTU),
-        initial_window: Bytes::new(10 * lean::MTU),
-        distance_m: None,
-        rtt: None,
+    let made = match name.strip_suffix(" filtered") {
+        Some(plain) => Box::new(ChanceFilter::new(controller(plain), parameters)),
+        None => controller(name),
     };
-    let plain = name.trim_end_matches(" filtered");
-    let part = find(CONTROLLERS, plain).expect("a controller");
-    let mut controller = (part.make)(&config, &ParameterValues::defaults(part.parameters));
-    if plain != name {
-        controller = Box::new(ChanceFilter::new(controller, parameters));
-    }
-    if start == "standard" {
-        return controller;
-    }
-    let part = find(SLOW_STARTS, start).expect("a slow start");
-    let start = (part.make)(&config, &ParameterValues::defaults(part.parameters));
-    Box::new(WithSlowStart::new(controller, start, None))
+    with_start(made, start, &[])
 }
 
 fn median(mut list: Vec<f64>) -> f64 {
     list.sort_by(f64::total_cmp);
     list[list.len() / 2]
-}
-
-/// Returns the results of `jobs`, in order, played by two threads.
-fn parallel<T: Sync>(jobs: &[T], work: impl Fn(&T) -> String + Sync) {
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    let lines = std::sync::Mutex::new(vec![String::new(); jobs.len()]);
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while let Some((index, job)) = {
-                    let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                    jobs.get(index).map(|job| (index, job))
-                } {
-                    let line = work(job);
-                    if let Ok(mut lines) = lines.lock() {
-                        lines[index] = line;
-                    }
-                }
-            });
-        }
-    });
-    for line in lines.into_inner().unwrap_or_default() {
-        println!("{line}");
-    }
 }
 
 /// Paths by name.
@@ -217,11 +178,7 @@ fn crowd(seeds: u64, only: &str, parameters: &Parameters) {
         for seed in 0..seeds {
             let mut draw = Draw(7100 + seed);
             let sizes: Vec<u64> = (0..120)
-                .map(|_| {
-                    let radius = (-2.0 * libm::log(1.0 - draw.unit())).sqrt();
-                    let normal = radius * libm::cos(std::f64::consts::TAU * draw.unit());
-                    (size * libm::exp(1.6 * normal)).clamp(1000.0, 40e6) as u64
-                })
+                .map(|_| (size * libm::exp(1.6 * draw.normal())).clamp(1000.0, 40e6) as u64)
                 .collect();
             let wire: u64 = sizes.iter().map(|s| s.div_ceil(lean::PAYLOAD) * lean::PACKET).sum();
             let gap = 8.0 * wire as f64 / (load * path.forward.as_bps() as f64) / 120.0;

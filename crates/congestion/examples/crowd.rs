@@ -14,7 +14,7 @@
 mod lean;
 
 use bentpipe_units::{Span, Time};
-use lean::{Draw, Outcome, Path, Transfer, cubic, run};
+use lean::{Draw, Outcome, Path, Transfer, cubic, parallel, run};
 
 struct Study {
     set: Vec<(String, f64)>,
@@ -52,10 +52,7 @@ impl Study {
     }
 
     fn size(&self, draw: &mut Draw) -> u64 {
-        // Box-Muller.
-        let radius = (-2.0 * libm::log(1.0 - draw.unit())).sqrt();
-        let normal = radius * libm::cos(std::f64::consts::TAU * draw.unit());
-        (self.median * libm::exp(1.6 * normal)).clamp(100.0, 100.0 * self.median) as u64
+        (self.median * libm::exp(1.6 * draw.normal())).clamp(100.0, 100.0 * self.median) as u64
     }
 
     /// Draws users that offer `load`; all at once if that is zero.
@@ -159,30 +156,6 @@ impl Study {
         }
         let [[plain, lost], [ours, dropped]] = sums;
         format!("{count:4} users: {plain:.2} -> {ours:.2} s, {lost:.0} -> {dropped:.0} dropped")
-    }
-}
-
-/// Returns the results of `jobs`, in order, played by two threads.
-fn parallel<T: Sync>(jobs: &[T], work: impl Fn(&T) -> String + Sync) {
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    let lines = std::sync::Mutex::new(vec![String::new(); jobs.len()]);
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while let Some((index, job)) = {
-                    let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                    jobs.get(index).map(|job| (index, job))
-                } {
-                    let line = work(job);
-                    if let Ok(mut lines) = lines.lock() {
-                        lines[index] = line;
-                    }
-                }
-            });
-        }
-    });
-    for line in lines.into_inner().unwrap_or_default() {
-        println!("{line}");
     }
 }
 

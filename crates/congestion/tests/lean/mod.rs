@@ -11,6 +11,7 @@ mod path;
 pub use flow::Outcome;
 pub use path::Path;
 
+use bentpipe_congestion::catalogue::{CONTROLLERS, SLOW_STARTS, find};
 use bentpipe_congestion::{Controller, ControllerConfig, ParameterValues, WithSlowStart};
 use bentpipe_units::{Bytes, Span, Time};
 use flow::Flow;
@@ -74,6 +75,12 @@ impl Draw {
     /// Returns a number uniformly distributed from 0 to 1.
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Returns a number that is normally distributed, with mean 0 and variance 1 (Box-Muller).
+    pub fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * libm::log(1.0 - self.unit())).sqrt();
+        radius * libm::cos(std::f64::consts::TAU * self.unit())
     }
 
     /// Returns a number from `low` to `high` whose logarithm is uniformly distributed.
@@ -157,24 +164,37 @@ pub fn alone(path: &Path, bytes: u64, controller: Box<dyn Controller>, seed: u64
     run(path, vec![(Transfer::of(bytes), controller)], seed, Span::from_secs(3000)).remove(0)
 }
 
-/// Returns CUBIC with the named slow start and its parameters `values`; `standard` is CUBIC's own
-/// slow start.
+fn config() -> ControllerConfig {
+    ControllerConfig {
+        now: Time::ZERO,
+        mtu: Bytes::new(MTU),
+        initial_window: Bytes::new(10 * MTU),
+        distance_m: None,
+        rtt: None,
+    }
+}
+
+/// Returns the controller of that name in the catalogue, with its own slow start.
+///
+/// # Panics
+///
+/// If it does not exist.
+pub fn controller(name: &str) -> Box<dyn Controller> {
+    let part = find(CONTROLLERS, name).expect("the controller is in the catalogue");
+    (part.make)(&config(), &ParameterValues::defaults(part.parameters))
+}
+
+/// Puts the named slow start with its parameters `values` in front of a controller; `standard` is
+/// the controller's own.
 ///
 /// # Panics
 ///
 /// If the slow start or a parameter does not exist.
-pub fn cubic(start: &str, values: &[(&str, f64)]) -> Box<dyn Controller> {
-    use bentpipe_congestion::catalogue::{CONTROLLERS, SLOW_STARTS, find};
-    let mtu = Bytes::new(MTU);
-    let config = ControllerConfig {
-        now: Time::ZERO,
-        mtu,
-        initial_window: Bytes::new(10 * MTU),
-        distance_m: None,
-        rtt: None,
-    };
-    let part = find(CONTROLLERS, "cubic").expect("cubic is in the catalogue");
-    let controller = (part.make)(&config, &ParameterValues::defaults(part.parameters));
+pub fn with_start(
+    controller: Box<dyn Controller>,
+    start: &str,
+    values: &[(&str, f64)],
+) -> Box<dyn Controller> {
     if start == "standard" {
         return controller;
     }
@@ -183,5 +203,34 @@ pub fn cubic(start: &str, values: &[(&str, f64)]) -> Box<dyn Controller> {
     for (name, value) in values {
         set.set(part.name, name, *value).expect("a valid parameter");
     }
-    Box::new(WithSlowStart::new(controller, (part.make)(&config, &set), None))
+    Box::new(WithSlowStart::new(controller, (part.make)(&config(), &set), None))
+}
+
+/// Returns CUBIC with the named slow start and its parameters `values`, as [`with_start`] does.
+pub fn cubic(start: &str, values: &[(&str, f64)]) -> Box<dyn Controller> {
+    with_start(controller("cubic"), start, values)
+}
+
+/// Prints the lines that `work` makes of `jobs`, in their order; two threads work.
+pub fn parallel<T: Sync>(jobs: &[T], work: impl Fn(&T) -> String + Sync) {
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let lines = std::sync::Mutex::new(vec![String::new(); jobs.len()]);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some((index, job)) = {
+                    let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    jobs.get(index).map(|job| (index, job))
+                } {
+                    let line = work(job);
+                    if let Ok(mut lines) = lines.lock() {
+                        lines[index] = line;
+                    }
+                }
+            });
+        }
+    });
+    for line in lines.into_inner().unwrap_or_default() {
+        println!("{line}");
+    }
 }
