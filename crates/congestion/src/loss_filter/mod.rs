@@ -133,8 +133,8 @@ impl ChanceFilter {
         !self.marked && !self.delay.is_higher_at_losses(&self.parameters)
     }
 
-    /// Returns true if chance explains the losses of the last round trips; `queueing` says whether a
-    /// queue stands.
+    /// Returns true if chance explains the losses of the last round trips; `queueing`: a queue
+    /// stands now.
     fn is_by_chance(&self, queueing: bool) -> bool {
         let known = self.known.filter(|_| !queueing);
         if known.is_some_and(|rate| self.last_rounds.are_explained_by(rate)) {
