@@ -75,8 +75,8 @@ impl Asks {
         // The delay is that of the largest number.
         let largest = packet.acknowledged.iter().map(|range| range.1).max();
         for (from, to) in packet.acknowledged.iter().filter(|_| packet.is_application) {
-            while let Some((&number, _)) = waiting.range(from..=to).next() {
-                for place in waiting.remove(&number).unwrap_or_default() {
+            for (number, places) in waiting.extract_if(from..=to, |_, _| true) {
+                for place in places {
                     if let Some(ask) = self.all.get_mut(place) {
                         let held = packet.ack_delay.filter(|_| largest == Some(number));
                         ask.acknowledged = Some((now, held));

@@ -37,8 +37,7 @@ fn calls(trace: &CapturedConnection) -> Vec<(Time, Option<Time>)> {
             }
             Event::Received(packet) if packet.is_application => {
                 for (first, last) in &packet.acknowledged {
-                    while let Some((&number, &index)) = waiting.range(first..=last).next() {
-                        waiting.remove(&number);
+                    for (_, index) in waiting.extract_if(first..=last, |_, _| true) {
                         if let Some((_, answered)) = calls.get_mut(index) {
                             *answered = Some(*at);
                         }

@@ -196,8 +196,7 @@ impl Flight {
     }
 
     pub fn leave_range(&mut self, (first, last): (u64, u64)) -> u64 {
-        let found: Vec<u64> = self.sizes.range(first..=last).map(|(at, _)| *at).collect();
-        found.into_iter().map(|number| self.leave(number)).sum()
+        self.sizes.extract_if(first..=last, |_, _| true).map(|(_, bytes)| bytes).sum()
     }
 }
 

@@ -223,11 +223,8 @@ impl Sent {
                     let mut now = Vec::new();
                     for range @ (first, last) in &packet.acknowledged {
                         let is_ambiguous = packet.is_ambiguous(range);
-                        let found: Vec<u64> =
-                            outstanding.range(first..=last).map(|(number, _)| *number).collect();
-                        for number in found {
-                            now.extend(outstanding.remove(&number).map(|at| (at, is_ambiguous)));
-                        }
+                        let found = outstanding.extract_if(first..=last, |_, _| true);
+                        now.extend(found.map(|(_, index)| (index, is_ambiguous)));
                     }
                     // The receiver held back the acknowledgement of the last one as long as it
                     // says, and for those before it waited for that one.
