@@ -29,6 +29,7 @@ use received::Received;
 use receiver_account::receiver_account;
 use sender_account::sender_account;
 use sent::{Sent, main_streams};
+use std::collections::BTreeMap;
 
 pub use exchange::{Exchange, RequestAccount};
 pub use far_end::{BothEnds, OneWay};
@@ -46,15 +47,7 @@ pub fn account(
     trace: &CapturedConnection,
     rate: Option<Rate>,
 ) -> Result<CapturedTransfer, CaptureError> {
-    let total = |sizes: std::collections::BTreeMap<u64, u64>| {
-        sizes.values().fold(0_u64, |sum, size| sum.saturating_add(*size))
-    };
-    let (sent, received) =
-        (total(main_streams(trace.sent())), total(main_streams(trace.received())));
-    if sent.max(received) == 0 {
-        return Err(CaptureError::Empty("it has no stream data"));
-    }
-    let is_sender = sent >= received;
+    let is_sender = is_sender(trace)?;
     let mut recorded = if is_sender {
         sender_account(trace, &Sent::find(trace)?, rate, None)?
     } else {
@@ -67,6 +60,19 @@ pub fn account(
         recorded.notes.push(format!("{} records could not be read", trace.unreadable));
     }
     Ok(recorded)
+}
+
+/// Returns true if the end that recorded a trace sent the main data.
+fn is_sender(trace: &CapturedConnection) -> Result<bool, CaptureError> {
+    let total = |sizes: BTreeMap<u64, u64>| {
+        sizes.values().fold(0_u64, |sum, size| sum.saturating_add(*size))
+    };
+    let (sent, received) =
+        (total(main_streams(trace.sent())), total(main_streams(trace.received())));
+    if sent.max(received) == 0 {
+        return Err(CaptureError::Empty("it has no stream data"));
+    }
+    Ok(sent >= received)
 }
 
 /// Divides the time of the largest transfer of a connection that both of its ends recorded: see
@@ -86,8 +92,7 @@ pub fn account_of_both(
     if !is_same_connection(one, other) || one.side == other.side {
         return Err(CaptureError::Empty("the files are not of both ends of one connection"));
     }
-    let is_first = account(one, rate)?.is_sender;
-    let (sender, receiver) = if is_first { (one, other) } else { (other, one) };
+    let (sender, receiver) = if is_sender(one)? { (one, other) } else { (other, one) };
     let (trace, sent, far) = FarEnd::join(sender, receiver)?;
     let mut recorded = sender_account(&trace, &sent, rate, Some(&far))?;
     recorded.is_upload = sender.side == Side::Client;
