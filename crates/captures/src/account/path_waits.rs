@@ -37,6 +37,7 @@ impl<'a> PathWaits<'a> {
         trace: &CapturedConnection,
         packets: &[DataPacket],
         rtt: Span,
+        far: Option<&'a FarEnd>,
         fills_queue: bool,
     ) -> Self {
         let of = |(index, packet): (usize, &DataPacket)| {
@@ -48,12 +49,7 @@ impl<'a> PathWaits<'a> {
         let own = vec![Span::ZERO; packets.len()];
         let waits = Waits::find(trace);
         let overtaken = overtaken(packets);
-        Self { rtt, acknowledged, own, waits, overtaken, far: None, fills_queue }
-    }
-
-    /// Takes what the other end recorded.
-    pub fn know(&mut self, far: Option<&'a FarEnd>) {
-        self.far = far;
+        Self { rtt, acknowledged, own, waits, overtaken, far, fills_queue }
     }
 
     /// Returns true if the other end recorded what arrived.

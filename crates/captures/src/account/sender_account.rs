@@ -57,8 +57,7 @@ pub fn sender_account(
     let begin = opening(trace, sent, far, &mut spending);
     let outages = outages(packets, *rtt, longest_hold(trace));
     let losses = Losses::find(packets, *rtt, far, |packet| is_held(packet, &outages));
-    let mut walk = Walk::new(trace, sent, seen.rate, &losses, &outages);
-    walk.waits.know(far);
+    let walk = Walk::new(trace, sent, seen.rate, &losses, &outages, far);
     let walk = walk.run(data_end, &mut spending);
     let busy = data_end.since(first).saturating_sub(walk.idle).saturating_sub(walk.tail);
     spending.add(TimePart::Request, end.saturating_sub(walk.tail + *rtt), *end);
@@ -210,7 +209,9 @@ impl<'a> Walk<'a> {
         rate: Rate,
         losses: &'a Losses,
         outages: &'a [(Time, Time)],
+        far: Option<&'a FarEnd>,
     ) -> Self {
+        let fills_queue = losses.lost_at_queue > 0;
         let first = sent.packets.first().map_or(Time::ZERO, |packet| packet.at);
         Self {
             trace,
@@ -222,7 +223,7 @@ impl<'a> Walk<'a> {
             state: SenderState::new(trace.transport, first),
             steady: Steady::new(sent.rtt),
             asks: Asks::find(trace, true),
-            waits: PathWaits::new(trace, &sent.packets, sent.rtt, losses.lost_at_queue > 0),
+            waits: PathWaits::new(trace, &sent.packets, sent.rtt, far, fills_queue),
             burst: 0,
             has_lost: false,
             is_prompt: false,
