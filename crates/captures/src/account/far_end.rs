@@ -6,7 +6,7 @@ use super::sent::Sent;
 use super::waits::least;
 use crate::both::{Crossing, Crossings};
 use crate::error::CaptureError;
-use crate::event::{CapturedConnection, Event, Packet, Side};
+use crate::event::{CapturedConnection, Event, Side};
 use bentpipe_timeseries::TimePart;
 use bentpipe_units::{Span, Time};
 use std::collections::HashMap;
@@ -83,7 +83,7 @@ impl FarEnd {
         let back = crossings.back.iter().filter_map(|one| one.arrived);
         let mut back: Vec<(Time, Span)> = back.collect();
         back.sort_unstable();
-        sent.know(&crossings);
+        sent.apply(&crossings);
         if let Some(last) = forward.iter().flatten().map(|(at, _)| *at).max() {
             // As if both directions took half of the RTT.
             sent.end = last + crossings.rtt.mul_f64(0.5);
@@ -92,18 +92,7 @@ impl FarEnd {
         let late = received.arrivals.iter().filter(|one| one.is_late).count();
         let reordered = late as f64 / received.arrivals.len().max(1) as f64;
         let both = BothEnds { to_receiver, to_sender, drift_ppm: crossings.drift_ppm() };
-        let is_lost = |from: &CapturedConnection, to: &CapturedConnection| {
-            let of_handshake = |packet: &Packet| !packet.is_application;
-            let sent = from
-                .events
-                .iter()
-                .filter(|(_, event)| matches!(event, Event::Sent(packet) if of_handshake(packet)));
-            let came = to.events.iter().filter(
-                |(_, event)| matches!(event, Event::Received(packet) if of_handshake(packet)),
-            );
-            sent.count() > came.count()
-        };
-        let lost_handshake = is_lost(sender, receiver) || is_lost(receiver, sender);
+        let lost_handshake = loses_handshake(sender, receiver) || loses_handshake(receiver, sender);
         Ok((trace, sent, Self { both, forward, back, reordered, lead, lost_handshake }))
     }
 
@@ -124,14 +113,23 @@ fn find(
     sender: &CapturedConnection,
     receiver: &CapturedConnection,
 ) -> Result<Crossings, CaptureError> {
-    let no = CaptureError::Empty("the two files do not have the packets of one transfer");
-    let found = Crossings::find(sender, receiver).ok_or(no)?;
-    let data = || found.there.iter().filter(|one| one.has_data);
-    let arrived = data().filter(|one| one.arrived.is_some()).count();
-    if (arrived as f64) < SHARED * data().count() as f64 {
-        return Err(CaptureError::Empty("the two files do not have the packets of one transfer"));
-    }
-    Ok(found)
+    let is_shared = |found: &Crossings| {
+        let data = || found.there.iter().filter(|one| one.has_data);
+        let arrived = data().filter(|one| one.arrived.is_some()).count();
+        arrived as f64 >= SHARED * data().count() as f64
+    };
+    let found = Crossings::find(sender, receiver).filter(is_shared);
+    found.ok_or(CaptureError::Empty("the two files do not have the packets of one transfer"))
+}
+
+/// Returns true if fewer packets of the handshake arrived at one end than the other sent.
+fn loses_handshake(from: &CapturedConnection, to: &CapturedConnection) -> bool {
+    let is_sent = |event: &Event| matches!(event, Event::Sent(one) if !one.is_application);
+    let is_received = |event: &Event| matches!(event, Event::Received(one) if !one.is_application);
+    let count = |trace: &CapturedConnection, is_counted: fn(&Event) -> bool| {
+        trace.events.iter().filter(|(_, event)| is_counted(event)).count()
+    };
+    count(from, is_sent) > count(to, is_received)
 }
 
 /// Returns what passed between the client's first packet and the first event of the server's file,
@@ -178,7 +176,7 @@ impl OneWay {
 impl Sent {
     /// Takes what the receiver knows: which packets were lost, and for how long it held back each
     /// acknowledgement.
-    fn know(&mut self, crossings: &Crossings) {
+    fn apply(&mut self, crossings: &Crossings) {
         self.rtt = crossings.rtt;
         // When what arrived at the sender had left, by the clock of the other end.
         let left: HashMap<Time, Time> = crossings
