@@ -75,15 +75,15 @@ pub fn exchanges(
     turns: &[Time],
     intervals: &[Interval],
 ) -> Vec<Exchange> {
-    let mut passed = Passed::default();
+    let mut counts = ByteCounts::default();
     let mut found = match trace.transport {
-        Transport::Quic => by_streams(trace, is_sender, asks, &mut passed),
-        Transport::Tcp => by_turns(trace, is_sender, asks, turns, &mut passed),
+        Transport::Quic => by_streams(trace, is_sender, asks, &mut counts),
+        Transport::Tcp => by_turns(trace, is_sender, asks, turns, &mut counts),
     };
-    found.sort_by_key(|one| one.asked.unwrap_or(one.first));
+    found.sort_by_key(Exchange::begin);
     for one in &mut found {
         one.cause = cause(intervals, one.begin(), one.last);
-        one.beside = passed.between(one.begin(), one.last).saturating_sub(one.bytes);
+        one.beside = counts.between(one.begin(), one.last).saturating_sub(one.bytes);
     }
     found
 }
@@ -107,11 +107,11 @@ fn new_bytes(trace: &CapturedConnection, is_sender: bool, mut each: impl FnMut(T
     }
 }
 
-/// The new bytes of the main data up to each time.
+/// Number of new bytes of the main data up to each time.
 #[derive(Debug, Default)]
-struct Passed(Vec<(Time, u64)>);
+struct ByteCounts(Vec<(Time, u64)>);
 
-impl Passed {
+impl ByteCounts {
     fn add(&mut self, at: Time, bytes: u64) {
         let before = self.0.last().map_or(0, |(_, bytes)| *bytes);
         self.0.push((at, before.saturating_add(bytes)));
@@ -132,12 +132,12 @@ fn by_streams(
     trace: &CapturedConnection,
     is_sender: bool,
     asks: &Asks,
-    passed: &mut Passed,
+    counts: &mut ByteCounts,
 ) -> Vec<Exchange> {
     let main = if is_sender { main_streams(trace.sent()) } else { main_streams(trace.received()) };
     let mut found: BTreeMap<u64, Exchange> = BTreeMap::new();
     new_bytes(trace, is_sender, |at, stream, bytes| {
-        passed.add(at, bytes);
+        counts.add(at, bytes);
         let asked = asks.on(stream).map(|ask| ask.at).filter(|asked| *asked <= at);
         if found.len() >= MAX_EXCHANGES && !found.contains_key(&stream) {
             return;
@@ -157,12 +157,12 @@ fn by_turns(
     is_sender: bool,
     asks: &Asks,
     turns: &[Time],
-    passed: &mut Passed,
+    counts: &mut ByteCounts,
 ) -> Vec<Exchange> {
     let mut found: Vec<Exchange> = Vec::new();
     let mut next = 0;
     new_bytes(trace, is_sender, |at, _, bytes| {
-        passed.add(at, bytes);
+        counts.add(at, bytes);
         if turns.get(next).is_some_and(|turn| *turn <= at) || found.is_empty() {
             while turns.get(next).is_some_and(|turn| *turn <= at) {
                 next += 1;
@@ -242,11 +242,11 @@ mod tests {
 
     #[test]
     fn what_passed_between_two_times_is_told() {
-        let mut passed = Passed::default();
+        let mut counts = ByteCounts::default();
         for (at, bytes) in [(10, 5), (20, 7), (20, 1), (30, 9)] {
-            passed.add(ms(at), bytes);
+            counts.add(ms(at), bytes);
         }
-        assert_eq!(passed.between(ms(11), ms(20)), Bytes::new(8));
-        assert_eq!(passed.between(ms(0), ms(40)), Bytes::new(22));
+        assert_eq!(counts.between(ms(11), ms(20)), Bytes::new(8));
+        assert_eq!(counts.between(ms(0), ms(40)), Bytes::new(22));
     }
 }
