@@ -1,20 +1,16 @@
 //! A copy of a capture as pcapng, with comments on packets, which Wireshark shows.
 
 use super::file::{Format, records};
+use super::pcapng::{
+    BYTE_ORDER, ENHANCED_PACKET, INTERFACE, PACKET, SECTION_HEADER, TIME_RESOLUTION, block_length,
+};
 use super::record::{CapturedPacket, Order, Record};
 use std::collections::BTreeMap;
 
-/// Types of blocks (draft-ietf-opsawg-pcapng §4), and of packets those that can have comments.
-const SECTION_HEADER: u32 = 0x0a0d_0d0a;
-const INTERFACE: u32 = 1;
-const PACKET: u32 = 2;
-const ENHANCED_PACKET: u32 = 6;
 /// A section whose length is not said.
 const NO_LENGTH: [u8; 8] = [0xff; 8];
-const LITTLE_ENDIAN: u32 = 0x1a2b_3c4d;
-/// Options: the end of a list, a comment, and the units of an interface's clock.
+/// Option of a block: a comment.
 const COMMENT: u16 = 1;
-const TIME_RESOLUTION: u16 = 9;
 /// Nanoseconds, as a power of ten.
 const NANOSECONDS: u8 = 9;
 /// Longest comment, in bytes.
@@ -38,7 +34,7 @@ fn of_blocks(bytes: &[u8], comments: &Comments) -> Vec<u8> {
     let mut copy = Vec::with_capacity(bytes.len());
     let mut order = Order { big: false };
     let mut at = 0;
-    while let Some((block, next)) = block(bytes, at, &mut order) {
+    while let Some(block) = block(bytes.get(at..).unwrap_or_default(), &mut order) {
         match order.u32(block, 0) {
             Some(SECTION_HEADER) => {
                 copy.extend_from_slice(block);
@@ -55,21 +51,15 @@ fn of_blocks(bytes: &[u8], comments: &Comments) -> Vec<u8> {
             }
             _ => copy.extend_from_slice(block),
         }
-        at = next;
+        at += block.len();
     }
     copy.extend_from_slice(bytes.get(at..).unwrap_or_default());
     copy
 }
 
-/// Returns the block at an offset, and where the next one is.
-fn block<'a>(bytes: &'a [u8], at: usize, order: &mut Order) -> Option<(&'a [u8], usize)> {
-    let rest = bytes.get(at..)?;
-    if order.u32(rest, 0)? == SECTION_HEADER && order.u32(rest, 8)? != LITTLE_ENDIAN {
-        *order = Order { big: !order.big };
-    }
-    let length = order.u32(rest, 4)? as usize;
-    let block = rest.get(..length).filter(|_| length >= 12 && length.is_multiple_of(4))?;
-    Some((block, at + length))
+/// Returns the block with which `bytes` begin.
+fn block<'a>(bytes: &'a [u8], order: &mut Order) -> Option<&'a [u8]> {
+    bytes.get(..block_length(bytes, order)?)
 }
 
 /// Returns the block of a packet with one more option.
@@ -111,7 +101,7 @@ fn close(block: &mut Vec<u8>, order: Order) -> Option<()> {
 fn of_packets(bytes: &[u8], comments: &Comments) -> Vec<u8> {
     let order = Order { big: false };
     let mut copy = Vec::with_capacity(bytes.len() + bytes.len() / 4);
-    let mut head = fields(order, &[SECTION_HEADER, 0, LITTLE_ENDIAN, 1]);
+    let mut head = fields(order, &[SECTION_HEADER, 0, BYTE_ORDER, 1]);
     head.extend(NO_LENGTH);
     let _ = close(&mut head, order);
     copy.extend(head);

@@ -4,17 +4,20 @@ use super::record::{CapturedPacket, Order, Record, SECOND};
 
 /// Interfaces of a section that are kept; packets of others are left out.
 const MAX_INTERFACES: usize = 1024;
-const SECTION_HEADER: u32 = 0x0a0d_0d0a;
-const INTERFACE: u32 = 1;
+/// Byte-order magic of a section, in its own order.
+pub const BYTE_ORDER: u32 = 0x1a2b_3c4d;
+/// Types of blocks.
+pub const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+pub const INTERFACE: u32 = 1;
 /// Packet Block, which the Enhanced Packet Block replaced.
-const PACKET: u32 = 2;
+pub const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
-const ENHANCED_PACKET: u32 = 6;
+pub const ENHANCED_PACKET: u32 = 6;
 /// Decryption Secrets Block, and the type of those of TLS.
 const SECRETS: u32 = 10;
 const TLS_KEY_LOG: u32 = 0x544c_534b;
 /// Options of an interface: units of its clock, and seconds to add to its times.
-const TIME_RESOLUTION: u16 = 9;
+pub const TIME_RESOLUTION: u16 = 9;
 const TIME_OFFSET: u16 = 14;
 
 /// An interface of a section.
@@ -68,6 +71,20 @@ impl Interface {
     }
 }
 
+/// Returns the length of the block with which `bytes` begin. If it begins a section, `order`
+/// becomes that of the section.
+pub fn block_length(bytes: &[u8], order: &mut Order) -> Option<usize> {
+    if order.u32(bytes, 0)? == SECTION_HEADER {
+        *order = match order.u32(bytes, 8)? {
+            BYTE_ORDER => *order,
+            other if other == BYTE_ORDER.swap_bytes() => Order { big: !order.big },
+            _ => return None,
+        };
+    }
+    let length = order.u32(bytes, 4)? as usize;
+    (length >= 12 && length.is_multiple_of(4)).then_some(length)
+}
+
 /// Calls `each` with the packets and the secrets of all blocks. Returns `None` if the file ends
 /// within a block or has one that cannot be read.
 pub fn blocks<'a>(bytes: &'a [u8], each: &mut impl FnMut(Record<'a>)) -> Option<()> {
@@ -76,20 +93,11 @@ pub fn blocks<'a>(bytes: &'a [u8], each: &mut impl FnMut(Record<'a>)) -> Option<
     let mut at = 0;
     while at < bytes.len() {
         let block = bytes.get(at..)?;
-        if order.u32(block, 0)? == SECTION_HEADER {
-            order = match order.u32(block, 8)? {
-                0x1a2b_3c4d => order,
-                0x4d3c_2b1a => Order { big: !order.big },
-                _ => return None,
-            };
-            interfaces.clear();
-        }
-        let (kind, length) = (order.u32(block, 0)?, order.u32(block, 4)? as usize);
-        if length < 12 || length % 4 != 0 {
-            return None;
-        }
+        let length = block_length(block, &mut order)?;
         let body = block.get(8..length - 4)?;
+        let kind = order.u32(block, 0)?;
         match kind {
+            SECTION_HEADER => interfaces.clear(),
             INTERFACE if interfaces.len() < MAX_INTERFACES => {
                 interfaces.push(Interface::read(order, body)?);
             }
