@@ -63,3 +63,19 @@ pub struct Explain {
     #[arg(long)]
     pub json: bool,
 }
+
+impl Explain {
+    /// Returns the first of the given arguments that need a file with packets.
+    pub fn packets_argument(&self) -> Option<&'static str> {
+        let arguments = [
+            ("--rate", self.rate.is_some()),
+            ("--scenario", self.scenario.is_some()),
+            ("--connection", self.connection.is_some()),
+            ("--request", self.request.is_some()),
+            ("--against", self.against.is_some()),
+            ("OTHER", self.other.is_some()),
+            ("--annotate", self.annotate.is_some()),
+        ];
+        arguments.into_iter().find_map(|(argument, given)| given.then_some(argument))
+    }
+}

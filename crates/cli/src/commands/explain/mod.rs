@@ -33,20 +33,9 @@ pub fn run(args: &Explain) -> Result<u8, LabError> {
             pcapng capture";
         return Err(LabError::read(&args.path, format!("{reason}; {allowed}")));
     }
-    for (argument, given) in [
-        ("--rate", args.rate.is_some()),
-        ("--scenario", args.scenario.is_some()),
-        ("--keys", args.keys.is_some()),
-        ("--connection", args.connection.is_some()),
-        ("--request", args.request.is_some()),
-        ("--against", args.against.is_some()),
-        ("OTHER", args.other.is_some()),
-        ("--annotate", args.annotate.is_some()),
-    ] {
-        if given {
-            let reason = "it belongs to a qlog file or a capture; allowed with one".to_owned();
-            return Err(LabError::Usage { argument, reason });
-        }
+    if let Some(argument) = args.packets_argument().or(args.keys.is_some().then_some("--keys")) {
+        let reason = "it belongs to a qlog file or a capture; allowed with one".to_owned();
+        return Err(LabError::Usage { argument, reason });
     }
     let directory = RunDirectory::open(&args.path)?;
     let results = directory.results()?;

@@ -135,20 +135,9 @@ fn without_packets(
     text: impl Fn() -> String,
     document: impl Fn() -> Value,
 ) -> Result<u8, LabError> {
-    for (argument, given) in [
-        ("--rate", args.rate.is_some()),
-        ("--scenario", args.scenario.is_some()),
-        ("--connection", args.connection.is_some()),
-        ("--request", args.request.is_some()),
-        ("--against", args.against.is_some()),
-        ("OTHER", args.other.is_some()),
-        ("--annotate", args.annotate.is_some()),
-    ] {
-        if given {
-            let reason =
-                "the file has no packets; allowed with a qlog file or a capture".to_owned();
-            return Err(LabError::Usage { argument, reason });
-        }
+    if let Some(argument) = args.packets_argument() {
+        let reason = "the file has no packets; allowed with a qlog file or a capture".to_owned();
+        return Err(LabError::Usage { argument, reason });
     }
     let text = if args.json { format!("{:#}\n", document()) } else { text() };
     output::write(&text, args.json)
