@@ -1,14 +1,12 @@
 //! What the transfer of a file takes with Bentpipe's defaults: a range, from what the file leaves
 //! open about its path.
 
-use super::simulated::{Simulated, completions};
+use super::simulated::{FASTER, Simulated, completions};
 use bentpipe_captures::{CapturedTransfer, Evidence};
 use bentpipe_results::Results;
 use bentpipe_timeseries::TimePart;
 use bentpipe_units::Bytes;
 
-/// Times the rate that was seen that a link may have which was never filled.
-const FASTER: f64 = 10.0;
 /// What a simulation of the known path may be off by, to each side, as a share.
 const OFF: f64 = 0.12;
 /// The same to the upper side if the rate is known from bursts only, which come faster than the

@@ -2,7 +2,7 @@
 //! file with and without the change.
 
 use super::document::RemedyDocument;
-use super::simulated::Simulated;
+use super::simulated::{FASTER, Simulated};
 use super::words::{Ends, bdp, causes, data, seconds};
 use crate::output::counted;
 use bentpipe_captures::{CapturedTransfer, FlowLimit, LimitKind, Transport};
@@ -16,8 +16,6 @@ const INITIAL_WINDOW: u64 = 32;
 const AGREES: f64 = 0.25;
 /// Share of the completion time from which on a cause is worth a remedy.
 const WORTH: f64 = 0.1;
-/// Times the rate that was seen that a link is taken to have which was never filled.
-const FASTER: f64 = 10.0;
 /// Windows hold so many times what the path holds: a loss is repaired meanwhile.
 const ROOM: f64 = 2.0;
 

@@ -8,6 +8,9 @@ use bentpipe_units::{Bytes, Rate, Span};
 /// Name of the variant, and of the transfer in tables.
 pub(super) const OURS: &str = "bentpipe";
 
+/// Times the rate that was seen that a link is taken to have which was never filled.
+pub(super) const FASTER: f64 = 10.0;
+
 /// A path and a transfer as a scenario.
 #[derive(Debug, Clone)]
 pub(super) struct Simulated {
