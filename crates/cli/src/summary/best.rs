@@ -1,6 +1,6 @@
 //! A long sweep in short: the best variant of each point.
 
-use super::cells::{heading, number, point, short};
+use super::cells::{heading, interval, number, point, short};
 use crate::output::Look;
 use crate::tables::{Align, Table};
 use bentpipe_lab::Plan;
@@ -38,8 +38,7 @@ pub fn table(plan: &Plan, metric: &Row, rows: &[&Summary], look: Look) -> Option
     table.column("next".to_owned(), Align::Left);
     table.column("by".to_owned(), Align::Right);
     let flows = rows.iter().any(|row| row.flow != rows[0].flow);
-    for case in cases(rows) {
-        let mut ranked = case.clone();
+    for mut ranked in cases(rows) {
         ranked.sort_by(|a, b| {
             let order = a.median.partial_cmp(&b.median).unwrap_or(std::cmp::Ordering::Equal);
             if lower { order } else { order.reverse() }
@@ -51,10 +50,7 @@ pub fn table(plan: &Plan, metric: &Row, rows: &[&Summary], look: Look) -> Option
         cells.push(if visits { best.visit.to_string() } else { String::new() });
         cells.push(best.variant.clone());
         cells.push(best.median.map_or_else(String::new, number));
-        cells.push(match (best.ci95_low, best.ci95_high) {
-            (Some(low), Some(high)) => format!("{} – {}", number(low), number(high)),
-            _ => String::new(),
-        });
+        cells.push(interval(best));
         let next = ranked.get(1);
         cells.push(next.map_or_else(String::new, |next| next.variant.clone()));
         cells.push(next.map_or_else(String::new, |next| lead(best, next)));

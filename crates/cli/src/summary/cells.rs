@@ -101,6 +101,14 @@ pub(crate) fn number(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
+/// Returns the 95 % interval of the median; empty without one.
+pub(crate) fn interval(row: &Summary) -> String {
+    match (row.ci95_low, row.ci95_high) {
+        (Some(low), Some(high)) => format!("{} – {}", number(low), number(high)),
+        _ => String::new(),
+    }
+}
+
 /// Returns the heading of a metric's column: short names for the usual ones.
 pub(crate) fn heading(row: &Row) -> String {
     let label = match row.name {

@@ -1,7 +1,7 @@
 //! Results of flows as tables: one for each metric that flows are compared by.
 
 use super::best;
-use super::cells::{Index, heading, labels, number, point, published, short};
+use super::cells::{Index, heading, interval, labels, number, point, published, short};
 use crate::output::Look;
 use crate::tables::{Align, Table};
 use bentpipe_lab::Plan;
@@ -100,10 +100,7 @@ fn table(
         cells.push(if visits { row.visit.to_string() } else { String::new() });
         cells.push(index.runs(row));
         cells.push(row.median.map_or(NONE.to_owned(), number));
-        cells.push(match (row.ci95_low, row.ci95_high) {
-            (Some(low), Some(high)) => format!("{} – {}", number(low), number(high)),
-            _ => String::new(),
-        });
+        cells.push(interval(row));
         let beside = headline.beside.iter();
         cells.extend(beside.map(|one| median(row, one.name).map_or(NONE.to_owned(), number)));
         let count = |value: f64| format!("{value:.0}");
