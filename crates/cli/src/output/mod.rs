@@ -112,7 +112,7 @@ impl Look {
     pub fn stdout() -> Self {
         let stdout = std::io::stdout();
         let width = || {
-            // Of a terminal that does not tell its size, the shell may know it.
+            // The user has the last word, and not every terminal tells its size.
             let known = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
             known.or_else(|| terminal_size::terminal_size().map(|(width, _)| width.0.into()))
         };
