@@ -1,7 +1,7 @@
 //! The JSON document of `bentpipe explain FILE --json`, and its schema.
 
 use super::super::account::AccountDocument;
-use bentpipe_captures::{BothEnds, OneWay};
+use bentpipe_captures::{BothEnds, CapturedTransfer, OneWay};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::Serialize;
 use serde_json::Value;
@@ -65,6 +65,16 @@ pub(super) enum RecordedBy {
     Receiver,
     /// Both, in two files.
     Both,
+}
+
+impl RecordedBy {
+    pub fn of(recorded: &CapturedTransfer) -> Self {
+        match (recorded.both, recorded.is_sender) {
+            (Some(_), _) => Self::Both,
+            (None, true) => Self::Sender,
+            (None, false) => Self::Receiver,
+        }
+    }
 }
 
 /// What passed between the ends of a transfer that recorded it in two files.

@@ -188,10 +188,10 @@ impl Explanation<'_> {
         let title = output::printable(&self.trace.title);
         let title: String = title.chars().take(MAX_TITLE).collect();
         let title = if title.is_empty() { "connection" } else { &title };
-        let end = match (recorded.both, recorded.is_sender) {
-            (Some(_), _) => "both ends",
-            (None, true) => "its sender",
-            (None, false) => "its receiver",
+        let end = match RecordedBy::of(recorded) {
+            RecordedBy::Both => "both ends",
+            RecordedBy::Sender => "its sender",
+            RecordedBy::Receiver => "its receiver",
         };
         let kind = if recorded.is_upload { "upload" } else { "download" };
         let requests = match recorded.exchanges.len() {
@@ -253,11 +253,7 @@ impl Explanation<'_> {
         TraceDocument {
             bytes: recorded.bytes.get(),
             direction: if recorded.is_upload { Direction::Upload } else { Direction::Download },
-            recorded_by: match (recorded.both, recorded.is_sender) {
-                (Some(_), _) => RecordedBy::Both,
-                (None, true) => RecordedBy::Sender,
-                (None, false) => RecordedBy::Receiver,
-            },
+            recorded_by: RecordedBy::of(recorded),
             both_ends: recorded.both.as_ref().map(BothEndsDocument::of),
             path: path_document(&recorded.path),
             losses: LossesDocument {
