@@ -180,7 +180,7 @@ export function barRows(rows: BarRow[], { metric, time }: BarOptions): HTMLEleme
   const scale = metricScale(metric, most);
   return h(
     "div",
-    { class: beside ? "bar-rows beside" : "bar-rows" },
+    { class: beside ? "bar-rows with-causes" : "bar-rows" },
     h(
       "div",
       { class: "bar-row head" },
