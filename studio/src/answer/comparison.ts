@@ -62,20 +62,18 @@ function comparison(
   named: [string, Group][],
   isBase: (name: string) => boolean,
 ): Comparison | null {
-  const [first] = named;
-  if (!first) return null;
-  const [name, group] = named.find(([name]) => isBase(name)) ?? first;
   // Of a metric that no run has, there is nothing to say.
   if (named.every(([, g]) => g.median === null && g.failed.length === 0)) return null;
-  const rows = named.map(([own, g]): Row => {
-    return {
-      name: own,
-      group: g,
-      contrast: g === group ? null : contrastOf(group, g, shared.metric),
-    };
+  const at = Math.max(
+    0,
+    named.findIndex(([name]) => isBase(name)),
+  );
+  const [, ofBase] = named[at]!;
+  const rows = named.map(([name, group], i): Row => {
+    const contrast = i === at ? null : contrastOf(ofBase, group, shared.metric);
+    return { name, group, contrast };
   });
-  const base = rows.find((row) => row.group === group) ?? { name, group, contrast: null };
-  return { ...shared, rows, base, point: group.point };
+  return { ...shared, rows, base: rows[at]!, point: ofBase.point };
 }
 
 /** Runs of a row that did not complete. */

@@ -10,7 +10,7 @@ import { capital, listed, type Sentence, taskOf, theMetric } from "./words.ts";
 const MOST_NAMED = 3;
 
 /** What the flow of a comparison transfers: "a 2 MB download", "the transfers of `ours`". */
-export function taskIn(c: Comparison): string {
+function taskIn(c: Comparison): string {
   if (c.metric.key !== METRIC.meanCompletion) return taskOf(flowOf(c, c.base, c.flow.name));
   const [name, size] = c.flow.name.split("/", 2) as [string, string?];
   const whose = name === "all" ? "all users" : `‘${name}’`;

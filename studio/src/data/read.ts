@@ -8,13 +8,6 @@ export function embedded(id: string): string | null {
   return text?.trim() ? text : null;
 }
 
-/** The text of an element in HTML with the data of a report; null if there is none. */
-export function embeddedIn(html: string, id: string): string | null {
-  // A document of its own, whose scripts never run.
-  const text = new DOMParser().parseFromString(html, "text/html").getElementById(id)?.textContent;
-  return text || null;
-}
-
 /** The axes of a sweep with these points, in the order of their appearance. */
 function axesOf(points: Point[]): Report["sweep"] {
   const keys = [...new Set(points.flatMap((p) => Object.keys(p)))];

@@ -51,11 +51,6 @@ export const PARTS: readonly TimePart[] = TIME_PARTS.map((part) => ({
   colour: COLOURS[part.name],
 }));
 
-const byName = new Map(PARTS.map((part) => [part.name, part]));
-
-/** The part of a name; undefined for names of other versions. */
-export const partNamed = (name: string): TimePart | undefined => byName.get(name);
-
 /** A part and its share of some time, from 0 to 1. */
 export interface Share {
   part: TimePart;
