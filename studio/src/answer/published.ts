@@ -1,5 +1,6 @@
 import { chosenFlow, flowKey, flowsOf } from "../data/flows.ts";
 import { groupsAt } from "../data/groups.ts";
+import { memoised } from "../data/memoised.ts";
 import { isShared, metricOf } from "../data/metrics.ts";
 import { pointsOf } from "../data/points.ts";
 import type { Figure, Report } from "../data/report.types.ts";
@@ -20,7 +21,7 @@ export interface Beside {
 }
 
 /** All published values that apply to a result, beside it. */
-export function publishedOf(report: Report): Beside[] {
+export const publishedOf = memoised((report: Report): Beside[] => {
   const metrics = [...new Set(report.published.map((p) => p.metric))];
   const seen = new Set<string>();
   return metrics.flatMap((name) => {
@@ -43,7 +44,7 @@ export function publishedOf(report: Report): Beside[] {
       ),
     );
   });
-}
+});
 
 /** The published figures in a few words: objectives met, or the range of the ratios. */
 export function publishedWords(all: Beside[]): string {

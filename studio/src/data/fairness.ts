@@ -1,3 +1,4 @@
+import { memoised } from "./memoised.ts";
 import { isShared, METRIC, type SharedName } from "./metrics.ts";
 import type { Report, Run } from "./report.types.ts";
 
@@ -11,22 +12,16 @@ export interface Competition {
 }
 
 const KEY = /^flow\.(.+)\.congestion$/;
-const known = new WeakMap<Report, Competition | null>();
 
 /** The competition that a report is about: the controllers of exactly two flows are swept. */
-export function competitionOf(report: Report): Competition | null {
-  const before = known.get(report);
-  if (before !== undefined) return before;
+export const competitionOf = memoised((report: Report): Competition | null => {
   const swept = report.sweep.flatMap(({ key, values }) => {
     const flow = KEY.exec(key)?.[1];
     return flow !== undefined && values.length > 1 ? [{ key, flow }] : [];
   });
   const [a, b] = swept;
-  const found: Competition | null =
-    a && b && swept.length === 2 ? { flows: [a.flow, b.flow], keys: [a.key, b.key] } : null;
-  known.set(report, found);
-  return found;
-}
+  return a && b && swept.length === 2 ? { flows: [a.flow, b.flow], keys: [a.key, b.key] } : null;
+});
 
 /** The value of a metric of all flows in one run; null if there is none. */
 export function sharedValue(report: Report, run: Run, metric: string): number | null {

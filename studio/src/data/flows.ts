@@ -1,4 +1,5 @@
 import { ALL_FLOWS } from "./fairness.ts";
+import { memoised } from "./memoised.ts";
 import { isShared } from "./metrics.ts";
 import type { Report } from "./report.types.ts";
 
@@ -19,11 +20,7 @@ export function flowKey(f: FlowId): string {
 /** Reported visits by variant and flow name, ascending. */
 type Visits = Map<string, Map<string, number[]>>;
 
-const known = new WeakMap<Report, Visits>();
-
-function visits(report: Report): Visits {
-  const before = known.get(report);
-  if (before) return before;
+const visits = memoised((report: Report): Visits => {
   const all: Visits = new Map();
   const add = (variant: string, name: string, visit: number): void => {
     const flows = all.get(variant) ?? new Map<string, number[]>();
@@ -38,31 +35,24 @@ function visits(report: Report): Visits {
   for (const run of report.runs) for (const f of run.flows) add(run.variant, f.name, f.visit);
   for (const s of report.summary)
     if (s.flow !== ALL_FLOWS || !isShared(s.metric)) add(s.variant, s.flow, s.visit);
-  known.set(report, all);
   return all;
-}
+});
 
 /** The visit number that a flow has in a variant; undefined if the variant has no such visit. */
 export function visitOf(report: Report, variant: string, flow: FlowId): number | undefined {
   return visits(report).get(variant)?.get(flow.name)?.[flow.place - 1];
 }
 
-const flows = new WeakMap<Report, FlowId[]>();
-
 /** Flows of the report: each name as often as the variant with most reported visits of it has. */
-export function flowsOf(report: Report): FlowId[] {
-  const before = flows.get(report);
-  if (before) return before;
+export const flowsOf = memoised((report: Report): FlowId[] => {
   const most = new Map<string, number>();
   for (const flows of visits(report).values()) {
     for (const [name, list] of flows) most.set(name, Math.max(most.get(name) ?? 0, list.length));
   }
-  const found = [...most].flatMap(([name, n]) =>
+  return [...most].flatMap(([name, n]) =>
     Array.from({ length: n }, (_, i) => ({ name, place: i + 1 })),
   );
-  flows.set(report, found);
-  return found;
-}
+});
 
 const ORDINALS = ["first", "second", "third", "fourth", "fifth"];
 

@@ -1,5 +1,6 @@
 import { ALL_FLOWS, competitionOf, goodputsOf, sharedValue, shareOf } from "./fairness.ts";
 import { type FlowId, visitOf } from "./flows.ts";
+import { memoised } from "./memoised.ts";
 import { flowMetric, isShared, METRIC } from "./metrics.ts";
 import type { Point } from "./points.ts";
 import { pointKey, within } from "./points.ts";
@@ -34,12 +35,8 @@ interface Index {
   shared: Map<string, Summary>;
 }
 
-const indices = new WeakMap<Report, Index>();
-
-function indexOf(report: Report): Index {
-  let index = indices.get(report);
-  if (index) return index;
-  index = { runs: new Map(), summary: new Map(), shared: new Map() };
+const indexOf = memoised((report: Report): Index => {
+  const index: Index = { runs: new Map(), summary: new Map(), shared: new Map() };
   for (const run of report.runs) {
     const key = JSON.stringify([run.variant, pointKey(run.point)]);
     const list = index.runs.get(key);
@@ -51,20 +48,18 @@ function indexOf(report: Report): Index {
       index.shared.set(JSON.stringify([s.variant, pointKey(s.point), s.metric]), s);
     index.summary.set(JSON.stringify([s.variant, pointKey(s.point), s.flow, s.visit, s.metric]), s);
   }
-  indices.set(report, index);
   return index;
-}
+});
 
 /** The groups that were made of each report: sentences, figures and tables ask for the same. */
-const made = new WeakMap<Report, Map<string, Group[]>>();
+const made = memoised((_: Report) => new Map<string, Group[]>());
 
 /**
  * The groups of one point, in order of the variants, without variants that have no run. `flow` is
  * not used for a metric of all flows.
  */
 export function groupsAt(report: Report, point: Point, flow: FlowId, metric: string): Group[] {
-  const known = made.get(report) ?? new Map<string, Group[]>();
-  made.set(report, known);
+  const known = made(report);
   const key = JSON.stringify([pointKey(point), flow.name, flow.place, metric]);
   const groups = known.get(key) ?? makeGroups(report, point, flow, metric);
   known.set(key, groups);

@@ -1,5 +1,6 @@
 import { competitionOf, sharedValue } from "./fairness.ts";
 import type { FlowId } from "./flows.ts";
+import { memoised } from "./memoised.ts";
 import {
   FIRST,
   FIRST_OF_SHARES,
@@ -15,17 +16,7 @@ export const hasRuns = (report: Report): boolean =>
   report.runs.length > 0 || report.summary.length > 0;
 
 /** Metrics that have a value in a report, the most asked for first. */
-export function metricsOf(report: Report): string[] {
-  const before = offered.get(report);
-  if (before) return before;
-  const found = find(report);
-  offered.set(report, found);
-  return found;
-}
-
-const offered = new WeakMap<Report, string[]>();
-
-function find(report: Report): string[] {
+export const metricsOf = memoised((report: Report): string[] => {
   const keys = new Set<string>();
   for (const s of report.summary) if (s.median !== null) keys.add(s.metric);
   for (const run of report.runs) {
@@ -40,7 +31,7 @@ function find(report: Report): string[] {
   const first: string[] = competitionOf(report) ? [...RUN_METRICS, ...FIRST] : usual;
   const rank = (key: string): number => (first.includes(key) ? first.indexOf(key) : first.length);
   return [...keys].sort((a, b) => rank(a) - rank(b));
-}
+});
 
 /** The metric that a report opens with for a flow: what the scenario or the workload is about. */
 export function usualMetric(report: Report, flow: FlowId | undefined): string {

@@ -1,19 +1,13 @@
+import { memoised } from "./memoised.ts";
 import type { Report, Run } from "./report.types.ts";
 
 /** Values of the swept keys, as text. */
 export type Point = Run["point"];
 
-const keys = new WeakMap<Point, string>();
-
 /** A point's identity: its entries sorted by key. */
-export function pointKey(point: Point): string {
-  let key = keys.get(point);
-  if (key === undefined) {
-    key = JSON.stringify(Object.entries(point).sort(([a], [b]) => (a < b ? -1 : 1)));
-    keys.set(point, key);
-  }
-  return key;
-}
+export const pointKey = memoised((point: Point): string =>
+  JSON.stringify(Object.entries(point).sort(([a], [b]) => (a < b ? -1 : 1))),
+);
 
 /**
  * A swept key in words: its last part, after "return" if it belongs to that direction. The whole
@@ -56,16 +50,10 @@ export function within(part: Point, whole: Point): boolean {
   return Object.entries(part).every(([key, value]) => whole[key] === value);
 }
 
-const points = new WeakMap<object, Point[]>();
-
 /** Sweep points in order of appearance. */
-export function pointsOf(report: Pick<Report, "runs" | "summary">): Point[] {
-  const before = points.get(report);
-  if (before) return before;
+export const pointsOf = memoised((report: Pick<Report, "runs" | "summary">): Point[] => {
   const all = [...report.runs, ...report.summary].map(({ point }) => point);
   const seen = new Map<string, Point>();
   for (const point of all) if (!seen.has(pointKey(point))) seen.set(pointKey(point), point);
-  const found = [...seen.values()];
-  points.set(report, found);
-  return found;
-}
+  return [...seen.values()];
+});
