@@ -1,5 +1,5 @@
 import { competitionOf, sharedValue } from "./fairness.ts";
-import type { FlowId } from "./flows.ts";
+import { type FlowId, flowKey, flowsOf } from "./flows.ts";
 import { memoised } from "./memoised.ts";
 import {
   FIRST,
@@ -40,4 +40,20 @@ export function usualMetric(report: Report, flow: FlowId | undefined): string {
   // Heat maps of two controllers are about the share of the first flow.
   const usual = report.headline ?? (competitionOf(report) ? undefined : own?.metric);
   return usual && all.includes(usual) ? usual : (all[0] ?? METRIC.completion);
+}
+
+/** The metric to show: the wanted one if the report has it, else what its first flow is about. */
+export const shownMetric = (report: Report, wanted: string): string =>
+  metricsOf(report).includes(wanted) ? wanted : usualMetric(report, flowsOf(report)[0]);
+
+/**
+ * The metric to show after a choice of another flow, by their keys: what that is about, if the one
+ * before was shown by what it is about.
+ */
+export function metricAfter(report: Report, metric: string, before: string, after: string): string {
+  const usual = (key: string): string => {
+    const flow = flowsOf(report).find((f) => flowKey(f) === key);
+    return flow ? usualMetric(report, flow) : metric;
+  };
+  return metric === usual(before) ? usual(after) : metric;
 }

@@ -2,8 +2,8 @@ import { baselineOf } from "../answer/comparison.ts";
 import { answerOf, isOfPairs } from "../answer/index.ts";
 import type { Sentence } from "../answer/words.ts";
 import { flowFor, flowKey, flowLabel, flowsOf } from "../data/flows.ts";
-import { isShared, metricOf } from "../data/metrics.ts";
-import { metricsOf, usualMetric } from "../data/offered.ts";
+import { isShared, type Metric, metricOf } from "../data/metrics.ts";
+import { metricAfter, shownMetric } from "../data/offered.ts";
 import { keyLabel, type Point, pointKey, pointsOf, valueWords } from "../data/points.ts";
 import type { Report } from "../data/report.types.ts";
 import type { SeriesSource } from "../data/series-cache.ts";
@@ -61,11 +61,10 @@ export class AnswerSection {
   draw(): void {
     const { report, store } = this;
     const { state } = store;
-    const known = metricsOf(report).includes(state.metric);
-    const metric = metricOf(known ? state.metric : usualMetric(report, flowsOf(report)[0]));
-    const flow = flowFor(report, metric.key, state.flow);
+    const metric = metricOf(shownMetric(report, state.metric));
+    const flow = flowKey(flowFor(report, metric.key, state.flow));
     const choice = { baseline: state.baseline, point: state.point };
-    const answer = answerOf(report, metric, flowKey(flow), choice);
+    const answer = answerOf(report, metric, flow, choice);
     const runs = answer?.comparison?.base.group.n ?? Math.max(0, ...report.summary.map((s) => s.n));
     replace(
       this.el,
@@ -90,7 +89,7 @@ export class AnswerSection {
           metric,
           source: this.source,
           choose: this.choose,
-          controls: this.#controls(metric.key, answer.comparison?.point ?? {}),
+          controls: this.#controls(metric, flow, answer.comparison?.point ?? {}),
         }),
       this.beside,
       strips(report),
@@ -98,22 +97,22 @@ export class AnswerSection {
   }
 
   /** Choices of the point, the flow and the baseline. */
-  #controls(metric: string, shown: Point): Child {
+  #controls(metric: Metric, flow: string, shown: Point): Child {
     const { report, store } = this;
     const flows = flowsOf(report);
-    const pairs = isOfPairs(report, metricOf(metric));
+    const pairs = isOfPairs(report, metric);
     const baseline = baselineOf(report, store.state.baseline);
     return [
       report.variants.length > 1 &&
         !pairs &&
         report.sweep.map(({ key, values }) => this.#pointChoice(key, values, shown)),
       flows.length > 1 &&
-        !isShared(metric) &&
+        !isShared(metric.key) &&
         select(
           "Flow",
           flows.map((f) => ({ value: flowKey(f), text: flowLabel(report, f) })),
-          flowKey(flowFor(report, metric, store.state.flow)),
-          (flow) => this.#chooseFlow(metric, flow),
+          flow,
+          (v) => store.set({ flow: v, metric: metricAfter(report, metric.key, flow, v) }),
         ),
       report.variants.length > 1 &&
         !pairs &&
@@ -124,17 +123,6 @@ export class AnswerSection {
           (chosen) => store.set({ baseline: chosen === baselineOf(report, "") ? "" : chosen }),
         ),
     ];
-  }
-
-  /** Chooses a flow: with what it is about, if the one before was shown by what that is about. */
-  #chooseFlow(metric: string, flow: string): void {
-    const { report, store } = this;
-    const usual = (key: string): string => {
-      const own = flowsOf(report).find((f) => flowKey(f) === key);
-      return own ? usualMetric(report, own) : metric;
-    };
-    const before = flowKey(flowFor(report, metric, store.state.flow));
-    store.set(metric === usual(before) ? { flow, metric: usual(flow) } : { flow });
   }
 
   /** A choice of the value of a swept key, with the other keys as they are. */

@@ -10,7 +10,7 @@ import { sweepPanels } from "../charts/static/sweep-plot.ts";
 import { chosenFlow, flowFor, flowKey, flowLabel, flowsOf } from "../data/flows.ts";
 import { type Group, goodputsAt, groupsAt } from "../data/groups.ts";
 import { isShared, METRIC, type Metric, metricOf } from "../data/metrics.ts";
-import { metricsOf, usualMetric } from "../data/offered.ts";
+import { metricAfter, metricsOf, shownMetric } from "../data/offered.ts";
 import type { Point } from "../data/points.ts";
 import { pointKey, pointLabel, pointsOf } from "../data/points.ts";
 import type { Figure, Report } from "../data/report.types.ts";
@@ -90,8 +90,7 @@ export class ResultsSection {
   draw(): void {
     const { report } = this;
     const { state } = this.store;
-    const known = this.#metrics.includes(state.metric);
-    const metric = metricOf(known ? state.metric : usualMetric(report, flowsOf(report)[0]));
+    const metric = metricOf(shownMetric(report, state.metric));
     const flow = flowFor(report, metric.key, state.flow);
     this.#drawControls(metric, flowKey(flow));
     const groups = new Map(this.#points.map((p) => [p, groupsAt(report, p, flow, metric.key)]));
@@ -123,7 +122,9 @@ export class ResultsSection {
       select("Metric", metrics, m.key, (metric) => store.set({ metric })),
       flows.length > 1 &&
         !isShared(m.key) &&
-        select("Flow", flows, flow, (v) => this.#chooseFlow(m.key, flow, v)),
+        select("Flow", flows, flow, (v) =>
+          store.set({ flow: v, metric: metricAfter(report, m.key, flow, v) }),
+        ),
       this.#axes &&
         select("Picture", pictures, this.#heat ? "heat" : "lines", (v) =>
           store.set({ picture: v as State["picture"] }),
@@ -131,16 +132,6 @@ export class ResultsSection {
       points.length > 1 &&
         select("Point", [none, ...points], store.state.point, (point) => store.set({ point })),
     );
-  }
-
-  /** Chooses a flow: with what it is about, if the one before was shown by what that is about. */
-  #chooseFlow(metric: string, before: string, flow: string): void {
-    const { report, store } = this;
-    const usual = (key: string): string => {
-      const own = flowsOf(report).find((f) => flowKey(f) === key);
-      return own ? usualMetric(report, own) : metric;
-    };
-    store.set(metric === usual(before) ? { flow, metric: usual(flow) } : { flow });
   }
 
   #drawBody(view: View): void {
