@@ -7,8 +7,8 @@ import type { Metric } from "../data/metrics.ts";
  */
 export const NOTABLE = 1.01;
 
-/** Ends of the confidence interval of a group's median, or of its spread if there is none. */
-export function endsOf(g: Group): [number, number] | null {
+/** The confidence interval of a group's median, or its spread if there is none. */
+export function intervalOf(g: Group): [number, number] | null {
   const { ci95_low: low = null, ci95_high: high = null } = g.summary ?? {};
   if (low !== null && high !== null) return [low, high];
   return g.spread ? [g.spread.low, g.spread.high] : null;
@@ -32,7 +32,7 @@ export function contrastOf(base: Group, other: Group, metric: Metric): Contrast 
   const ratio =
     base.median === 0 ? (other.median === 0 ? 1 : Infinity) : other.median / base.median;
   const gain = metric.better === "lower" ? 1 / ratio : ratio;
-  const [a, b] = [endsOf(base), endsOf(other)];
+  const [a, b] = [intervalOf(base), intervalOf(other)];
   const far = Math.max(ratio, 1 / ratio) > NOTABLE;
   const chance = a !== null && b !== null && a[1] >= b[0] && b[1] >= a[0];
   return { ratio, gain, chance, apart: far && !chance };

@@ -9,7 +9,7 @@ import { significant } from "../format/numbers.ts";
 import { listed } from "./words.ts";
 
 /** A published value beside what was measured. */
-export interface Beside {
+export interface PublishedResult {
   figure: Figure;
   variant: string;
   point: Record<string, string>;
@@ -21,7 +21,7 @@ export interface Beside {
 }
 
 /** All published values that apply to a result, beside it. */
-export const publishedOf = memoised((report: Report): Beside[] => {
+export const publishedOf = memoised((report: Report): PublishedResult[] => {
   const metrics = [...new Set(report.published.map((p) => p.metric))];
   const seen = new Set<string>();
   return metrics.flatMap((name) => {
@@ -30,7 +30,7 @@ export const publishedOf = memoised((report: Report): Beside[] => {
     return flows.flatMap((flow) =>
       pointsOf(report).flatMap((point) =>
         groupsAt(report, point, flow, name).flatMap((g) =>
-          g.published.flatMap((figure): Beside[] => {
+          g.published.flatMap((figure): PublishedResult[] => {
             const id = JSON.stringify([name, flowKey(flow), g.variant, point, figure.label]);
             if (g.median === null || seen.has(id)) return [];
             seen.add(id);
@@ -47,7 +47,7 @@ export const publishedOf = memoised((report: Report): Beside[] => {
 });
 
 /** The published figures in a few words: objectives met, or the range of the ratios. */
-export function publishedWords(all: Beside[]): string {
+export function publishedWords(all: PublishedResult[]): string {
   const goals = all.filter((b) => b.met !== null);
   if (goals.length > 0) return `${goals.filter((b) => b.met).length} of ${goals.length}`;
   const ratios = all.map((b) => b.ratio).filter(Number.isFinite);

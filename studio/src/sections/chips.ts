@@ -1,4 +1,4 @@
-import { type Beside, publishedOf, publishedWords } from "../answer/published.ts";
+import { type PublishedResult, publishedOf, publishedWords } from "../answer/published.ts";
 import { metricOf } from "../data/metrics.ts";
 import { pointLabel } from "../data/points.ts";
 import type { Expectation, Report } from "../data/report.types.ts";
@@ -99,7 +99,7 @@ function expectations(list: Expectation[]): Child {
   return chip("Expectations", words, kind, h("ul", { class: "expectations" }, items));
 }
 
-function publishedRow(b: Beside): HTMLElement {
+function publishedRow(b: PublishedResult): HTMLElement {
   const m = metricOf(b.figure.metric);
   const where = [b.variant, pointLabel(b.point)].filter(Boolean).join(", ");
   return h(

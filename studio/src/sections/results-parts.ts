@@ -1,4 +1,4 @@
-import { endsOf, NOTABLE } from "../answer/contrast.ts";
+import { intervalOf, NOTABLE } from "../answer/contrast.ts";
 import { inSentence, listed } from "../answer/words.ts";
 import { publishedMark } from "../charts/static/marks.ts";
 import type { Group } from "../data/groups.ts";
@@ -31,7 +31,7 @@ export function headline(
   const over = (g: { median: number }): number =>
     lower ? g.median / first.median : first.median / g.median;
   const best = known.filter((g) => over(g) <= NOTABLE);
-  const [near, far] = [endsOf(first), endsOf(worst)];
+  const [near, far] = [intervalOf(first), intervalOf(worst)];
   const apart = !near || !far || (lower ? near[1] < far[0] : near[0] > far[1]);
   if (!apart || best.includes(worst) || best.length > MOST_BEST) return null;
   const ratio = significant(over(worst));
