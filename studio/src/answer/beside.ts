@@ -1,34 +1,29 @@
 import { competitionOf } from "../data/fairness.ts";
-import { flowKey, flowLabel, flowsOf } from "../data/flows.ts";
-import { runsAt } from "../data/groups.ts";
-import { METRIC, metricOf } from "../data/metrics.ts";
+import { type FlowId, flowKey, flowLabel, flowsOf } from "../data/flows.ts";
+import { METRIC, type Metric, metricOf } from "../data/metrics.ts";
 import { metricsOf, usualMetric } from "../data/offered.ts";
+import { pointKey } from "../data/points.ts";
 import { isSizeClass } from "../data/populations.ts";
-import { quantile } from "../data/statistics.ts";
 import { metricValue } from "../format/metric.ts";
 import { percent } from "../format/numbers.ts";
-import { type Comparison, compare, failuresOf, type Row } from "./comparison.ts";
+import { type Comparison, compare, failuresOf, medianIn } from "./comparison.ts";
 import { answerSentence, strongest } from "./sentence.ts";
 import { listed, plain } from "./words.ts";
 
 /** Most other flows that have a sentence. */
 const MOST_FLOWS = 2;
 
-/** The median share of a flow, from 0 to 1, in the runs of a row; null without competing flows. */
-function shareIn(c: Comparison, row: Row): number | null {
-  const shares = runsAt(c.report, row.group.variant, row.group.point)
-    .flatMap((run) => run.fairness?.flows.find((f) => f.flow === c.flow.name)?.share ?? [])
-    .sort((a, b) => a - b);
-  return shares.length > 0 ? quantile(shares, 0.5) : null;
-}
+/** A comparison of another flow or metric, with the same baseline at the same point. */
+const compareAlike = (c: Comparison, flow: FlowId, metric: Metric): Comparison | null =>
+  compare(c.report, flow, metric, { baseline: c.base.name, point: pointKey(c.point) });
 
 /** How flows that compete share the path, in a sentence; null if none compete. */
 function sharing(c: Comparison): string | null {
   if (c.metric.key === METRIC.flowShare || competitionOf(c.report)) return null;
   const rows = [c.base, ...strongest(c)].slice(0, 2);
   const said = rows.flatMap((row) => {
-    const share = shareIn(c, row);
-    return share === null ? [] : [`${percent(share)} with ${row.name}`];
+    const share = medianIn(c, row, METRIC.flowShare);
+    return share === null ? [] : [`${percent(share / 100)} with ${row.name}`];
   });
   if (said.length === 0) return null;
   return `While all flows share the path, ‘${c.flow.name}’ receives ${listed(said)}.`;
@@ -44,11 +39,7 @@ function others(c: Comparison): string[] {
     .slice(0, MOST_FLOWS)
     .flatMap((flow) => {
       const metric = metricOf(usualMetric(c.report, flow));
-      const choice = {
-        baseline: c.base.name,
-        point: JSON.stringify(Object.entries(c.point).sort()),
-      };
-      const own = compare(c.report, flow, metric, choice);
+      const own = compareAlike(c, flow, metric);
       if (!own || own.rows.length < 2 || own.by === "point") return [];
       if (own.rows.some((row) => failuresOf(row) > 0)) return [];
       const name = `‘${flowLabel(c.report, flow)}’`;
@@ -62,10 +53,7 @@ function others(c: Comparison): string[] {
 function stalls(c: Comparison): string | null {
   if (c.metric.key !== METRIC.segmentMean || !metricsOf(c.report).includes(METRIC.stall))
     return null;
-  const own = compare(c.report, c.flow, metricOf(METRIC.stall), {
-    baseline: c.base.name,
-    point: JSON.stringify(Object.entries(c.point).sort()),
-  });
+  const own = compareAlike(c, c.flow, metricOf(METRIC.stall));
   if (!own) return null;
   const stalled = own.rows.filter((row) => (row.group.median ?? 0) > 0);
   if (stalled.length === 0) return "The video never stalls.";

@@ -116,6 +116,13 @@ export function compare(
   return all.find((c) => weight(c) === most) ?? null;
 }
 
+/** The median of any metric of a row; null if there is none. */
+export function medianIn({ report, flow }: Comparison, row: Row, metric: string): number | null {
+  const { variant, point } = row.group;
+  const groups = groupsAt(report, point, flow, metric);
+  return groups.find((g) => g.variant === variant)?.median ?? null;
+}
+
 /** The explanation of a row, if there is one. */
 export function explanationOf({ report, flow }: Comparison, row: Row): Explanation | undefined {
   const { variant, point } = row.group;

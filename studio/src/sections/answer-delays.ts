@@ -1,8 +1,6 @@
-import { type Comparison, flowOf, type Row } from "../answer/comparison.ts";
+import { type Comparison, flowOf, medianIn } from "../answer/comparison.ts";
 import { type SpanRow, spanRows } from "../charts/static/span-rows.ts";
-import { groupsAt } from "../data/groups.ts";
 import { METRIC } from "../data/metrics.ts";
-import { pointKey } from "../data/points.ts";
 import { ms, significant } from "../format/numbers.ts";
 import { type Child, h } from "../page/dom.ts";
 
@@ -19,14 +17,6 @@ const DELAYS: Record<string, { what: string; metrics: [string, string, string] }
 };
 // A ping's packets are datagrams, as those of a call are.
 DELAYS.ping = DELAYS.cbr!;
-
-/** The median of a metric of a row. */
-function medianIn(c: Comparison, row: Row, metric: string): number | null {
-  const { variant, point } = row.group;
-  const groups = groupsAt(c.report, point, c.flow, metric);
-  const own = groups.find((g) => g.variant === variant && pointKey(g.point) === pointKey(point));
-  return own?.median ?? null;
-}
 
 /**
  * The delays of a flow that is about them, such as a call: a mark at the median, a line to the 99th
