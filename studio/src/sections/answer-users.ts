@@ -15,12 +15,16 @@ const factor = (x: number): string => `×\u00a0${significant(x)}`;
  */
 export function usersPanel(c: Comparison): Child {
   const [name = ""] = c.flow.name.split("/", 1);
+  const users = c.rows.flatMap(({ group }) => {
+    const visit = visitOf(c.report, group.variant, { name, place: c.flow.place });
+    if (visit === undefined) return [];
+    const all = slowdownsOf(runsAt(c.report, group.variant, group.point), name, visit);
+    return [{ group, all }];
+  });
   const rows = SIZE_CLASSES.flatMap((size) => {
     let most = 0;
-    const spans = c.rows.flatMap(({ group }): Span[] => {
-      const visit = visitOf(c.report, group.variant, { name, place: c.flow.place });
-      if (visit === undefined) return [];
-      const own = slowdownsOf(runsAt(c.report, group.variant, group.point), name, visit)
+    const spans = users.flatMap(({ group, all }): Span[] => {
+      const own = all
         .flatMap((u) => (u.size === size.name && u.slowdown !== null ? [u.slowdown] : []))
         .sort((a, b) => a - b);
       if (own.length === 0) return [];
