@@ -1,6 +1,6 @@
 import { isDark } from "../format/palette.ts";
 import { direction } from "./model.ts";
-import type { Land } from "./view.ts";
+import { dot, type Land, unit, type Vector } from "./view.ts";
 
 type Place = [x: number, y: number];
 
@@ -33,17 +33,11 @@ export interface Disc {
 /** Largest radius of the Earth, over half of the picture's smaller side. */
 const MOST_ZOOM = 1.35;
 
-type Vector = [number, number, number];
-const unit = ([x, y, z]: Vector): Vector => {
-  const r = Math.hypot(x, y, z) || 1;
-  return [x / r, y / r, z / r];
-};
 const cross = (a: Vector, b: Vector): Vector => [
   a[1] * b[2] - a[2] * b[1],
   a[2] * b[0] - a[0] * b[2],
   a[0] * b[1] - a[1] * b[0],
 ];
-const dot = (a: Vector, b: Vector): number => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 
 /** Draws the Earth as seen from above the middle of the routes, with satellites and routes. */
 export function drawDisc(canvas: HTMLCanvasElement, size: Place, disc: Disc): void {

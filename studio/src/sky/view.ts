@@ -105,21 +105,16 @@ export function shellColour(shell: number, dark: boolean): string {
 
 const RAD = Math.PI / 180;
 
-type Vector = [number, number, number];
-const unit = ([x, y, z]: Vector): Vector => {
+export type Vector = [number, number, number];
+/** The direction of a vector. */
+export const unit = ([x, y, z]: Vector): Vector => {
   const r = Math.hypot(x, y, z) || 1;
   return [x / r, y / r, z / r];
 };
+export const dot = (a: Vector, b: Vector): number => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 /** Degrees from a direction to the farthest of some others. */
 const reach = (from: Vector, to: Vector[]): number =>
-  Math.max(
-    0,
-    ...to.map(
-      (v) =>
-        Math.acos(Math.min(1, Math.max(-1, from[0] * v[0] + from[1] * v[1] + from[2] * v[2]))) /
-        RAD,
-    ),
-  );
+  Math.max(0, ...to.map((v) => Math.acos(Math.min(1, Math.max(-1, dot(from, v)))) / RAD));
 
 /**
  * The centre of the smallest cap around some directions, by ever shorter steps to the farthest one
