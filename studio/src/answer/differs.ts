@@ -1,8 +1,8 @@
 import { valueWords } from "../data/points.ts";
 import type { FlowSettings, Report } from "../data/report.types.ts";
 
-/** Settings in the order in which they are named. */
-const SETTINGS: [key: Exclude<keyof FlowSettings, "flows">, words: string][] = [
+/** Settings in the order in which they are named, with what stands before their values. */
+export const SETTINGS: [key: Exclude<keyof FlowSettings, "flows">, words: string][] = [
   ["transport", ""],
   ["congestion", ""],
   ["slow_start", "slow start"],
@@ -11,6 +11,10 @@ const SETTINGS: [key: Exclude<keyof FlowSettings, "flows">, words: string][] = [
   ["resume", "resume"],
   ["preset", "preset"],
 ];
+
+/** A setting in a few words: "slow start hystart++", "cubic". */
+export const settingWords = (words: string, value: string): string =>
+  [words, value].filter(Boolean).join(" ");
 
 /** Keys and values that have a name of their own. */
 const WORDS: Record<string, string> = {
@@ -55,7 +59,7 @@ function ofSettings(report: Report): string[] {
     told
       .flatMap(([key, words]) => {
         const value = text(flows, key);
-        return value ? [[words, value].filter(Boolean).join(" ")] : [];
+        return value ? [settingWords(words, value)] : [];
       })
       .join(", "),
   );

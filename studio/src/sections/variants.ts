@@ -1,3 +1,5 @@
+import { SETTINGS, settingWords } from "../answer/differs.ts";
+import { capital } from "../answer/words.ts";
 import { swatch } from "../charts/static/marks.ts";
 import type { FlowSettings, Report, VariantSettings } from "../data/report.types.ts";
 import { NONE } from "../format/numbers.ts";
@@ -13,8 +15,6 @@ const COLUMNS: [key: Exclude<keyof FlowSettings, "flows">, words: string][] = [
   ["resume", "resume"],
   ["preset", "preset"],
 ];
-
-const capital = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
 
 /** A flow's settings in words, such as "quic, congestion control cubic". */
 function inWords(flow: FlowSettings): string {
@@ -44,16 +44,10 @@ export function settingsWords(report: Report): { name: string; line: string } | 
   const controlled = flows.filter((f) => f.congestion !== null);
   const all = controlled.length > 0 ? controlled : flows;
   if (all.length === 0) return null;
-  const alike = COLUMNS.filter(([key]) => all.every((f) => f[key] === all[0]![key]));
-  const short: Partial<Record<(typeof COLUMNS)[number][0], string>> = {
-    slow_start: "slow start",
-    ack: "ACK",
-    resume: "resume",
-    preset: "preset",
-  };
-  const words = alike.flatMap(([key]) => {
+  const alike = SETTINGS.filter(([key]) => all.every((f) => f[key] === all[0]![key]));
+  const words = alike.flatMap(([key, before]) => {
     const value = all[0]![key];
-    return value === null ? [] : [[short[key], value].filter(Boolean).join(" ")];
+    return value === null ? [] : [settingWords(before, value)];
   });
   const several = report.variants.length > 1;
   const line = words.join(" · ") || "the variants differ in all of their settings";
