@@ -2,10 +2,11 @@ import type { Sweep } from "../../data/sweep.ts";
 import type { Scale } from "../../format/numbers.ts";
 import { variantColour, variantDash } from "../../format/palette.ts";
 import { tickLabels } from "../../format/ticks.ts";
-import { h, onWidth, placeTip, svg } from "../../page/dom.ts";
-import { type Axis, axis, axisTicks, wide } from "./axes.ts";
+import { h, onWidth, svg } from "../../page/dom.ts";
+import { type Axis, axis, axisTicks, type Range, wide } from "./axes.ts";
 import { markerPath } from "./marks.ts";
 import { fitting, valueAxis } from "./sweep-lines.ts";
+import { onSpots } from "./sweep-parts.ts";
 
 /** Most lines that are labelled at their ends; of more, only those that stand out. */
 const LABELLED = 9;
@@ -68,11 +69,8 @@ export function spread(wanted: number[], top: number, bottom: number, apart = AP
   return out;
 }
 
-/** The range of the values, and whether the axis is logarithmic. */
-function rangeOfLines(
-  lines: Line[],
-  even: number | null,
-): { lo: number; hi: number; log: boolean } {
+/** The range of the values of lines, with that of no difference. */
+function rangeOfLines(lines: Line[], even: number | null): Range {
   const values = lines.flatMap((l) => l.values);
   const known = values.filter((v): v is number => v !== null && Number.isFinite(v));
   const all = [...known, even ?? 0];
@@ -171,25 +169,13 @@ export function ratioLines(lines: Line[], o: LineOptions): HTMLElement {
       plot.append(svg("text", { class: "line-name", ...at }, svg("title", {}, name), text));
     });
   });
-  const nearest = (event: MouseEvent): Spot | undefined => {
-    const box = plot.getBoundingClientRect();
-    const far = (s: Spot): number =>
-      Math.hypot(s.x - (event.clientX - box.left), s.y - (event.clientY - box.top));
-    return spots.filter((s) => far(s) < 18).sort((a, b) => far(a) - far(b))[0];
-  };
-  plot.addEventListener("pointermove", (event) => {
-    const hit = nearest(event);
-    tip.hidden = !hit;
-    plot.style.cursor = hit ? "pointer" : "";
-    if (!hit) return;
-    tip.textContent = hit.words;
-    placeTip(tip, [hit.x, hit.y], plot.clientWidth, "-120%");
-  });
-  plot.addEventListener("pointerleave", () => (tip.hidden = true));
-  plot.addEventListener("click", (event) => {
-    const hit = nearest(event);
-    if (hit) o.choose(hit.i);
-  });
+  onSpots(
+    plot,
+    tip,
+    () => spots,
+    (spot) => spot.words,
+    (spot) => o.choose(spot.i),
+  );
   return el;
 }
 

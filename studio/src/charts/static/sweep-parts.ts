@@ -44,16 +44,40 @@ export function dot(group: Group, x: number, y: number): SVGPathElement {
   });
 }
 
+/** What the tip of a dot says. */
+function wordsOf({ group: g }: Spot, { metric, scale }: Shared): string {
+  const range = g.spread
+    ? `, ${g.spread.words} ${interval(g.spread.low, g.spread.high, scale)}`
+    : "";
+  return `${g.variant}, ${pointLabel(g.point)}: ${metricValue(metric, g.median)}${range}`;
+}
+
 /** Describes the dot nearest to the pointer, and chooses its point on a click. */
-export function listen(
+export const listen = (
   plot: SVGSVGElement,
   tip: HTMLElement,
   spots: () => Spot[],
-  { metric, scale, choose }: Shared,
+  shared: Shared,
+): void =>
+  onSpots(
+    plot,
+    tip,
+    spots,
+    (spot) => wordsOf(spot, shared),
+    ({ group }) => shared.choose(pointKey(group.point)),
+  );
+
+/** Describes the spot nearest to the pointer, and chooses it on a click. */
+export function onSpots<S extends { x: number; y: number }>(
+  plot: SVGSVGElement,
+  tip: HTMLElement,
+  spots: () => S[],
+  words: (spot: S) => string,
+  choose: (spot: S) => void,
 ): void {
-  const nearest = (event: MouseEvent): Spot | null => {
+  const nearest = (event: MouseEvent): S | null => {
     const box = plot.getBoundingClientRect();
-    let best: Spot | null = null;
+    let best: S | null = null;
     let distance = 18;
     for (const s of spots()) {
       const d = Math.hypot(s.x - (event.clientX - box.left), s.y - (event.clientY - box.top));
@@ -69,17 +93,12 @@ export function listen(
     tip.hidden = !hit;
     plot.style.cursor = hit ? "pointer" : "";
     if (!hit) return;
-    const { group: g } = hit;
-    const range = g.spread
-      ? `, ${g.spread.words} ${interval(g.spread.low, g.spread.high, scale)}`
-      : "";
-    const value = metricValue(metric, g.median) + range;
-    tip.textContent = `${g.variant}, ${pointLabel(g.point)}: ${value}`;
+    tip.textContent = words(hit);
     placeTip(tip, [hit.x, hit.y], plot.clientWidth, "-120%");
   });
   plot.addEventListener("pointerleave", () => (tip.hidden = true));
   plot.addEventListener("click", (event) => {
     const hit = nearest(event);
-    if (hit) choose(pointKey(hit.group.point));
+    if (hit) choose(hit);
   });
 }
