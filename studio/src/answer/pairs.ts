@@ -46,7 +46,7 @@ function winners(pairs: Pair[]): string {
 export function pairsSentence(report: Report): { answer: Sentence; more: string } | null {
   const pairs = pairsOf(report);
   if (pairs.length === 0) return null;
-  const least = leastEven(pairs);
+  const least = leastEven(pairs.map((p) => p.group));
   const worst = pairs.find(({ group }) => group === least)!;
   const share = worst.group.median!;
   const [more, less] = share >= 0.5 ? worst.names : [worst.names[1], worst.names[0]];
@@ -64,11 +64,8 @@ export function pairsSentence(report: Report): { answer: Sentence; more: string 
   };
 }
 
-/** The least even of some pairs; null without any. */
-export function leastEven(pairs: { group: Group }[]): Group | null {
+/** The group of the least even pair; null without any. */
+export function leastEven(groups: Group[]): Group | null {
   const uneven = (g: Group): number => Math.abs((g.median ?? 0.5) - 0.5);
-  return pairs.reduce<Group | null>(
-    (a, { group }) => (!a || uneven(group) > uneven(a) ? group : a),
-    null,
-  );
+  return groups.reduce<Group | null>((a, b) => (!a || uneven(b) > uneven(a) ? b : a), null);
 }

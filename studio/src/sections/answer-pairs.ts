@@ -52,12 +52,11 @@ export function pairFigures({ report, store, metric, choose }: PairOptions): Chi
   const points = pointsOf(report);
   const maps = heatMaps(report, axes, points, (p) => groupsAt(report, p, TOGETHER, metric.key));
   const chosen = points.find((p) => pointKey(p) === store.state.point);
-  const point = chosen ?? leastEven(pairsOf(report))?.point ?? {};
+  const point = chosen ?? leastEven(pairsOf(report).map((p) => p.group))?.point ?? {};
   const has = (map: HeatMap): boolean =>
     map.cells.some((line) => line.some((g) => g && pointKey(g.point) === pointKey(point)));
   const map = maps.find(has) ?? maps[0];
   if (!map) return null;
-  const groups = (of: HeatMap) => of.cells.flat().flatMap((group) => (group ? { group } : []));
   const picture = heatView({
     axes,
     maps: [{ ...map, label: "" }],
@@ -74,7 +73,7 @@ export function pairFigures({ report, store, metric, choose }: PairOptions): Chi
     button(
       of.label,
       () => {
-        const first = leastEven(groups(of));
+        const first = leastEven(of.cells.flat().flatMap((g) => g ?? []));
         if (first) store.set({ point: pointKey(first.point) });
       },
       { "aria-pressed": String(of === map) },
