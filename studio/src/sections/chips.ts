@@ -5,6 +5,7 @@ import type { Expectation, Report } from "../data/report.types.ts";
 import { metricValue } from "../format/metric.ts";
 import { plural, shortest, significant } from "../format/numbers.ts";
 import { type Child, h, withCode } from "../page/dom.ts";
+import { limitsOf } from "./parts.ts";
 
 /** Most published values in a chip's list. */
 const MOST_PUBLISHED = 60;
@@ -143,12 +144,9 @@ function published(report: Report): Child {
   );
 }
 
-/** Notes for readers: whatever limits what the results say. */
+/** What limits the results, with the number of runs of each case. */
 function cautions(report: Report, runs: number): Child {
-  const list = [
-    ...(report.complete ? [] : ["This report is not complete: the runs were ended early."]),
-    ...report.notes,
-  ];
+  const list = limitsOf(report);
   const each = runs > 0 ? `${plural(runs, "run")} per case` : "";
   const words = list.length > 0 ? `! ${list.length}${each ? ` · ${each}` : ""}` : each || "none";
   const one = runs === 1 && "There is one run of each case, so there are no intervals.";

@@ -1,9 +1,8 @@
-import { pathView } from "../charts/static/path-drawing.ts";
-import { endsOf } from "../data/ends.ts";
 import type { Report } from "../data/report.types.ts";
 import { NONE } from "../format/numbers.ts";
 import { type Child, h, withCode } from "../page/dom.ts";
-import { versionOf } from "./parts.ts";
+import { limitsOf, versionOf } from "./parts.ts";
+import { reportPath } from "./path.ts";
 import { variantSettings } from "./variants.ts";
 
 /**
@@ -34,19 +33,10 @@ function lead(text: string): Child {
   ];
 }
 
-function notes(report: Report): Child {
-  const list = [
-    ...(report.complete ? [] : ["This report is not complete: the runs were ended early."]),
-    ...report.notes,
-  ];
-  return list.map((text) => h("p", { class: "note" }, withCode(text)));
-}
-
 /** Title, facts and path of a report without runs. `beside` comes before the path. */
 export function header(report: Report, beside?: Node): HTMLElement {
   const fact = (name: string, value: string): Child =>
     h("div", {}, h("dt", {}, name), h("dd", {}, value || NONE));
-  const swept = report.sweep.filter((s) => s.key.startsWith("path.") && s.values.length > 1);
   return h(
     "header",
     { class: "intro" },
@@ -60,15 +50,9 @@ export function header(report: Report, beside?: Node): HTMLElement {
       fact("clock", report.clock),
       fact("bentpipe", versionOf(report)),
     ),
-    notes(report),
+    limitsOf(report).map((text) => h("p", { class: "note" }, withCode(text))),
     beside,
-    report.path &&
-      pathView(
-        report.path,
-        swept.map((s) => s.key),
-        endsOf(report),
-        (report.constellations ?? []).length > 0,
-      ),
+    report.path && reportPath(report, report.path),
     variantSettings(report),
   );
 }

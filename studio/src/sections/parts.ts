@@ -9,6 +9,12 @@ export const reasonOf = (error: unknown): string =>
 export const versionOf = ({ version, commit }: Report): string =>
   commit ? `${version} (${commit})` : version;
 
+/** Notes for readers: whatever limits what the results say. */
+export const limitsOf = ({ complete, notes }: Report): string[] => [
+  ...(complete ? [] : ["This report is not complete: the runs were ended early."]),
+  ...notes,
+];
+
 /** Distance from the window at which sections start to work, in CSS pixels. */
 const NEAR = "800px";
 

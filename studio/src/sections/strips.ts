@@ -1,9 +1,9 @@
-import { pathView } from "../charts/static/path-drawing.ts";
 import { endsOf } from "../data/ends.ts";
 import type { Report } from "../data/report.types.ts";
 import { bytes, count, ms, plural } from "../format/numbers.ts";
 import { type Child, h, withCode } from "../page/dom.ts";
 import { versionOf } from "./parts.ts";
+import { reportPath, sweptInPath } from "./path.ts";
 import { settingsWords, variantSettings } from "./variants.ts";
 
 /** A line that opens into what it sums up. */
@@ -25,8 +25,6 @@ function strip(name: string, line: Child, after: Child, inside: Child): HTMLElem
 function pathStrip(report: Report): Child {
   const { path } = report;
   if (!path) return null;
-  const swept = report.sweep.filter((s) => s.key.startsWith("path.") && s.values.length > 1);
-  const keys = swept.map((s) => s.key);
   const [client, server] = endsOf(report);
   const brief = (text: string): string => text.replaceAll(", ", " · ").replace(" · queue ", " · ");
   const hops = path.hops.map((hop) => [
@@ -40,14 +38,9 @@ function pathStrip(report: Report): Child {
   const after = [
     Number.isFinite(path.rtt_ms) && ["RTT ", h("b", {}, ms(path.rtt_ms))],
     Number.isFinite(path.bdp_bytes) && [" BDP ", h("b", {}, bytes(path.bdp_bytes))],
-    keys.length > 0 && " at the first point",
+    sweptInPath(report).length > 0 && " at the first point",
   ];
-  return strip(
-    "Path",
-    line,
-    after,
-    pathView(path, keys, [client, server], (report.constellations ?? []).length > 0),
-  );
+  return strip("Path", line, after, reportPath(report, path));
 }
 
 function settingsStrip(report: Report): Child {
