@@ -14,8 +14,8 @@ import {
 } from "../src/format/numbers.ts";
 import {
   allColours,
-  COLOURS,
   contrast,
+  VARIANT_COLOURS,
   variantColour,
   variantDash,
 } from "../src/format/palette.ts";
@@ -141,14 +141,14 @@ describe("colours", () => {
   });
   it("differ for twelve variants as everyone sees them, and by dashes and marks beyond", () => {
     for (const dark of [false, true]) {
-      const colours = Array.from({ length: COLOURS }, (_, i) => variantColour(i, dark));
+      const colours = Array.from({ length: VARIANT_COLOURS }, (_, i) => variantColour(i, dark));
       for (const vision of ["usual", "deuteranope", "protanope"])
         colours.forEach((a, i) => {
           for (const b of colours.slice(0, i))
             expect(distance(a, b, vision), `${a} ${b} ${vision}`).toBeGreaterThan(9);
         });
     }
-    expect(COLOURS).toBe(12);
+    expect(VARIANT_COLOURS).toBe(12);
     expect(variantColour(13, true)).toBe(variantColour(1, true));
     expect(variantDash(13)).not.toEqual(variantDash(1));
     expect(markerPath(13, 5)).not.toBe(markerPath(1, 5));

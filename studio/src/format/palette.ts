@@ -79,7 +79,7 @@ const ROLES: Record<Role, [light: string, dark: string]> = {
 };
 
 /** Number of colours of variants. */
-export const COLOURS = LIGHT.length;
+export const VARIANT_COLOURS = LIGHT.length;
 
 /** True while the page shows its dark colours. */
 export function isDark(): boolean {

@@ -1,4 +1,4 @@
-import { COLOURS, variantColour } from "../../format/palette.ts";
+import { VARIANT_COLOURS, variantColour } from "../../format/palette.ts";
 import { svg } from "../../page/dom.ts";
 
 /** A small mark in a variant's colour and shape. */
@@ -12,7 +12,7 @@ export function swatch(index: number): SVGSVGElement {
 
 /** The outline of the index-th marker around the origin. When colours repeat, shapes differ. */
 export function markerPath(index: number, r: number): string {
-  switch ((index + Math.floor(index / COLOURS)) % 4) {
+  switch ((index + Math.floor(index / VARIANT_COLOURS)) % 4) {
     case 0:
       return `M${-r},0a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0z`;
     case 1:
