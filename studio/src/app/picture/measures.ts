@@ -6,10 +6,10 @@ import { SERIES } from "../../data/names.ts";
 import { type Point, pointKey, pointLabel } from "../../data/points.ts";
 import type { Report, Summary } from "../../data/report.types.ts";
 import type { SeriesCache } from "../../data/series-cache.ts";
+import { groupBy } from "../../data/statistics.ts";
 import { metricScale, metricValue } from "../../format/metric.ts";
 import { percent, plotScale, seconds, unitValue } from "../../format/numbers.ts";
 import { binOf, rateOf } from "../../panels/goodput.ts";
-import { grouped } from "../grouped.ts";
 import { measured, unitFor } from "../units.ts";
 import type { Bar, BarPicture, Curve, LinePicture, LineScale } from "./curve.ts";
 
@@ -209,7 +209,7 @@ function sweepPicture(
   const places = new Map(values.map((value, i) => [value, isNumeric ? read[i]!.value : i]));
   const variants = [...new Set(rows.map(({ variant }) => variant))];
   const lines = (of: Summary[], isGhost: boolean): Curve[] => {
-    const groups = grouped(of, (row) => {
+    const groups = groupBy(of, (row) => {
       const { [key]: _, ...others } = row.point;
       return [lineName(row, of), pointLabel(others)].filter(Boolean).join(", ");
     });

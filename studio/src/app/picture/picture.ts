@@ -4,9 +4,9 @@ import { type Point, pointKey, pointLabel } from "../../data/points.ts";
 import { readReport } from "../../data/read.ts";
 import type { Summary } from "../../data/report.types.ts";
 import { SeriesSource } from "../../data/series-cache.ts";
+import { groupBy } from "../../data/statistics.ts";
 import { button, h, replace } from "../../page/dom.ts";
 import type { ShownData } from "../../page/editable.ts";
-import { grouped } from "../grouped.ts";
 import { BarsPlot } from "./bars.ts";
 import type { Drawn } from "./curve.ts";
 import { LinesPlot } from "./lines.ts";
@@ -153,7 +153,7 @@ export class RunPicture {
     const words = JSON.stringify(offered);
     if (this.#measures.dataset.offered !== words) {
       this.#measures.dataset.offered = words;
-      const groups = grouped(offered, ({ group }) => group);
+      const groups = groupBy(offered, ({ group }) => group);
       replace(
         this.#measures,
         [...groups].map(([group, options]) =>
