@@ -18,7 +18,7 @@ export function changesBetween(old: Setting[], fresh: Setting[]): Change[] {
 }
 
 /** A change in words: "path.rtt 650 ms → 100 ms". */
-export function changeWords({ key, from, to }: Change): string {
+function changeWords({ key, from, to }: Change): string {
   const short = key.replace(/^(workload|path)\./, "");
   if (from === null) return `${short} = ${to}`;
   return to === null ? `without ${short}` : `${short} ${from} → ${to}`;

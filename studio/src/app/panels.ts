@@ -15,7 +15,7 @@ const SIGNS = { same: " ", removed: "−", added: "+" } as const;
 const WORDS = { same: "", removed: "only theirs: ", added: "only mine: " } as const;
 
 /** The lines in which two texts differ, with some around them. */
-export function differenceOf(theirs: string, mine: string): HTMLElement {
+function differenceOf(theirs: string, mine: string): HTMLElement {
   const lines = around(lineDiff(theirs, mine)).map((line) =>
     line === null
       ? h("span", { class: "gap" }, "⋯")

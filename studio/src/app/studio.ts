@@ -194,7 +194,7 @@ export class Studio {
         h(
           "div",
           { class: "controls" },
-          section("Form", "form-card", drawing, sliders.element),
+          section("Form", "", drawing, sliders.element),
           section("Tables", "", h("h2", {}, "All settings"), tables.element),
           places.plots,
           places.sky,
