@@ -13,6 +13,9 @@ export interface GalleryEvents {
 /** A choice: a template, or the scenario that is open. */
 type Choice = Template | "copy";
 
+const keyOf = (choice: Choice): Template["key"] | "copy" =>
+  choice === "copy" ? choice : choice.key;
+
 /** The dialog. */
 export class Gallery {
   readonly #events: GalleryEvents;
@@ -94,11 +97,11 @@ export class Gallery {
       h("input", {
         type: "radio",
         name: "template",
-        value: choice === "copy" ? choice : choice.key,
+        value: keyOf(choice),
         checked: first,
         change: () => this.#choose(choice),
       }),
-      thumbnail(choice === "copy" ? "copy" : choice.picture),
+      thumbnail(keyOf(choice)),
       h("b", {}, title),
       h("small", {}, question),
     );
@@ -123,10 +126,7 @@ export class Gallery {
 }
 
 /** What a template is about, as a few lines: no result, so without numbers. */
-const SHAPES: Record<
-  Template["picture"] | "copy",
-  { lines: string[]; marks?: [number, number][] }
-> = {
+const SHAPES: Record<ReturnType<typeof keyOf>, { lines: string[]; marks?: [number, number][] }> = {
   download: { lines: ["M8,52h14q10,0 16,-14t24,-22h14", "M8,52h24q12,0 22,-12t30,-24h12"] },
   resume: { lines: ["M8,52h12q16,0 30,-18t44,-18", "M8,52h8l10,-36h70"] },
   leo: {
@@ -162,7 +162,7 @@ const SHAPES: Record<
   copy: { lines: ["M34,14h26v32h-26zM42,14v-6h26v32h-8"] },
 };
 
-function thumbnail(picture: Template["picture"] | "copy"): SVGSVGElement {
+function thumbnail(picture: keyof typeof SHAPES): SVGSVGElement {
   const { lines, marks = [] } = SHAPES[picture];
   return svg(
     "svg",

@@ -2,21 +2,11 @@
 
 /** A scenario to start from. */
 export interface Template {
-  key: string;
+  /** Its name in files, which also chooses what is drawn on its card. */
+  key: "download" | "resume" | "leo" | "share" | "users" | "video" | "upload" | "sweep" | "loss";
   title: string;
   /** The question that it answers. */
   question: string;
-  /** What is drawn on its card. */
-  picture:
-    | "download"
-    | "resume"
-    | "leo"
-    | "share"
-    | "users"
-    | "video"
-    | "upload"
-    | "sweep"
-    | "loss";
   /** Everything below the name. */
   text: string;
 }
@@ -36,7 +26,6 @@ export const TEMPLATES: readonly Template[] = [
     key: "download",
     title: "One download over GEO",
     question: "Which congestion control is faster?",
-    picture: "download",
     text: `[path]
 profile = "geo-50-10"
 
@@ -49,7 +38,6 @@ ${TWO}`,
     key: "resume",
     title: "A second visit",
     question: "What does it gain to remember the path?",
-    picture: "resume",
     text: `[path]
 profile = "geo-50-10"
 
@@ -72,7 +60,6 @@ resume = "careful"
     key: "leo",
     title: "Over moving satellites",
     question: "What do handovers do to a transfer?",
-    picture: "leo",
     text: `[path.orbit]
 constellation = "iridium"
 links.all = { rate = "10 Mbps" }
@@ -88,7 +75,6 @@ ${TWO}`,
     key: "share",
     title: "Two flows, one bottleneck",
     question: "Do they share it evenly?",
-    picture: "share",
     text: `[path]
 profile = "geo-10-2"
 
@@ -107,7 +93,6 @@ ${TWO}`,
     key: "users",
     title: "Many users behind a beam",
     question: "How long do their downloads take?",
-    picture: "users",
     text: `repeat = 3
 
 [path]
@@ -131,7 +116,6 @@ name = "defaults"
     key: "video",
     title: "A video",
     question: "Does it stall?",
-    picture: "video",
     text: `[path]
 profile = "geo-50-10"
 
@@ -150,7 +134,6 @@ ${TWO}`,
     key: "upload",
     title: "An upload",
     question: "How long does the way up take?",
-    picture: "upload",
     text: `[path]
 profile = "geo-50-10"
 
@@ -163,7 +146,6 @@ ${TWO}`,
     key: "sweep",
     title: "A sweep of the round-trip time",
     question: "From which distance on does it matter?",
-    picture: "sweep",
     text: `[path]
 profile = "geo-50-10"
 
@@ -179,7 +161,6 @@ ${TWO}`,
     key: "loss",
     title: "Losses on the channel",
     question: "Who takes chance for congestion?",
-    picture: "loss",
     text: `repeat = 5
 
 [path]
