@@ -1,3 +1,5 @@
+import { base64Bytes } from "../data/blob.ts";
+
 /** What a page is to open: a file, and perhaps a text of it that is not the saved one. */
 export interface Place {
   file: string;
@@ -33,8 +35,7 @@ async function pack(text: string): Promise<string> {
 }
 
 async function unpacked(packed: string): Promise<string> {
-  const binary = atob(packed.replaceAll("-", "+").replaceAll("_", "/"));
-  const bytes = Uint8Array.from(binary, (letter) => letter.charCodeAt(0));
+  const bytes = base64Bytes(packed.replaceAll("-", "+").replaceAll("_", "/"));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   const parts: Uint8Array[] = [];
   let size = 0;
