@@ -1,7 +1,7 @@
 /** The keys that have a slider, with the range that people change them in. */
 import type { PathSummary } from "../data/report.types.ts";
-import { type Ends, quantity } from "./quantity.ts";
-import { asQuantity, type Kind, measured } from "./units.ts";
+import { type Ends, quantity, written } from "./quantity.ts";
+import { asQuantity, type Kind, type Measured, measured } from "./units.ts";
 
 /** A key with a slider. */
 export interface Field {
@@ -90,20 +90,16 @@ const SPAN = 10;
 export function scaleOf(field: Field, text: string): SliderScale | null {
   const [own, read] = [measured(text), quantity(text)];
   if (!read || read.value <= 0) return null;
-  const [least, most] = field.ends.map((end) => measured(end)!) as [
-    NonNullable<typeof own>,
-    NonNullable<typeof own>,
-  ];
+  const [least, most] = field.ends.map(measured) as [Measured, Measured];
   if (own?.kind === least.kind) {
     // A value that lies beyond is an end.
     const ends = {
       least: Math.min(least.value, own.value),
       most: Math.max(most.value, own.value),
     };
-    const words = [ends.least, ends.most].map((value) => {
-      const shown = asQuantity({ kind: own.kind, value });
-      return `${Number(shown.value.toPrecision(3))} ${shown.unit}`.trim();
-    });
+    const words = [ends.least, ends.most].map((value) =>
+      written(asQuantity({ kind: own.kind, value })),
+    );
     return { ends, words: words as [string, string], kind: own.kind, unit: "" };
   }
   const { value, unit } = read;

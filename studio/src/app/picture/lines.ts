@@ -1,6 +1,7 @@
 /** Draws lines over an axis, with names at their ends; a part can be looked at closer. */
 import { type Axis, axis, drawXAxis, drawYAxis } from "../../charts/static/axes.ts";
 import { markerPath } from "../../charts/static/marks.ts";
+import { type Scale, shortest } from "../../format/numbers.ts";
 import { variantColour, variantDash } from "../../format/palette.ts";
 import { h, onWidth, placeTip, svg } from "../../page/dom.ts";
 import type { Curve, LinePicture } from "./curve.ts";
@@ -216,10 +217,8 @@ export class LinesPlot {
   }
 }
 
-const valueWords = (value: number, scale: { unit: string; divisor: number }): string => {
-  const digits = Number((value / scale.divisor).toPrecision(4));
-  return scale.unit ? `${digits} ${scale.unit}` : `${digits}`;
-};
+const valueWords = (value: number, { unit, divisor }: Scale): string =>
+  `${shortest(value / divisor)} ${unit}`.trim();
 
 /** The last index whose place is not after `at`; -1 if all are. */
 function indexAt({ x }: Curve, at: number): number {

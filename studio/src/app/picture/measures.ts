@@ -1,4 +1,5 @@
 /** Pictures of a run: series over time, and medians of a metric, with those of a pinned run. */
+import { wide } from "../../charts/static/axes.ts";
 import type { Series } from "../../data/blob.ts";
 import { flowLabel, flowsOf, visitOf } from "../../data/flows.ts";
 import { type Metric, metricOf } from "../../data/metrics.ts";
@@ -240,7 +241,7 @@ function sweepPicture(
   const x: LineScale = {
     label: key,
     scale: { unit, divisor: size },
-    log: isNumeric && Math.min(...numbers) > 0 && most > 10 * Math.min(...numbers),
+    log: isNumeric && wide(numbers),
     names: isNumeric ? null : values,
   };
   const log = Math.min(...all) > 0 && Math.max(...all) > 30 * Math.min(...all);
