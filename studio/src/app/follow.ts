@@ -1,4 +1,4 @@
-/** Starts runs, and follows them until they have ended. */
+/** Follows runs until they have ended. */
 import { type Api, isActive, type RunState } from "./api.ts";
 
 /** Time between two requests for the states of runs that have not ended. */
@@ -29,11 +29,6 @@ export class Follower {
   constructor(api: Api, events: FollowEvents) {
     this.#api = api;
     this.#events = events;
-  }
-
-  /** Runs a text and returns the number of the run. */
-  start(file: string, text: string, replacing: boolean): Promise<number> {
-    return this.#api.run(file, text, replacing);
   }
 
   /** Looks at the runs, and again until all have ended. */

@@ -46,7 +46,12 @@ export class Runs {
   readonly #follower: Follower;
   #runs: RunState[] = [];
   readonly #shown: Shown = {
-    ...{ file: "", id: null, pins: [], reported: null, announced: "", compared: "" },
+    file: "",
+    id: null,
+    pins: [],
+    reported: null,
+    announced: "",
+    compared: "",
   };
   /** Summaries of the runs that are or were compared. */
   readonly #summaries = new Map<number, ComparedRun>();
@@ -100,7 +105,7 @@ export class Runs {
 
   /** Runs a text. One that replaces others is waited for, unless the slider has moved on. */
   async run(text: string, replacing: boolean, moved: () => number): Promise<void> {
-    const id = await this.#follower.start(this.#shown.file, text, replacing);
+    const id = await this.#api.run(this.#shown.file, text, replacing);
     this.#shown.id = id;
     void this.#follower.follow();
     if (replacing) await this.#follower.answered(id, moved);

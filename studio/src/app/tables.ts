@@ -181,7 +181,11 @@ export class TablesForm {
             values.map((one) => h("option", { value: one }, one)),
           )
         : h("input", {
-            ...{ id, type: "text", spellcheck: "false", autocomplete: "off", change },
+            id,
+            type: "text",
+            spellcheck: "false",
+            autocomplete: "off",
+            change,
             list: LISTED[keyParts(key).at(-1) ?? ""],
           });
     setValue(input, value);
