@@ -236,7 +236,7 @@ export class Studio {
       replace(
         this.bar.files,
         scenarios.map((name, i) => {
-          const title = titles?.[i];
+          const title = titles[i];
           return h("option", { value: name }, title ? `${name}: ${title}` : name);
         }),
       );

@@ -105,7 +105,7 @@ export class TablesForm {
 
   /** Shows the settings of a text. What has the focus keeps it. */
   show({ settings }: Pick<Checked, "settings">): void {
-    if (!settings || settings.length === 0) return;
+    if (settings.length === 0) return;
     this.#groups = groupsOf(settings);
     const built = JSON.stringify(this.#groups.map((one) => [titleOf(one), this.#names(one)]));
     if (built !== this.#built) {

@@ -21,7 +21,7 @@ const CALM_MS = 120;
  * Opens the editor in an element of the report. `head` is the head of the page as it came, from
  * which a changed page is made.
  */
-export function open(slot: HTMLElement, code: EngineCode, head: Node | null = null): void {
+export function open(slot: HTMLElement, code: EngineCode, head: Node): void {
   const scenario = JSON.parse(embedded("bentpipe-scenario") ?? "{}") as Scenario;
   const api = new LocalApi(code, scenario);
   const [json, traces] = [embedded("bentpipe-report"), embedded("bentpipe-traces")];
@@ -49,7 +49,7 @@ export function open(slot: HTMLElement, code: EngineCode, head: Node | null = nu
   const keep = (): Promise<void> =>
     studio.guard(async () => {
       const data = await api.data(reported);
-      if (!data || !head) throw new Error(`run ${reported} has no results any more; run it again`);
+      if (!data) throw new Error(`run ${reported} has no results any more; run it again`);
       const { text } = studio.place;
       saveBlob(
         `${report.scenario}.html`,
@@ -69,7 +69,7 @@ export function open(slot: HTMLElement, code: EngineCode, head: Node | null = nu
         { class: "studio-bar" },
         studio.control.button,
         save,
-        head && button("Save page", () => void keep(), { title: PAGE_TITLE }),
+        button("Save page", () => void keep(), { title: PAGE_TITLE }),
         side,
         h("span", { class: "hint" }, "Runs in this page; nothing is sent anywhere."),
       ),

@@ -99,7 +99,7 @@ export class LocalApi implements Api {
   /** Notes the settings of the page's own text, for what later runs differ in. */
   async learn(id: number): Promise<void> {
     const entry = this.#entry(id);
-    entry.settings = (await this.check(entry.state.file, entry.text)).settings ?? [];
+    entry.settings = (await this.check(entry.state.file, entry.text)).settings;
   }
 
   outlook = async (file: string, text: string): Promise<Outlook> =>
@@ -118,7 +118,7 @@ export class LocalApi implements Api {
     const waiting = this.#entries.filter(({ state }) => state.phase === "waiting").length;
     if (waiting >= MAX_WAITING)
       throw new Error(`${waiting} runs wait already; allowed: ${MAX_WAITING}`);
-    const entry = this.#enter(plan.name, text, plan.runs, settings ?? []);
+    const entry = this.#enter(plan.name, text, plan.runs, settings);
     entry.isPassing = latest;
     this.#next();
     return entry.state.id;
