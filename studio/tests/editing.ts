@@ -118,35 +118,71 @@ export function answerTimes(page: Page, slider: string, times: number): Promise<
   );
 }
 
+/** Times from events to the next picture, in milliseconds. */
+export interface PictureTimes {
+  p95: number;
+  /** All in words. */
+  text: string;
+}
+
 /**
- * Types a comment of some characters at the end of the text. Returns the 95th percentile of the
- * milliseconds from a key to the next picture, by the browser's own measure, and all in words.
+ * Does something that makes `count` events of some kinds, and measures the time from each to the
+ * next picture, by the browser's own measure.
  */
-export async function keyTimes(page: Page, keys: number): Promise<{ p95: number; text: string }> {
+async function pictureTimes(
+  page: Page,
+  kinds: string[],
+  count: number,
+  act: () => Promise<void>,
+): Promise<PictureTimes> {
   // The browser reports events that took at least this long.
   const least = 16;
-  await page.evaluate((durationThreshold) => {
-    const times: number[] = [];
-    (globalThis as unknown as { keyTimes: number[] }).keyTimes = times;
-    new PerformanceObserver((list) => {
-      for (const { name, duration } of list.getEntries())
-        if (name === "keydown") times.push(duration);
-    }).observe({ type: "event", durationThreshold } as PerformanceObserverInit);
-  }, least);
-  await page.click(".cm-content");
-  await page.keyboard.press("Control+End");
-  await page.keyboard.type(`\n# ${"typing ".repeat(keys)}`.slice(0, keys), { delay: 30 });
+  await page.evaluate(
+    ([names, durationThreshold]) => {
+      const times: number[] = [];
+      (globalThis as unknown as { pictureTimes: number[] }).pictureTimes = times;
+      new PerformanceObserver((list) => {
+        for (const { name, duration } of list.getEntries())
+          if (names.includes(name)) times.push(duration);
+      }).observe({ type: "event", durationThreshold } as PerformanceObserverInit);
+    },
+    [kinds, least] as [string[], number],
+  );
+  await act();
   const long = await page.evaluate(
     () =>
       new Promise<number[]>((done) =>
-        setTimeout(() => done((globalThis as unknown as { keyTimes: number[] }).keyTimes), 300),
+        setTimeout(
+          () => done((globalThis as unknown as { pictureTimes: number[] }).pictureTimes),
+          300,
+        ),
       ),
   );
-  const all = [...long, ...Array(Math.max(0, keys - long.length)).fill(least)] as number[];
+  const all = [...long, ...Array(Math.max(0, count - long.length)).fill(least)] as number[];
   all.sort((a, b) => a - b);
   const at = (share: number): number =>
     all[Math.min(all.length - 1, Math.floor(all.length * share))]!;
   const p95 = at(0.95);
-  const text = `${keys} keys, median ${at(0.5)} ms, p95 ${p95} ms, largest ${all.at(-1)} ms`;
-  return { p95, text };
+  return { p95, text: `median ${at(0.5)} ms, p95 ${p95} ms, largest ${all.at(-1)} ms` };
+}
+
+/** Types a comment of some characters at the end of the text, and measures each key. */
+export async function keyTimes(page: Page, keys: number): Promise<PictureTimes> {
+  const { p95, text } = await pictureTimes(page, ["keydown"], keys, async () => {
+    await page.click(".cm-content");
+    await page.keyboard.press("Control+End");
+    await page.keyboard.type(`\n# ${"typing ".repeat(keys)}`.slice(0, keys), { delay: 30 });
+  });
+  return { p95, text: `${keys} keys, ${text}` };
+}
+
+/** Moves a slider step by step, as a hand does, and measures each step. */
+export function dragTimes(page: Page, label: string, steps: number): Promise<PictureTimes> {
+  return pictureTimes(page, ["keydown", "input"], steps, async () => {
+    await page.getByLabel(label).focus();
+    for (let i = 0; i < steps; i++) {
+      await page.keyboard.press(i % 20 < 10 ? "ArrowRight" : "ArrowLeft");
+      await page.waitForTimeout(30);
+    }
+  });
 }

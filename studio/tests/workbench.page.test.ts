@@ -2,7 +2,17 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { noCommand, skipped } from "./command.ts";
-import { editorText, keyTimes, notice, ran, retype, status, twoVariants } from "./editing.ts";
+import {
+  dragTimes,
+  editorText,
+  keyTimes,
+  notice,
+  type PictureTimes,
+  ran,
+  retype,
+  status,
+  twoVariants,
+} from "./editing.ts";
 import { TestStudio } from "./serving.ts";
 
 const SMALL = twoVariants("small", "Two ways", "500 kB");
@@ -174,10 +184,10 @@ describe.skipIf(skipped(noCommand))("the studio shows runs beside their controls
     await expect
       .poll(() => page.innerText(".studio-bar .progress small"), { timeout: 20_000 })
       .toMatch(/[1-9]\d* of 200.000 runs · \d+ s · about .* left/);
-    const typed: { p95: number; text: string }[] = [];
+    const typed: PictureTimes[] = [];
     for (let i = 0; i < 3; i++) typed.push(await keyTimes(page, 50));
     console.log(`typing while a long run goes on: ${typed.map(({ text }) => text).join("; ")}`);
-    const dragged: { p95: number; text: string }[] = [];
+    const dragged: PictureTimes[] = [];
     for (let i = 0; i < 3; i++) dragged.push(await dragTimes(page, "Download, slider", 40));
     console.log(`dragging while a long run goes on: ${dragged.map(({ text }) => text).join("; ")}`);
     await page.click("button.run.cancel");
@@ -274,39 +284,3 @@ describe.skipIf(skipped(noCommand))("the studio shows runs beside their controls
     await page.close();
   });
 });
-
-/**
- * Moves a slider step by step, as a hand does. Returns the 95th percentile of the milliseconds from
- * an event to the next picture, by the browser's own measure, and all in words.
- */
-async function dragTimes(
-  page: Page,
-  label: string,
-  steps: number,
-): Promise<{ p95: number; text: string }> {
-  // The browser reports events that took at least this long.
-  const least = 16;
-  await page.evaluate((durationThreshold) => {
-    const times: number[] = [];
-    (globalThis as unknown as { dragTimes: number[] }).dragTimes = times;
-    new PerformanceObserver((list) => {
-      for (const { name, duration } of list.getEntries())
-        if (name === "keydown" || name === "input") times.push(duration);
-    }).observe({ type: "event", durationThreshold } as PerformanceObserverInit);
-  }, least);
-  await page.getByLabel(label).focus();
-  for (let i = 0; i < steps; i++) {
-    await page.keyboard.press(i % 20 < 10 ? "ArrowRight" : "ArrowLeft");
-    await page.waitForTimeout(30);
-  }
-  const long = await page.evaluate(
-    () =>
-      new Promise<number[]>((done) =>
-        setTimeout(() => done((globalThis as unknown as { dragTimes: number[] }).dragTimes), 300),
-      ),
-  );
-  const all = [...long, ...Array(Math.max(0, steps - long.length)).fill(least)] as number[];
-  all.sort((a, b) => a - b);
-  const at = (share: number): number => all[Math.floor((all.length - 1) * share)]!;
-  return { p95: at(0.95), text: `median ${at(0.5)} ms, p95 ${at(0.95)} ms, largest ${all.at(-1)}` };
-}
