@@ -42,8 +42,13 @@ const toggle = themeToggle(() => {
 
 function topBar(links: [string, string][]): HTMLElement {
   return h(
-    "div",
+    "header",
     { class: "topbar" },
+    h(
+      "a",
+      { class: "skip", href: "#main", click: (e: MouseEvent) => jump(e, "main") },
+      "Skip to the content",
+    ),
     h("span", { class: "brand" }, "Bentpipe"),
     h(
       "nav",
@@ -69,7 +74,12 @@ function lay(bar: HTMLElement, ...parts: HTMLElement[]): void {
 /** Scrolls without touching the address, which holds the view. */
 function jump(event: MouseEvent, id: string): void {
   event.preventDefault();
-  scrollTo(document.getElementById(id));
+  const el = document.getElementById(id);
+  if (!el) return;
+  scrollTo(el);
+  // Tab goes on from there.
+  el.tabIndex = -1;
+  el.focus({ preventScroll: true });
 }
 
 /** What the page shows unless the address says otherwise. */
@@ -152,7 +162,7 @@ function show(report: Report, traces: string | null): void {
     ]),
     h(
       "main",
-      {},
+      { id: "main" },
       answer ? answer.el : header(report, own),
       sections.map(([, , el]) => el),
     ),
@@ -165,7 +175,7 @@ function empty(problem: string | null): void {
     topBar([]),
     h(
       "main",
-      {},
+      { id: "main" },
       emptyState(problem, (report) => show(report, null)),
     ),
   );

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Fixture } from "./blobwriter.ts";
 import { Bench, clean, layoutFaults, NO_WEBGL, type Opened } from "./browser.ts";
 import { accessibilityFaults } from "./editing.ts";
-import { geoReport, singleReport } from "./fixture.ts";
+import { explained, geoReport, singleReport } from "./fixture.ts";
 import { matrixReport } from "./matrixfixture.ts";
 import { hostileReport, oddReport } from "./oddfixture.ts";
 import { phaseReport } from "./phasefixture.ts";
@@ -35,33 +34,6 @@ const REPORTS = {
   odd: oddReport,
   hostile: hostileReport,
 };
-
-/** A report of two variants with the parts of their times. */
-function explained(): Fixture {
-  const fixture = singleReport();
-  const { report } = fixture;
-  report.variants = report.variants.slice(0, 2);
-  report.published = [];
-  report.runs = report.runs.filter((run) => report.variants.includes(run.variant));
-  report.summary = report.summary.filter((s) => report.variants.includes(s.variant));
-  report.explanations = report.runs.map(({ variant, point, flows: [flow] }, i) => {
-    flow!.completion_s = 8 / (i + 1);
-    const parts = { handshake_s: 5 / (i + 1), slow_start_s: 3 / (i + 1) };
-    const { name, visit } = flow!;
-    const words = { text: "took a while", compared: null };
-    return {
-      variant,
-      point,
-      flow: name,
-      visit,
-      runs: 1,
-      completion_s: 8 / (i + 1),
-      parts,
-      ...words,
-    };
-  });
-  return fixture;
-}
 
 /** Places of the answer, the first result and the end of the cause, from the top of the page. */
 async function places({ page }: Opened): Promise<{ answer: number; ends: number[] }> {

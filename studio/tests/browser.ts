@@ -23,6 +23,8 @@ export interface Options {
   height?: number;
   dark?: boolean;
   hash?: string;
+  /** Called before the page is loaded. */
+  before?: (page: Page) => Promise<void>;
 }
 
 /** A page under test, with everything that went wrong in it. */
@@ -121,7 +123,7 @@ export class Bench {
   /** Opens the page at an address and listens for errors and requests. */
   async visit(
     file: string,
-    { width = 1440, height = 900, dark = false, hash = "" }: Options = {},
+    { width = 1440, height = 900, dark = false, hash = "", before }: Options = {},
   ): Promise<Opened> {
     const page = await this.browser.newPage({
       viewport: { width, height },
@@ -145,6 +147,7 @@ export class Bench {
       )
         requests.push(r.url());
     });
+    await before?.(page);
     await page.goto(address);
     return { page, errors, requests };
   }

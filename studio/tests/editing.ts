@@ -68,21 +68,35 @@ export async function ran(page: Page): Promise<void> {
   await expect.poll(() => page.getAttribute(".runs li", "class"), { timeout: 20_000 }).toBe("done");
 }
 
-/** Serious faults of accessibility in parts of the page, outside frames. */
-export async function accessibilityFaults(page: Page, parts = ["body"]): Promise<string[]> {
-  await page.addScriptTag({ path: createRequire(import.meta.url).resolve("axe-core") });
-  return await page.evaluate(async (include) => {
-    type Axe = {
-      run(
-        of: unknown,
-      ): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }>;
-    };
-    const { axe } = window as unknown as { axe: Axe };
-    const { violations } = await axe.run({ include, exclude: ["iframe"] });
-    return violations
-      .filter(({ impact }) => impact === "serious" || impact === "critical")
-      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
-  }, parts);
+/** Faults of accessibility in parts of the page, outside frames: the serious ones, or any. */
+export async function accessibilityFaults(
+  page: Page,
+  parts = ["body"],
+  which: "serious" | "any" = "serious",
+): Promise<string[]> {
+  if (!(await page.evaluate("'axe' in window")))
+    await page.addScriptTag({ path: createRequire(import.meta.url).resolve("axe-core") });
+  return await page.evaluate(
+    async ([include, any]) => {
+      type Axe = {
+        run(
+          of: unknown,
+        ): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }>;
+      };
+      const { axe } = window as unknown as { axe: Axe };
+      const { violations } = await axe.run({ include, exclude: ["iframe"] });
+      return violations
+        .filter(({ impact }) => any || impact === "serious" || impact === "critical")
+        .map(
+          ({ id, nodes }) =>
+            `${id}: ${nodes
+              .slice(0, 3)
+              .map(({ html }) => html)
+              .join(" ")}`,
+        );
+    },
+    [parts, which === "any"] as [string[], boolean],
+  );
 }
 
 /**

@@ -315,3 +315,30 @@ export function millionReport(n = 1_000_000): Fixture {
 export function singleReport(): Fixture {
   return geoReport({ repeats: 1, sizes: ["10 MB"] });
 }
+
+/** A report of two variants with the parts of their times. */
+export function explained(): Fixture {
+  const fixture = singleReport();
+  const { report } = fixture;
+  report.variants = report.variants.slice(0, 2);
+  report.published = [];
+  report.runs = report.runs.filter((run) => report.variants.includes(run.variant));
+  report.summary = report.summary.filter((s) => report.variants.includes(s.variant));
+  report.explanations = report.runs.map(({ variant, point, flows: [flow] }, i) => {
+    flow!.completion_s = 8 / (i + 1);
+    const parts = { handshake_s: 5 / (i + 1), slow_start_s: 3 / (i + 1) };
+    const { name, visit } = flow!;
+    const words = { text: "took a while", compared: null };
+    return {
+      variant,
+      point,
+      flow: name,
+      visit,
+      runs: 1,
+      completion_s: 8 / (i + 1),
+      parts,
+      ...words,
+    };
+  });
+  return fixture;
+}

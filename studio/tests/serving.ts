@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { env } from "node:process";
 import { createInterface } from "node:readline";
 import type { Page } from "playwright-core";
 import { expect } from "vitest";
@@ -33,10 +34,22 @@ export class TestStudio {
   }
 
   async open(file: string, options: Options = {}): Promise<Opened> {
-    const opened = await this.bench.visit(this.url, { ...options, hash: `#${file}` });
+    const other = env.BENTPIPE_STUDIO_PAGE;
+    const before = async (page: Page): Promise<void> => {
+      if (other) await this.#replacePage(page, other);
+    };
+    const opened = await this.bench.visit(this.url, { before, ...options, hash: `#${file}` });
     await opened.page.waitForSelector(".cm-line");
     await status(opened.page, /runs?\b/);
     return opened;
+  }
+
+  /** Serves a page that was built after the command, with the command's headers. */
+  async #replacePage(page: Page, path: string): Promise<void> {
+    await page.route(this.url, async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, body: readFileSync(path, "utf8") });
+    });
   }
 
   /** A page of another origin. */

@@ -16,7 +16,7 @@ export interface FrameEvents {
 
 /** The frame, with what can be done with its report. */
 export class ReportFrame {
-  readonly element = h("div", { class: "report" });
+  readonly element = h("section", { class: "report", "aria-label": "Report of a run" });
   readonly #events: FrameEvents;
   readonly #head = h("p", { class: "hint" });
   #frame: HTMLIFrameElement | null = null;

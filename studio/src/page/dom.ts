@@ -70,7 +70,8 @@ export function select(
 ): HTMLLabelElement {
   const el = h(
     "select",
-    { change: () => change(el.value) },
+    // A style may hide the label.
+    { change: () => change(el.value), "aria-label": label },
     options.map((o) => h("option", { value: o.value, selected: o.value === value }, o.text)),
   );
   return h("label", { class: "field" }, h("span", {}, label), el);

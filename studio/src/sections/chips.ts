@@ -100,7 +100,7 @@ function expectations(list: Expectation[]): Child {
   return chip("Expectations", words, kind, h("ul", { class: "expectations" }, items));
 }
 
-function publishedRow(b: PublishedResult): HTMLElement {
+function publishedRow(b: PublishedResult, goals: boolean): HTMLElement {
   const m = metricOf(b.figure.metric);
   const where = [b.variant, pointLabel(b.point)].filter(Boolean).join(", ");
   return h(
@@ -110,7 +110,7 @@ function publishedRow(b: PublishedResult): HTMLElement {
     h("td", { class: "num" }, metricValue(m, b.figure.value)),
     h("td", { class: "num" }, metricValue(m, b.measured)),
     h("td", { class: "num" }, `×\u00a0${significant(b.ratio, 2)}`),
-    h("td", {}, b.met === null ? "" : b.met ? "✓ met" : "✗ missed"),
+    goals && h("td", {}, b.met === null ? "" : b.met ? "✓ met" : "✗ missed"),
   );
 }
 
@@ -120,7 +120,7 @@ function published(report: Report): Child {
   if (all.length === 0) return null;
   const goals = all.some((b) => b.met !== null);
   const shown = all.slice(0, MOST_PUBLISHED);
-  const heads = ["Case", "Published", "Measured", "Ratio", ""];
+  const heads = ["Case", "Published", "Measured", "Ratio", ...(goals ? ["Objective"] : [])];
   return chip(
     goals ? "Published objectives met" : "Measured ÷ published",
     publishedWords(all),
@@ -137,7 +137,11 @@ function published(report: Report): Child {
           heads.map((t) => h("th", { scope: "col" }, t)),
         ),
       ),
-      h("tbody", {}, shown.map(publishedRow)),
+      h(
+        "tbody",
+        {},
+        shown.map((b) => publishedRow(b, goals)),
+      ),
     ),
     all.length > shown.length &&
       h("p", { class: "howto" }, `and ${all.length - shown.length} more`),

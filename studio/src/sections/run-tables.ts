@@ -58,8 +58,8 @@ export function objectTable({ objects }: Flow): Child {
   return folded(
     `${count(objects.length)} objects`,
     "Objects of this flow",
-    ["Object", "Size", "Requested", "Complete", ""],
-    ["Object", ""],
+    ["Object", "Size", "Requested", "Complete", "From request to end"],
+    ["Object", "From request to end"],
     () => inOrderOfStart(objects).map(row),
   );
 }

@@ -52,35 +52,60 @@ export const axisEnd = (values: number[]): number => Math.max(...values, 0) * 1.
 /** A place on an axis as a share of its width. */
 const at = (value: number, most: number): string => `${((100 * value) / most).toFixed(3)}%`;
 
-/** A stacked bar of causes that reaches to `most`, with a tip. */
+/** A stacked bar of causes that reaches to `most`, with a tip: at the pointer, or by arrow keys. */
 function causes(name: string, of: Explanation, most: number, tip: HTMLElement): HTMLElement {
   const parts = partsOf(of);
   const words = parts.map(({ part, time }) => `${part.label} ${seconds(time)}`).join(", ");
-  const segments = parts.map(({ part, time }) => {
+  let chosen = -1;
+  const show = (i: number, clientX?: number): void => {
+    const { part, time } = parts[i]!;
+    replace(
+      tip,
+      h("b", {}, `${part.label}: ${seconds(time)}`),
+      ` ${percent(time / of.completion_s)} of ${seconds(of.completion_s)}`,
+      h("span", {}, part.about),
+    );
+    tip.hidden = false;
+    chosen = i;
+    segments.forEach((el, k) => el.classList.toggle("chosen", k === i));
+    const box = tip.parentElement!.getBoundingClientRect();
+    const own = segments[i]!.getBoundingClientRect();
+    const wanted = (clientX ?? own.left) - box.left - 30;
+    const x = Math.max(0, Math.min(wanted, box.width - tip.offsetWidth));
+    tip.style.transform = `translate(${Math.round(x)}px, ${own.bottom - box.top + 4}px)`;
+  };
+  const leave = (): void => {
+    tip.hidden = true;
+    segments[chosen]?.classList.remove("chosen");
+    chosen = -1;
+  };
+  const segments = parts.map(({ part, time }, i) => {
     const background = partColour(part);
     const colours = `background: ${background}; color: ${inkOn(background)}`;
     const style = `width: ${at(time, most)}; ${colours}`;
-    const show = (event: PointerEvent): void => {
-      replace(
-        tip,
-        h("b", {}, `${part.label}: ${seconds(time)}`),
-        ` ${percent(time / of.completion_s)} of ${seconds(of.completion_s)}`,
-        h("span", {}, part.about),
-      );
-      tip.hidden = false;
-      const box = tip.parentElement!.getBoundingClientRect();
-      const own = (event.currentTarget as HTMLElement).getBoundingClientRect();
-      const x = Math.max(0, Math.min(event.clientX - box.left - 30, box.width - tip.offsetWidth));
-      tip.style.transform = `translate(${Math.round(x)}px, ${own.bottom - box.top + 4}px)`;
-    };
-    const leave = (): void => {
-      tip.hidden = true;
-    };
-    const listen = { pointermove: show, pointerdown: show, pointerleave: leave };
+    const point = (event: PointerEvent): void => show(i, event.clientX);
+    const listen = { pointermove: point, pointerdown: point, pointerleave: leave };
     return h("span", { style, "data-part": part.name, ...listen });
   });
-  const label = `${name}: ${words}`;
-  const whole = h("div", { class: "budget-bar", role: "img", "aria-label": label }, segments);
+  const whole = h(
+    "div",
+    {
+      class: "budget-bar",
+      role: "application",
+      "aria-roledescription": "bar",
+      "aria-label": `${name}: ${words}`,
+      tabindex: 0,
+      blur: leave,
+      keydown: (event: KeyboardEvent) => {
+        const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        if (event.key === "Escape") leave();
+        if (!by) return;
+        event.preventDefault();
+        show(Math.max(0, Math.min(chosen + by, parts.length - 1)));
+      },
+    },
+    segments,
+  );
   onWidth(whole, (width) =>
     parts.forEach(({ time }, i) => {
       const wide = (time / most) * width;
@@ -144,7 +169,7 @@ export function barRows(rows: BarRow[], { metric, time }: BarOptions): HTMLEleme
   const longest = rows.flatMap((r) => [r.measured ?? 0, time ? (r.of?.completion_s ?? 0) : 0]);
   const most = axisEnd([...longest, ...published]);
   const beside = !time && rows.some((r) => r.of);
-  const tip = h("div", { class: "tip budget-tip", hidden: true });
+  const tip = h("div", { class: "tip budget-tip", role: "status", hidden: true });
   const plainBar = ({ measured, index, name, value }: BarRow): Child =>
     measured !== null &&
     h(

@@ -94,19 +94,20 @@ export function heatView({ axes, maps, metric, goodputs, shown, choose }: HeatOp
   const cell = (group: Group | null): HTMLElement => {
     if (!group || group.median === null) return h("td", { class: "none" }, NONE);
     const { back, ink } = heatColour(scale.kind, placeOn(scale, group.median), isDark());
+    const text = brief(metric, group.median, unit);
     const el = h(
       "button",
       {
         type: "button",
         style: `background: ${back}; color: ${ink}`,
-        "aria-label": words(group).join(", "),
+        "aria-label": [text, ...words(group)].join(", "),
         click: () => choose(group),
         pointerenter: () => point(el, group),
         pointerleave: () => (tip.hidden = true),
         focus: () => point(el, group),
         blur: () => (tip.hidden = true),
       },
-      brief(metric, group.median, unit),
+      text,
     );
     buttons.push({ el, group });
     return h("td", {}, el);

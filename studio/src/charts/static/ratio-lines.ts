@@ -5,8 +5,8 @@ import { tickLabels } from "../../format/ticks.ts";
 import { h, onWidth, svg } from "../../page/dom.ts";
 import { type Axis, axis, axisTicks, type Range, wide } from "./axes.ts";
 import { markerPath } from "./marks.ts";
+import { onSpots, type Place } from "./spots.ts";
 import { fitting, valueAxis } from "./sweep-lines.ts";
-import { onSpots } from "./sweep-parts.ts";
 
 /** Most lines that are labelled at their ends; of more, only those that stand out. */
 const LABELLED = 9;
@@ -25,9 +25,7 @@ const cut = (text: string, most: number): string =>
   text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text;
 
 /** A mark on the plot: its place, what its tip says, and the number of its value on the axis. */
-interface Spot {
-  x: number;
-  y: number;
+interface Spot extends Place {
   words: string;
   i: number;
 }
@@ -209,7 +207,7 @@ function drawLine(
     d += `${pen ? "L" : "M"}${spot.x.toFixed(1)},${spot.y.toFixed(1)}`;
     pen = true;
     own.push(spot);
-    spots.push({ ...spot, words: line.words[i] ?? "", i });
+    spots.push({ ...spot, row: line.index, words: line.words[i] ?? "", i });
   });
   const dash = variantDash(line.index).join(" ") || null;
   plot.append(

@@ -6,6 +6,7 @@ import { variantColour } from "../../format/palette.ts";
 import { h, onWidth, svg } from "../../page/dom.ts";
 import { axis, drawXAxis, drawYAxis, rangeOf, wide } from "./axes.ts";
 import { markerPath } from "./marks.ts";
+import { onSpots, type Place } from "./spots.ts";
 
 const HEIGHT = 220;
 
@@ -19,7 +20,17 @@ export function startTimes(
   const plot = svg("svg", { class: "plot", role: "img", "aria-label": label });
   const values = runs.map((r) => r.value);
   const starts = runs.map((r) => r.start);
-  const cell = h("div", { class: "sweep-plot" }, plot);
+  const tip = h("div", { class: "tip", hidden: true });
+  const cell = h("div", { class: "sweep-plot" }, plot, tip);
+  let spots: (Place & { of: Started })[] = [];
+  onSpots(
+    plot,
+    tip,
+    () => spots,
+    ({ of: { group, run, value, start } }) =>
+      `${group.variant}, run ${run}: ${metricValue(metric, value)}, begun at ${seconds(start)}`,
+    ({ of: { group, run } }) => choose(group.variant, run),
+  );
   onWidth(cell, (width) => {
     const [left, right, top, bottom] = [62, width - 14, 8, HEIGHT - 40];
     plot.setAttribute("width", String(width));
@@ -35,24 +46,19 @@ export function startTimes(
     plot.append(
       svg("text", { ...caption, "text-anchor": "middle" }, "start of the visit in its run"),
     );
-    for (const { group, run, start, value } of runs) {
-      const dot = svg(
-        "path",
-        {
+    spots = runs.map((of) => {
+      const { group, start, value } = of;
+      const spot = { of, row: group.index, x: x.px(start), y: y.px(value) };
+      plot.append(
+        svg("path", {
           class: "sweep-dot",
           d: markerPath(group.index, 4),
           fill: variantColour(group.index),
-          transform: `translate(${x.px(start).toFixed(1)},${y.px(value).toFixed(1)})`,
-        },
-        svg(
-          "title",
-          {},
-          `${group.variant}, run ${run}: ${metricValue(metric, value)}, begun at ${seconds(start)}`,
-        ),
+          transform: `translate(${spot.x.toFixed(1)},${spot.y.toFixed(1)})`,
+        }),
       );
-      dot.addEventListener("click", () => choose(group.variant, run));
-      plot.append(dot);
-    }
+      return spot;
+    });
   });
   return cell;
 }

@@ -4,10 +4,11 @@ import { QUANTILE_VALUES, quantile } from "../../data/statistics.ts";
 import { interval, metricScale, metricValue } from "../../format/metric.ts";
 import { shortest, significant } from "../../format/numbers.ts";
 import { variantColour } from "../../format/palette.ts";
-import { type Child, h, onWidth, placeTip, svg } from "../../page/dom.ts";
+import { type Child, h, onWidth, svg } from "../../page/dom.ts";
 import { axis, drawXAxis, type Range, rangeOver } from "./axes.ts";
 import { drawCdf } from "./cdf.ts";
 import { markerPath, publishedMark, swatch } from "./marks.ts";
+import { onSpots } from "./spots.ts";
 
 const AXIS = 24;
 /** Space at the right for the crosses of runs that did not complete. */
@@ -218,37 +219,18 @@ export function stripPlot(
     return out;
   };
 
-  const nearest = (
-    event: PointerEvent | MouseEvent,
-  ): { g: Group; run: number; value: number } | null => {
-    const box = plot.getBoundingClientRect();
-    const g = groups[Math.floor((event.clientY - box.top) / ROW)];
-    if (!g) return null;
-    const x = event.clientX - box.left;
-    let best: { g: Group; run: number; value: number } | null = null;
-    let distance = 14;
-    for (const { run, value } of g.values) {
-      if (value === null) continue;
-      const d = Math.abs(ax.px(value) - x);
-      if (d < distance) {
-        distance = d;
-        best = { g, run, value };
-      }
-    }
-    return best;
-  };
-  plot.addEventListener("pointermove", (event) => {
-    const hit = nearest(event);
-    tip.hidden = !hit;
-    if (!hit) return;
-    tip.textContent = `run ${hit.run}: ${metricValue(m, hit.value)}; click to look into it`;
-    placeTip(tip, [ax.px(hit.value), groups.indexOf(hit.g) * ROW + 2], plot.clientWidth, "0");
-  });
-  plot.addEventListener("pointerleave", () => (tip.hidden = true));
-  plot.addEventListener("click", (event) => {
-    const hit = nearest(event);
-    if (hit) choose(hit.g.variant, hit.run);
-  });
+  onSpots(
+    plot,
+    tip,
+    () =>
+      groups.flatMap((g, row) =>
+        g.values.flatMap(({ run, value }) =>
+          value === null ? [] : [{ g, run, value, row, x: ax.px(value), y: (row + 0.5) * ROW }],
+        ),
+      ),
+    ({ run, value }) => `run ${run}: ${metricValue(m, value)}; click to look into it`,
+    ({ g, run }) => choose(g.variant, run),
+  );
   onWidth(cell, draw);
   return root;
 }

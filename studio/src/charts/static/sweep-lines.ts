@@ -96,7 +96,15 @@ export function lines(shared: Shared, points: (Point | null)[]): HTMLElement {
       const dots = groups.flatMap((gs, i) => {
         const g = gs.find((c) => c.index === index);
         return g && g.median !== null
-          ? [{ group: g, x: centres[i]!, y: y.px(g.median), apart: gap !== null && i === 0 }]
+          ? [
+              {
+                group: g,
+                x: centres[i]!,
+                y: y.px(g.median),
+                row: index,
+                apart: gap !== null && i === 0,
+              },
+            ]
           : [];
       });
       const colour = variantColour(index);

@@ -6,8 +6,9 @@ import type { Sweep } from "../../data/sweep.ts";
 import { interval, metricValue } from "../../format/metric.ts";
 import type { Scale } from "../../format/numbers.ts";
 import { variantColour } from "../../format/palette.ts";
-import { h, placeTip, svg } from "../../page/dom.ts";
+import { h, svg } from "../../page/dom.ts";
 import { markerPath } from "./marks.ts";
+import { onSpots, type Place } from "./spots.ts";
 
 /** What the panels of one sweep share. */
 export interface Shared {
@@ -22,9 +23,7 @@ export interface Shared {
 }
 
 /** A dot on the plot. */
-export interface Spot {
-  x: number;
-  y: number;
+export interface Spot extends Place {
   group: Group;
 }
 
@@ -52,7 +51,7 @@ function wordsOf({ group: g }: Spot, { metric, scale }: Shared): string {
   return `${g.variant}, ${pointLabel(g.point)}: ${metricValue(metric, g.median)}${range}`;
 }
 
-/** Describes the dot nearest to the pointer, and chooses its point on a click. */
+/** Describes dots at the pointer and with arrow keys, and chooses the point of one. */
 export const listen = (
   plot: SVGSVGElement,
   tip: HTMLElement,
@@ -66,39 +65,3 @@ export const listen = (
     (spot) => wordsOf(spot, shared),
     ({ group }) => shared.choose(pointKey(group.point)),
   );
-
-/** Describes the spot nearest to the pointer, and chooses it on a click. */
-export function onSpots<S extends { x: number; y: number }>(
-  plot: SVGSVGElement,
-  tip: HTMLElement,
-  spots: () => S[],
-  words: (spot: S) => string,
-  choose: (spot: S) => void,
-): void {
-  const nearest = (event: MouseEvent): S | null => {
-    const box = plot.getBoundingClientRect();
-    let best: S | null = null;
-    let distance = 18;
-    for (const s of spots()) {
-      const d = Math.hypot(s.x - (event.clientX - box.left), s.y - (event.clientY - box.top));
-      if (d < distance) {
-        distance = d;
-        best = s;
-      }
-    }
-    return best;
-  };
-  plot.addEventListener("pointermove", (event) => {
-    const hit = nearest(event);
-    tip.hidden = !hit;
-    plot.style.cursor = hit ? "pointer" : "";
-    if (!hit) return;
-    tip.textContent = words(hit);
-    placeTip(tip, [hit.x, hit.y], plot.clientWidth, "-120%");
-  });
-  plot.addEventListener("pointerleave", () => (tip.hidden = true));
-  plot.addEventListener("click", (event) => {
-    const hit = nearest(event);
-    if (hit) choose(hit);
-  });
-}

@@ -60,7 +60,7 @@ export function rows(shared: Shared, points: (Point | null)[]): HTMLElement {
       for (const g of groups) {
         if (g.median === null) continue;
         const y = (i + 0.5) * row + (indices.indexOf(g.index) - (indices.length - 1) / 2) * 9;
-        const spot = { group: g, x: x.px(g.median), y };
+        const spot = { group: g, x: x.px(g.median), y, row: i };
         if (g.spread)
           plot.append(
             svg("line", {
