@@ -3,6 +3,8 @@ import { h, remeasure, replace } from "./dom.ts";
 type Theme = "auto" | "light" | "dark";
 
 const THEMES = ["auto", "light", "dark"] as const;
+/** Microtasks in which everything has been drawn anew, with much to spare. */
+const PROMISES = 50;
 /** Where the reader's choice is kept, for all pages of the same place. */
 const KEY = "bentpipe-theme";
 
@@ -60,9 +62,13 @@ export function themeToggle(changed: () => void): HTMLElement {
     remeasure();
   };
   system.addEventListener("change", apply);
-  addEventListener("beforeprint", () => {
+  addEventListener("beforeprint", async () => {
     printing = true;
     apply();
+    // What is drawn from series that are unpacked already follows within some microtasks, for
+    // which a browser waits, as it does not for its own measuring.
+    for (let i = 0; i < PROMISES; i++) await null;
+    remeasure();
   });
   addEventListener("afterprint", () => {
     printing = false;

@@ -18,17 +18,34 @@ export const limitsOf = ({ complete, notes }: Report): string[] => [
 /** Distance from the window at which sections start to work, in CSS pixels. */
 const NEAR = "800px";
 
-/** Calls back once, when an element comes near the window. */
-export function whenNear(el: Element, call: () => void): void {
+/** Time after which a page that was opened is at rest, in milliseconds. */
+const IDLE_MS = 1500;
+
+/**
+ * Calls back once, when an element comes near the window. What is returned ends that; it returns
+ * true if it was still to come.
+ */
+export function whenNear(el: Element, call: () => void): () => boolean {
+  let waits = true;
+  const stop = (): boolean => {
+    watch.disconnect();
+    const before = waits;
+    waits = false;
+    return before;
+  };
   const watch = new IntersectionObserver(
-    (entries) => {
-      if (!entries.some((e) => e.isIntersecting)) return;
-      watch.disconnect();
-      call();
-    },
+    (entries) => entries.some((e) => e.isIntersecting) && stop() && call(),
     { rootMargin: NEAR },
   );
   watch.observe(el);
+  return stop;
+}
+
+/** Calls back when a page of its own has had nothing to do for a while; never in a frame. */
+export function whenIdle(call: () => void): void {
+  if (parent !== window) return;
+  const idle = globalThis.requestIdleCallback ?? ((f: () => void) => setTimeout(f, 2000));
+  setTimeout(() => idle(call), IDLE_MS);
 }
 
 /** A line that says how a section is doing; hidden while there is nothing to say. */

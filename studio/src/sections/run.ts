@@ -11,7 +11,7 @@ import type { State, Store } from "../page/state.ts";
 import { flowName } from "../panels/panel.ts";
 import { SkyModel } from "../sky/model.ts";
 import { SkyPanel } from "../sky/panel.ts";
-import { reasonOf, Status, whenNear } from "./parts.ts";
+import { reasonOf, Status, whenIdle, whenNear } from "./parts.ts";
 import { type Column, panelsOf, rangesOf, traceLabel, type Window } from "./run-columns.ts";
 import { runFacts, sharingFacts } from "./run-facts.ts";
 
@@ -80,7 +80,10 @@ export class RunSection {
       if (keys.some((k) => changed.has(k))) void this.show();
       else if (changed.has("links")) void this.#relink();
     });
-    whenNear(this.el, () => void this.show());
+    const stop = whenNear(this.el, () => void this.show());
+    // On paper everything is near; a browser that prints waits for nothing that is not unpacked.
+    whenIdle(() => void series.get().catch(() => {}));
+    addEventListener("beforeprint", () => stop() && void this.show(), { once: true });
     this.#drawControls();
   }
 

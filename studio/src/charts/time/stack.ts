@@ -19,6 +19,9 @@ const LABEL =
 /** Width of a narrow stack, whose cards have less space around them, in CSS pixels. */
 const NARROW = 616;
 
+/** Space between plots beside each other on paper, in CSS pixels. */
+const PAPER_GAP = 10;
+
 /** Factor of one step of zooming. */
 const STEP = 1.6;
 
@@ -205,7 +208,10 @@ export class PlotStack {
     return h("div", { class: two ? "cells two" : "cells" }, cells);
   }
 
-  #columnWidth(whole: number): number {
+  #columnWidth(width: number): number {
+    // On paper, plots stand beside each other.
+    const printing = document.documentElement.classList.contains("printing");
+    const whole = printing ? (width - PAPER_GAP) / 2 : width;
     const narrow = whole <= NARROW;
     const inside = whole - (narrow ? 26 : 34);
     const two = this.#columns.length > 1 && whole >= 900;
