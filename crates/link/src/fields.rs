@@ -4,10 +4,11 @@
 //! because serde buffers the contents of tagged variants and forgets their positions.
 
 use crate::ConfigError;
-use bentpipe_units::{Ratio, Span};
-use schemars::{Schema, SchemaGenerator};
-use serde::de::MapAccess;
+use bentpipe_units::{Bytes, Ratio, Span};
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde::{Serialize, Serializer};
+use std::fmt;
 use std::path::PathBuf;
 
 /// A key of an entry's table.
@@ -34,6 +35,10 @@ pub enum Kind {
     Flag,
     /// A span of time.
     Span,
+    /// A size in bytes.
+    Bytes,
+    /// One of these words.
+    Choice(&'static [&'static str]),
     /// A file, relative to the scenario.
     Path,
 }
@@ -51,6 +56,10 @@ pub enum Value {
     Flag(bool),
     /// A span of time.
     Span(Span),
+    /// A size in bytes.
+    Bytes(Bytes),
+    /// A word.
+    Choice(&'static str),
     /// A file.
     Path(PathBuf),
 }
@@ -71,6 +80,8 @@ impl Kind {
             Self::Count => Value::Count(map.next_value()?),
             Self::Flag => Value::Flag(map.next_value()?),
             Self::Span => Value::Span(map.next_value()?),
+            Self::Bytes => Value::Bytes(map.next_value()?),
+            Self::Choice(words) => Value::Choice(map.next_value_seed(OneOf(words))?),
             Self::Path => Value::Path(map.next_value()?),
         })
     }
@@ -83,19 +94,46 @@ impl Kind {
             Self::Count => generator.subschema_for::<Option<u64>>(),
             Self::Flag => generator.subschema_for::<Option<bool>>(),
             Self::Span => generator.subschema_for::<Option<Span>>(),
+            Self::Bytes => generator.subschema_for::<Option<Bytes>>(),
+            Self::Choice(words) => json_schema!({ "enum": words }),
             Self::Path => generator.subschema_for::<Option<PathBuf>>(),
         }
     }
 }
 
-impl std::fmt::Display for Value {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+/// Reads one of these words.
+// A type of its own, so that the error of another word has the value's position.
+struct OneOf(&'static [&'static str]);
+
+impl<'de> DeserializeSeed<'de> for OneOf {
+    type Value = &'static str;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<&'static str, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for OneOf {
+    type Value = &'static str;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "one of {}", self.0.join(", "))
+    }
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<&'static str, E> {
+        self.0.iter().find(|word| **word == text).copied().ok_or_else(|| {
+            E::custom(ConfigError::refused(text, "is not known here", self.0.join(", ")))
+        })
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ratio(value) => value.fmt(f),
             Self::Number(value) => value.fmt(f),
             Self::Count(value) => value.fmt(f),
             Self::Flag(value) => value.fmt(f),
             Self::Span(value) => value.fmt(f),
+            Self::Bytes(value) => value.fmt(f),
+            Self::Choice(value) => value.fmt(f),
             Self::Path(value) => value.display().fmt(f),
         }
     }
@@ -109,6 +147,8 @@ impl Serialize for Value {
             Self::Count(value) => value.serialize(serializer),
             Self::Flag(value) => value.serialize(serializer),
             Self::Span(value) => value.serialize(serializer),
+            Self::Bytes(value) => value.serialize(serializer),
+            Self::Choice(value) => value.serialize(serializer),
             Self::Path(value) => value.serialize(serializer),
         }
     }
@@ -199,5 +239,7 @@ values! {
     count: Count(u64), "Returns the whole number of key `name`.";
     flag: Flag(bool), "Returns whether key `name` is true.";
     span: Span(Span), "Returns the time span of key `name`.";
+    bytes: Bytes(Bytes), "Returns the size of key `name`.";
+    choice: Choice(&'static str), "Returns the word of key `name`.";
     path: Path(PathBuf), "Returns the file of key `name`.";
 }

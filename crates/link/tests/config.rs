@@ -2,7 +2,6 @@
 
 mod common;
 
-use bentpipe_link::disciplines::{CoDel, DropTail, HeadDrop, QueueDiscipline};
 use bentpipe_link::loss::{Bernoulli, GilbertElliott, LongBurst, Periodic, Trace};
 use bentpipe_link::{
     AcmConfig, CapacityAllocation, CapacityAllocationPreset, Dama, DelayConfig, DelayStep,
@@ -184,27 +183,6 @@ const WRONG: &[(&str, &[&str])] = &[
     ("loss = { model = \"wifi\", repeat = \"3 s\" }", &["repeat = 3 s", "active"]),
     ("loss = [0.1, 2]", &["2", "0 to 1"]),
     ("loss = [0.1, \"wlan\"]", &["wlan", "wired"]),
-    // Queues.
-    ("queue = \"0 BDP\"", &["0 BDP", "1 BDP", "above zero"]),
-    ("queue = \"-1 BDP\"", &["-1 BDP", "above zero"]),
-    ("queue = \"0 kB\"", &["0 kB", "above zero"]),
-    ("queue = \"0 packets\"", &["0 packets", "above zero"]),
-    ("queue = \"2.5 packets\"", &["2.5 packets", "whole number"]),
-    ("queue = \"0 ms\"", &["0 ms", "above zero"]),
-    ("queue = \"10 Mbps\"", &["10 Mbps", "25 packets"]),
-    ("queue = \"big\"", &["big", "1 BDP"]),
-    ("queue = 25", &["25", "a queue size such as \"1 BDP\""]),
-    ("queue = { limit = \"1 BDP\", aqm = \"red\" }", &["red", "drop-tail, head-drop, codel"]),
-    ("queue = { limit = \"1 BDP\", target = \"5 ms\" }", &["target = 5 ms", "aqm = \"codel\""]),
-    (
-        "queue = { aqm = \"head-drop\", ecn = true }",
-        &["ecn = true", "has no effect on a head-drop queue", "aqm = \"codel\""],
-    ),
-    ("queue = { aqm = \"codel\", target = \"0 s\" }", &["target = 0 ns", "above 0 s"]),
-    (
-        "queue = { aqm = \"codel\", target = \"50 ms\", interval = \"50 ms\" }",
-        &["interval = 50 ms", "above 50 ms"],
-    ),
     // Policers.
     ("policer = { rate = \"0 bps\", burst = \"256 kB\" }", &["rate = 0 bps", "above zero"]),
     (
@@ -216,7 +194,6 @@ const WRONG: &[(&str, &[&str])] = &[
     ("policer = { rate = \"20 Mbps\", size = \"256 kB\" }", &["size", "`rate` or `burst`"]),
     ("policer = \"20 Mbps\"", &["20 Mbps", "burst = \"256 kB\"", "\"none\""]),
     ("policer = 20", &["20", "burst = \"256 kB\""]),
-    ("queue = { size = \"1 BDP\" }", &["size", "`aqm`, `target`, `interval`, `ecn`, `limit`"]),
     // Allocation.
     ("capacity_allocation = \"dma\"", &["dma", "none, dama, dama-free, cra"]),
     ("capacity_allocation = 3", &["3", "\"dama\""]),
@@ -342,11 +319,6 @@ fn every_notation_is_read_and_written_again() {
         rate: Rate::from_mbps(mbps),
         burst: Bytes::new(bytes),
     };
-    let queue = |limit, discipline: QueueDiscipline| DirectionPatch {
-        queue: Some(QueueConfig { limit, discipline }),
-        ..patch()
-    };
-    let codel = CoDel { target: ms(20), interval: ms(600), ecn: true };
     let wifi = LossModel::Preset(LossPreset::find("wifi").unwrap());
     for (text, wanted) in [
         ("", patch()),
@@ -445,24 +417,6 @@ fn every_notation_is_read_and_written_again() {
             ]),
         ),
         ("loss = []", loss(vec![])),
-        ("queue = \"0.25 BDP\"", queue(QueueLimit::Bdp(0.25), DropTail.into())),
-        ("queue = \"500 kB\"", queue(QueueLimit::Bytes(Bytes::new(500_000)), DropTail.into())),
-        ("queue = \"25 packets\"", queue(QueueLimit::Packets(25), DropTail.into())),
-        ("queue = \"100 ms\"", queue(QueueLimit::Time(ms(100)), DropTail.into())),
-        (
-            "queue = { limit = \"1 packet\", aqm = \"drop-tail\" }",
-            queue(QueueLimit::Packets(1), DropTail.into()),
-        ),
-        (
-            "queue = { limit = \"4000 packets\", aqm = \"head-drop\" }",
-            queue(QueueLimit::Packets(4000), HeadDrop.into()),
-        ),
-        ("queue = { aqm = \"codel\" }", queue(QueueLimit::Bdp(1.0), CoDel::default().into())),
-        (
-            "queue = { limit = \"2 BDP\", aqm = \"codel\", target = \"20 ms\", interval = \"600 \
-             ms\", ecn = true }",
-            queue(QueueLimit::Bdp(2.0), codel.into()),
-        ),
         ("policer = \"none\"", DirectionPatch { policer: Some(PolicerConfig::None), ..patch() }),
         (
             "policer = { rate = \"20 Mbps\", burst = \"256 kB\" }",

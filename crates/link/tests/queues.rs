@@ -2,7 +2,7 @@
 
 mod common;
 
-use bentpipe_link::{DirectionConfig, DropCause, Ecn, Enqueue, Packet};
+use bentpipe_link::{DirectionConfig, DropCause, Ecn, Enqueue, FlowKey, Packet};
 use bentpipe_units::{Span, Time};
 use common::{PacketOutcome, RTT, direction, link, run, steady};
 use proptest::prelude::*;
@@ -100,6 +100,70 @@ fn a_head_drop_queue_loses_as_much_and_tells_sooner() {
     let sooner = (tail_noticed - head_noticed).as_millis_f64();
     assert!((685.0..687.0).contains(&sooner), "{sooner} ms");
     assert_eq!(tail_lost, head_lost);
+}
+
+/// Queues of every discipline with room for `limit`, the AQM of which has no reason to act for ten
+/// seconds.
+fn idle_aqm(limit: &str) -> Vec<String> {
+    let aqm = "target = \"10 s\", interval = \"20 s\"";
+    [
+        "aqm = \"drop-tail\"".to_owned(),
+        "aqm = \"head-drop\"".to_owned(),
+        format!("aqm = \"codel\", {aqm}"),
+        "aqm = \"fq\"".to_owned(),
+        "aqm = \"fq\", hash = \"exact\", overflow = \"oldest\"".to_owned(),
+        "aqm = \"fq\", hash = \"exact\", overflow = \"arriving\"".to_owned(),
+        format!("aqm = \"fq-codel\", {aqm}"),
+        format!("aqm = \"fq-codel\", hash = \"exact\", {aqm}"),
+    ]
+    .iter()
+    .map(|keys| format!("{{ limit = \"{limit}\", {keys} }}"))
+    .collect()
+}
+
+/// Offers packets of 1500 bytes of seven flows at 12 Mbps, `count` in bursts whose mean rate is
+/// `load` times that.
+fn offer_bursts(queue: &str, count: usize, load: f64) -> Vec<PacketOutcome> {
+    let mut link = link(&with_queue("\"12 Mbps\"", queue), 1, 1);
+    let mut outcomes = Vec::new();
+    let burst = |number: usize| (number / 13) as f64 * 13.0 / load;
+    for number in 0..count {
+        let at = Time::from_nanos((burst(number) * 1e6) as u64);
+        let flow = FlowKey((number * number % 7) as u32);
+        let packet = Packet { flow, ..Packet::new(1500, Ecn::NotEct, number) };
+        common::offer(&mut link, at, 0, packet, &mut outcomes);
+    }
+    common::drain(&mut link, Time::MAX, &mut outcomes);
+    let time = link.queue_time(link.next_deadline().unwrap_or(Time::from_secs(3600)));
+    assert_eq!(time.occupied_packets, time.waited_packets, "{queue}");
+    assert_eq!(time.occupied_bytes, time.waited_bytes, "{queue}");
+    assert_eq!(outcomes.len(), count, "{queue}: each packet has one fate");
+    outcomes
+}
+
+#[test]
+fn every_discipline_serves_as_many_packets_at_any_time_as_a_fifo() {
+    let times = |queue: &str| {
+        let outcomes = offer_bursts(queue, 5_000, 0.9);
+        assert!(outcomes.iter().all(|outcome| outcome.lost.is_none()), "{queue}");
+        outcomes.iter().map(|outcome| outcome.at).collect::<Vec<_>>()
+    };
+    let fifo = times("\"1000 packets\"");
+    for queue in idle_aqm("1000 packets") {
+        assert_eq!(times(&queue), fifo, "{queue}");
+    }
+}
+
+#[test]
+fn every_discipline_loses_what_the_link_cannot_carry() {
+    // At 1.25 times the rate, one in five packets.
+    for queue in idle_aqm("50 packets") {
+        let outcomes = offer_bursts(&queue, 50_000, 1.25);
+        let lost = outcomes.iter().filter(|outcome| outcome.lost.is_some()).count();
+        let ratio = lost as f64 / 50_000.0;
+        // The 50 packets that wait at the end are 0.1 %.
+        assert!((ratio - 0.2).abs() < 0.002, "{queue}: {ratio}");
+    }
 }
 
 fn delivered(outcomes: &[PacketOutcome]) -> impl Iterator<Item = &PacketOutcome> {

@@ -140,4 +140,13 @@ impl ResolvedLimit {
             Self::Packets(limit) => waiting.packets < limit,
         }
     }
+
+    /// Returns true if a queue that holds `waiting` holds more than this.
+    #[inline]
+    pub fn is_exceeded(self, waiting: PacketTotals) -> bool {
+        match self {
+            Self::Bytes(limit) => waiting.bytes > limit,
+            Self::Packets(limit) => waiting.packets > limit,
+        }
+    }
 }

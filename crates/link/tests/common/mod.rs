@@ -80,23 +80,33 @@ pub fn run(
     mut look: impl FnMut(&Link<usize>),
 ) -> Vec<PacketOutcome> {
     let mut outcomes = Vec::new();
-    for (number, arrival) in arrivals.iter().enumerate() {
-        drain(link, arrival.at, &mut outcomes);
-        let packet = Packet::new(arrival.bytes, arrival.ecn, number);
-        if let Enqueue::Dropped(cause, packet) = link.enqueue(arrival.at, arrival.port, packet) {
-            outcomes.push(PacketOutcome {
-                packet: packet.payload,
-                at: arrival.at,
-                bytes: packet.bytes,
-                ecn: packet.ecn,
-                lost: Some(cause),
-                refused: true,
-            });
-        }
+    for (number, Arrival { at, port, bytes, ecn }) in arrivals.iter().copied().enumerate() {
+        offer(link, at, port, Packet::new(bytes, ecn, number), &mut outcomes);
         look(link);
     }
     drain(link, Time::MAX, &mut outcomes);
     outcomes
+}
+
+/// Offers a packet at `at`, after what is due before.
+pub fn offer(
+    link: &mut Link<usize>,
+    at: Time,
+    port: usize,
+    packet: Packet<usize>,
+    outcomes: &mut Vec<PacketOutcome>,
+) {
+    drain(link, at, outcomes);
+    if let Enqueue::Dropped(cause, packet) = link.enqueue(at, port, packet) {
+        outcomes.push(PacketOutcome {
+            packet: packet.payload,
+            at,
+            bytes: packet.bytes,
+            ecn: packet.ecn,
+            lost: Some(cause),
+            refused: true,
+        });
+    }
 }
 
 /// Returns `count` packets of 1500 bytes at intervals of `gap`.

@@ -19,6 +19,14 @@ pub fn draw(draft: &mut Draft, random: &mut Random) {
         };
         if random.chance(0.15) {
             direction.queue_keys.insert("aqm".to_owned(), Value::from("head-drop"));
+        } else if random.chance(0.2) {
+            for (key, value) in [
+                ("aqm", *random.pick(&["fq", "fq-codel"])),
+                ("hash", *random.pick(&["stochastic", "exact"])),
+                ("overflow", *random.pick(&["fattest", "oldest", "arriving"])),
+            ] {
+                direction.queue_keys.insert(key.to_owned(), Value::from(value));
+            }
         } else if random.chance(0.4) {
             let target = random.log(1.0, 50.0);
             let interval = target * random.log(3.0, 20.0);

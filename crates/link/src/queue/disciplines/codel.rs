@@ -1,5 +1,6 @@
 //! Controlled delay (CoDel) active queue management, RFC 8289.
 
+use super::control_law::{ControlLaw, ControlState};
 use super::discipline::{Discipline, Effects, PacketQueue, Refused};
 use super::fifo::Fifo;
 use crate::fields::{Field, Fields, Kind};
@@ -35,37 +36,15 @@ impl Discipline for CoDel {
     const ABOUT: &'static str = "Controlled delay (RFC 8289): first in, first out, and packets \
         are dropped or marked at the head once the queueing delay has exceeded the target for an \
         interval.";
-    const FIELDS: &'static [Field] = &[
-        Field {
-            name: "target",
-            kind: Kind::Span,
-            about: "CoDel: target delay. Default: \"5 ms\".",
-        },
-        Field {
-            name: "interval",
-            kind: Kind::Span,
-            about: "CoDel: interval. Default: \"100 ms\".",
-        },
-        Field {
-            name: "ecn",
-            kind: Kind::Flag,
-            about: "CoDel: mark ECN-capable packets instead of dropping them. Default: false.",
-        },
-    ];
+    const FIELDS: &'static [Field] = &[Self::TARGET, Self::INTERVAL, Self::ECN];
     type Queue<P> = CoDelQueue<P>;
 
     fn from_fields(fields: &Fields) -> Result<Self, ConfigError> {
-        let default = Self::default();
-        Ok(Self {
-            target: fields.span("target").unwrap_or(default.target),
-            interval: fields.span("interval").unwrap_or(default.interval),
-            ecn: fields.flag("ecn").unwrap_or(default.ecn),
-        })
+        Ok(Self::with_default(fields, Self::default()))
     }
 
     fn to_fields(&self) -> Fields {
-        let Self { target, interval, ecn } = *self;
-        Fields::new(Self::NAME).with("target", target).with("interval", interval).with("ecn", ecn)
+        self.add_fields(Fields::new(Self::NAME))
     }
 
     fn check(&self) -> Result<(), ConfigError> {
@@ -83,7 +62,48 @@ impl Discipline for CoDel {
     }
 
     fn queue<P>(&self, limit: ResolvedLimit, _: impl FnOnce() -> Stream) -> CoDelQueue<P> {
-        CoDelQueue { fifo: Fifo::new(limit), law: Box::new(ControlLaw::new(self)), ecn: self.ecn }
+        let Self { ecn, .. } = *self;
+        let control = Control { law: self.law(), state: ControlState::default(), max_packet: 0 };
+        CoDelQueue { fifo: Fifo::new(limit), control: Box::new(control), ecn }
+    }
+}
+
+impl CoDel {
+    pub(super) const TARGET: Field = Field {
+        name: "target",
+        kind: Kind::Span,
+        about: "CoDel: target delay. Default: \"5 ms\".",
+    };
+    pub(super) const INTERVAL: Field = Field {
+        name: "interval",
+        kind: Kind::Span,
+        about: "CoDel: interval. Default: \"100 ms\".",
+    };
+    pub(super) const ECN: Field = Field {
+        name: "ecn",
+        kind: Kind::Flag,
+        about: "Mark ECN-capable packets instead of dropping them. Default: false, but true for \
+            FQ-CoDel.",
+    };
+
+    /// Reads the keys, with the values of `default` for those that are not set.
+    pub(super) fn with_default(fields: &Fields, default: Self) -> Self {
+        Self {
+            target: fields.span("target").unwrap_or(default.target),
+            interval: fields.span("interval").unwrap_or(default.interval),
+            ecn: fields.flag("ecn").unwrap_or(default.ecn),
+        }
+    }
+
+    /// Adds the keys to `fields`.
+    pub(super) fn add_fields(&self, fields: Fields) -> Fields {
+        let Self { target, interval, ecn } = *self;
+        fields.with("target", target).with("interval", interval).with("ecn", ecn)
+    }
+
+    /// Returns the parameters of the control law.
+    pub(super) fn law(&self) -> ControlLaw {
+        ControlLaw { target: self.target, interval: self.interval }
     }
 }
 
@@ -92,8 +112,16 @@ impl Discipline for CoDel {
 pub(crate) struct CoDelQueue<P> {
     fifo: Fifo<P>,
     /// Boxed, since few of a network's many links have it.
-    law: Box<ControlLaw>,
+    control: Box<Control>,
     ecn: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Control {
+    law: ControlLaw,
+    state: ControlState,
+    /// Largest packet seen. If no more than that is queued, the queue does not cause the delay.
+    max_packet: u64,
 }
 
 impl<P> PacketQueue<P> for CoDelQueue<P> {
@@ -108,9 +136,11 @@ impl<P> PacketQueue<P> for CoDelQueue<P> {
     }
 
     fn dequeue(&mut self, now: Time, effects: &mut Effects<P>) -> Option<Accepted<P>> {
+        let Control { law, state, max_packet } = &mut *self.control;
         while let Some(mut packet) = self.fifo.pop() {
-            let waited = now.since(packet.sent);
-            if !self.law.signals(now, waited, packet.packet.bytes, self.fifo.bytes()) {
+            *max_packet = (*max_packet).max(packet.packet.bytes.into());
+            let few = self.fifo.bytes() <= *max_packet;
+            if !state.signals(*law, now, now.since(packet.sent), few) {
                 return Some(packet);
             }
             if self.ecn && packet.packet.ecn.is_capable() {
@@ -119,7 +149,7 @@ impl<P> PacketQueue<P> for CoDelQueue<P> {
             }
             effects.drop(DropCause::Aqm, packet);
         }
-        self.law.emptied();
+        state.emptied();
         None
     }
 
@@ -129,133 +159,5 @@ impl<P> PacketQueue<P> for CoDelQueue<P> {
 
     fn for_each(&self, see: impl FnMut(&Accepted<P>)) {
         self.fifo.for_each(see);
-    }
-}
-
-/// CoDel's state (RFC 8289 §5), updated with each packet that leaves the queue.
-///
-/// The pseudocode of §5 loops over packets within one dequeue; here the queue loops and calls
-/// [`Self::signals`] for each packet. Decisions are the same, except that the drop state ends one
-/// packet sooner if the first packet after a drop has not waited too long.
-#[derive(Debug, Clone)]
-struct ControlLaw {
-    target: Span,
-    interval: Span,
-    /// Time at which the sojourn time will have exceeded the target for an interval.
-    first_above: Option<Time>,
-    /// In the drop state: time of the next drop.
-    drop_next: Time,
-    /// Drops since the drop state started.
-    count: u32,
-    /// `count` when the previous drop state ended.
-    last_count: u32,
-    dropping: bool,
-    /// Largest packet seen. If no more than that is queued, the queue does not cause the delay.
-    max_packet: u64,
-}
-
-impl ControlLaw {
-    fn new(config: &CoDel) -> Self {
-        Self {
-            target: config.target,
-            interval: config.interval,
-            first_above: None,
-            drop_next: Time::ZERO,
-            count: 0,
-            last_count: 0,
-            dropping: false,
-            max_packet: 0,
-        }
-    }
-
-    /// Records that the queue has become empty.
-    fn emptied(&mut self) {
-        self.first_above = None;
-        self.dropping = false;
-    }
-
-    /// Returns true if CoDel drops or marks the packet of `bytes` that leaves the queue at `now`
-    /// after `waited`, with `behind` bytes still queued.
-    fn signals(&mut self, now: Time, waited: Span, bytes: u32, behind: u64) -> bool {
-        self.max_packet = self.max_packet.max(bytes.into());
-        let late = self.is_late(now, waited, behind);
-        if self.dropping {
-            if !late {
-                self.dropping = false;
-                return false;
-            }
-            if now < self.drop_next {
-                return false;
-            }
-            self.count += 1;
-            self.drop_next = self.after(self.drop_next);
-            return true;
-        }
-        if late {
-            self.dropping = true;
-            // Soon after the last drop state, its drop rate is about right (§5).
-            let delta = self.count.saturating_sub(self.last_count);
-            let recently = now.since(self.drop_next) < self.interval * 16;
-            self.count = if delta > 1 && recently { delta } else { 1 };
-            self.drop_next = self.after(now);
-            self.last_count = self.count;
-        }
-        late
-    }
-
-    /// Returns true if the sojourn time has exceeded the target for an interval (§5, `dodequeue`).
-    fn is_late(&mut self, now: Time, waited: Span, behind: u64) -> bool {
-        if waited < self.target || behind <= self.max_packet {
-            self.first_above = None;
-            return false;
-        }
-        match self.first_above {
-            Some(first_above) => now >= first_above,
-            None => {
-                self.first_above = Some(now + self.interval);
-                false
-            }
-        }
-    }
-
-    /// Returns the control law (§5): the interval between drops decreases with the square root of
-    /// their number.
-    fn after(&self, at: Time) -> Time {
-        at + Span::from_nanos(
-            (self.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count))) as u64,
-        )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn signals(law: &mut ControlLaw, ms: u64, waited: u64, behind: u64) -> bool {
-        law.signals(Time::from_millis(ms), Span::from_millis(waited), 1500, behind)
-    }
-
-    #[test]
-    fn it_waits_an_interval_and_then_drops_at_shrinking_intervals() {
-        let mut law = ControlLaw::new(&CoDel::default());
-        let drops: Vec<u64> = (0..1000).filter(|ms| signals(&mut law, *ms, 50, 100_000)).collect();
-        // After 100 ms above target, intervals of 100, 70.7, 57.7, 50 … ms; a packet arrives every
-        // millisecond.
-        assert_eq!(drops[..6], [100, 200, 271, 329, 379, 424]);
-    }
-
-    #[test]
-    fn a_short_wait_ends_the_drop_state() {
-        let mut law = ControlLaw::new(&CoDel::default());
-        assert!((0..=100).any(|ms| signals(&mut law, ms, 50, 100_000)));
-        assert!(!signals(&mut law, 101, 4, 100_000));
-        assert!((102..=201).all(|ms| !signals(&mut law, ms, 50, 100_000)));
-        assert!(signals(&mut law, 202, 50, 100_000));
-    }
-
-    #[test]
-    fn a_packet_with_at_most_one_behind_it_passes() {
-        let mut law = ControlLaw::new(&CoDel::default());
-        assert!((0..1000).all(|ms| !signals(&mut law, ms, 50, 1500)));
     }
 }

@@ -1,14 +1,20 @@
 //! Queue disciplines: one file per discipline.
 //!
 //! To add a discipline, write its file after the pattern of the others, declare and list it here,
-//! and describe it in the book. `discipline.rs` defines the traits to implement, and `fifo.rs`
-//! keeps packets in order within a limit.
+//! and describe it in the book. `discipline.rs` defines the traits to implement; `fifo.rs` keeps
+//! packets in order within a limit, and `fair_queue.rs` has a queue for each flow.
 
 mod codel;
+mod control_law;
 mod discipline;
 mod drop_tail;
+mod fair_queue;
 mod fifo;
+mod flow_queues;
+mod fq;
+mod fq_codel;
 mod head_drop;
+mod packet_lists;
 mod registry;
 
 use super::accepted::Accepted;
@@ -19,12 +25,16 @@ use crate::random::Stream;
 use bentpipe_units::Time;
 use discipline::{Discipline, PacketQueue};
 pub(crate) use discipline::{Effects, Refused};
+pub use fair_queue::{FlowQueueing, Overflow};
+pub use flow_queues::FlowHash;
 use registry::{Row, check_keys, unknown};
 
 registry::queue_disciplines! {
     drop_tail::DropTail,
     head_drop::HeadDrop,
     codel::CoDel,
+    fq::Fq,
+    fq_codel::FqCoDel,
 }
 
 impl QueueDiscipline {

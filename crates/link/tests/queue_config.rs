@@ -1,0 +1,126 @@
+//! Notations of a queue and its disciplines, and the error messages for invalid ones.
+
+use bentpipe_link::disciplines::{
+    CoDel, DropTail, FlowHash, FlowQueueing, Fq, FqCoDel, HeadDrop, Overflow, QueueDiscipline,
+};
+use bentpipe_link::{DirectionPatch, QueueConfig, QueueLimit};
+use bentpipe_units::{Bytes, Span};
+
+/// Invalid keys, with words of the error.
+const WRONG: &[(&str, &[&str])] = &[
+    ("queue = \"0 BDP\"", &["0 BDP", "1 BDP", "above zero"]),
+    ("queue = \"-1 BDP\"", &["-1 BDP", "above zero"]),
+    ("queue = \"0 kB\"", &["0 kB", "above zero"]),
+    ("queue = \"0 packets\"", &["0 packets", "above zero"]),
+    ("queue = \"2.5 packets\"", &["2.5 packets", "whole number"]),
+    ("queue = \"0 ms\"", &["0 ms", "above zero"]),
+    ("queue = \"10 Mbps\"", &["10 Mbps", "25 packets"]),
+    ("queue = \"big\"", &["big", "1 BDP"]),
+    ("queue = 25", &["25", "a queue size such as \"1 BDP\""]),
+    ("queue = { limit = \"1 BDP\", aqm = \"sfb\" }", &["sfb", "drop-tail, head-drop, codel"]),
+    ("queue = { limit = \"1 BDP\", target = \"5 ms\" }", &["target = 5 ms", "aqm = \"codel\""]),
+    (
+        "queue = { aqm = \"head-drop\", ecn = true }",
+        &["ecn = true", "has no effect on a head-drop queue", "aqm = \"codel\""],
+    ),
+    ("queue = { aqm = \"codel\", target = \"0 s\" }", &["target = 0 ns", "above 0 s"]),
+    (
+        "queue = { aqm = \"codel\", target = \"50 ms\", interval = \"50 ms\" }",
+        &["interval = 50 ms", "above 50 ms"],
+    ),
+    ("queue = { size = \"1 BDP\" }", &["size", "`aqm`, `target`, `interval`, `ecn`", "`limit`"]),
+    ("queue = { aqm = \"fq\", hash = \"perfect\" }", &["perfect", "stochastic, exact"]),
+    ("queue = { aqm = \"fq\", overflow = 1 }", &["expected one of fattest, oldest, arriving"]),
+    ("queue = { aqm = \"fq\", flows = 0 }", &["flows = 0", "1 to 65536"]),
+    ("queue = { aqm = \"fq-codel\", flows = 65537 }", &["flows = 65537", "1 to 65536"]),
+    (
+        "queue = { aqm = \"fq\", hash = \"exact\", flows = 16 }",
+        &["flows = 16", "no effect with hash = \"exact\""],
+    ),
+    ("queue = { aqm = \"fq\", quantum = \"255 B\" }", &["quantum = 255 B", "256 B to 1 MB"]),
+    ("queue = { aqm = \"fq\", target = \"5 ms\" }", &["target = 5 ms", "aqm = \"fq-codel\""]),
+    ("queue = { aqm = \"fq-codel\", drop_batch = 0 }", &["drop_batch = 0", "1 to"]),
+];
+
+#[test]
+fn invalid_queues_are_rejected_with_line_value_and_allowed_values() {
+    let mut unsaid = Vec::new();
+    for (line, words) in WRONG {
+        let text = format!("# a patch\n{line}\n");
+        let error = match toml::from_str::<DirectionPatch>(&text) {
+            Ok(patch) => panic!("{line} is read as {patch:?}"),
+            Err(error) => error,
+        };
+        let message = error.message();
+        for word in *words {
+            if !message.contains(word) {
+                unsaid.push(format!("{line}\n  says: {message}\n  without: {word}"));
+            }
+        }
+        assert!(error.to_string().contains("line 2"), "{error}");
+    }
+    assert!(unsaid.is_empty(), "{}", unsaid.join("\n"));
+}
+
+#[test]
+fn every_queue_is_read_and_written_again() {
+    let read = |text: &str| -> DirectionPatch {
+        toml::from_str(text).unwrap_or_else(|error| panic!("{text}\n{error}"))
+    };
+    let ms = Span::from_millis;
+    let queue = |limit, discipline: QueueDiscipline| DirectionPatch {
+        queue: Some(QueueConfig { limit, discipline }),
+        ..DirectionPatch::default()
+    };
+    let codel = CoDel { target: ms(20), interval: ms(600), ecn: true };
+    let by_flow =
+        |overflow| FlowQueueing { hash: FlowHash::Exact, quantum: Bytes::new(300), overflow };
+    for (text, wanted) in [
+        ("queue = \"0.25 BDP\"", queue(QueueLimit::Bdp(0.25), DropTail.into())),
+        ("queue = \"500 kB\"", queue(QueueLimit::Bytes(Bytes::new(500_000)), DropTail.into())),
+        ("queue = \"25 packets\"", queue(QueueLimit::Packets(25), DropTail.into())),
+        ("queue = \"100 ms\"", queue(QueueLimit::Time(ms(100)), DropTail.into())),
+        (
+            "queue = { limit = \"1 packet\", aqm = \"drop-tail\" }",
+            queue(QueueLimit::Packets(1), DropTail.into()),
+        ),
+        (
+            "queue = { limit = \"4000 packets\", aqm = \"head-drop\" }",
+            queue(QueueLimit::Packets(4000), HeadDrop.into()),
+        ),
+        ("queue = { aqm = \"codel\" }", queue(QueueLimit::Bdp(1.0), CoDel::default().into())),
+        (
+            "queue = { limit = \"2 BDP\", aqm = \"codel\", target = \"20 ms\", interval = \"600 \
+             ms\", ecn = true }",
+            queue(QueueLimit::Bdp(2.0), codel.into()),
+        ),
+        ("queue = { aqm = \"fq\" }", queue(QueueLimit::Bdp(1.0), Fq::default().into())),
+        (
+            "queue = { aqm = \"fq\", hash = \"exact\", quantum = \"300 B\", \
+             overflow = \"oldest\" }",
+            queue(QueueLimit::Bdp(1.0), Fq(by_flow(Overflow::Oldest)).into()),
+        ),
+        ("queue = { aqm = \"fq-codel\" }", queue(QueueLimit::Bdp(1.0), FqCoDel::default().into())),
+        (
+            "queue = { aqm = \"fq-codel\", hash = \"exact\", quantum = \"300 B\", \
+             overflow = \"arriving\", drop_batch = 8, target = \"20 ms\", \
+             interval = \"600 ms\", ce_threshold = \"2 ms\" }",
+            queue(
+                QueueLimit::Bdp(1.0),
+                FqCoDel {
+                    queueing: by_flow(Overflow::Arriving),
+                    codel,
+                    ce_threshold: Some(ms(2)),
+                    drop_batch: 8,
+                }
+                .into(),
+            ),
+        ),
+    ] {
+        assert_eq!(read(text), wanted, "{text}");
+        let written = toml::to_string(&wanted).unwrap();
+        assert_eq!(read(&written), wanted, "{text}\nwritten as\n{written}");
+        let json = serde_json::to_string(&wanted).unwrap();
+        assert_eq!(serde_json::from_str::<DirectionPatch>(&json).unwrap(), wanted, "{json}");
+    }
+}
