@@ -21,9 +21,9 @@ pub fn draw(draft: &mut Draft, random: &mut Random) {
             direction.queue_keys.insert("aqm".to_owned(), Value::from("head-drop"));
         } else if random.chance(0.2) {
             for (key, value) in [
-                ("aqm", *random.pick(&["fq", "fq-codel"])),
-                ("hash", *random.pick(&["stochastic", "exact"])),
-                ("overflow", *random.pick(&["fattest", "oldest", "arriving"])),
+                ("aqm", random.pick(&["fq", "fq-codel"])),
+                ("hash", random.pick(&["stochastic", "exact"])),
+                ("overflow", random.pick(&["fattest", "oldest", "arriving"])),
             ] {
                 direction.queue_keys.insert(key.to_owned(), Value::from(value));
             }
