@@ -29,6 +29,7 @@ fn errors_do_not_show_lines_of_other_files() {
         users("download = { file = \"passwords\" }"),
         users("arrivals = { file = \"passwords\" }\ndownload = \"1 MB\""),
         path("forward = { rate = { trace = \"passwords\" } }\nreturn = { rate = \"1 Mbps\" }"),
+        path("forward = { recording = \"passwords\" }\nreturn = { rate = \"1 Mbps\" }"),
         path(
             "forward = { rate = \"1 Mbps\", loss = { model = \"trace\", file = \"passwords\" } }\n\
              return = { rate = \"1 Mbps\" }",

@@ -3,16 +3,19 @@
 //! Invalid values are rejected while they are read, so that the error carries the line.
 //! [`DirectionConfig::load`] checks configurations that are built in code.
 
-use crate::ConfigError;
 use crate::capacity_allocation::config::CapacityAllocation;
-use crate::delay::config::DelayConfig;
+use crate::delay::config::{DelayConfig, RecordedDelayConfig};
+use crate::loss::Recording;
 use crate::loss::config::LossConfig;
 use crate::policer::PolicerConfig;
 use crate::queue::config::QueueConfig;
 use crate::rate::config::RateConfig;
+use crate::recorded::file::RecordedFile;
+use crate::{ConfigError, LinkError, ReadFiles};
 use bentpipe_units::{Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// One direction of one hop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -84,7 +87,7 @@ impl DirectionConfig {
         let Some(rate) = self.rate.highest() else {
             let problem = "cannot be allocated, since its capacity cannot be planned";
             return Err(ConfigError::refused(
-                "a rate trace",
+                "a rate trace or recording",
                 problem,
                 "a rate, a schedule or `acm`",
             ));
@@ -105,6 +108,9 @@ impl DirectionConfig {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DirectionPatch {
+    /// A recording: a CSV file, of which each column is used that the keys beside it do not give.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recording: Option<PathBuf>,
     /// Transmission rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<RateConfig>,
@@ -129,7 +135,46 @@ pub struct DirectionPatch {
 }
 
 impl DirectionPatch {
-    /// Writes the fields that are set to `config`.
+    /// Returns the patch with the columns of its recording as rate, delay and loss, where it gives
+    /// none itself.
+    ///
+    /// # Errors
+    ///
+    /// The recording cannot be read or contains an invalid line, or nothing of it is used.
+    pub fn with_recording<F: ReadFiles + ?Sized>(&self, files: &F) -> Result<Self, LinkError> {
+        let mut patch = self.clone();
+        let Some(file) = patch.recording.take() else { return Ok(patch) };
+        let recorded = RecordedFile::load(files, &file)?;
+        let mut used = false;
+        if recorded.has_rate() && patch.rate.is_none() {
+            used = true;
+            patch.rate = Some(RateConfig::Recording { file: file.clone(), scale: 1.0 });
+        }
+        if recorded.has_delay() && patch.delay.is_none() {
+            used = true;
+            patch.delay = Some(DelayConfig::Recording(RecordedDelayConfig {
+                file: file.clone(),
+                interpolate: false,
+                keep_order: true,
+                scale: 1.0,
+                offset: Span::ZERO,
+            }));
+        }
+        if recorded.has_loss() && patch.loss.is_none() {
+            used = true;
+            patch.loss = Some(Recording { file: file.clone() }.into());
+        }
+        if used {
+            return Ok(patch);
+        }
+        let value = format!("recording = {}", file.display());
+        let problem = "has no column that the keys beside it leave open";
+        let allowed = "a recording with another column, or fewer keys beside it";
+        Err(ConfigError::refused(value, problem, allowed).into())
+    }
+
+    /// Writes the fields that are set to `config`. A recording needs [`Self::with_recording`]
+    /// before.
     pub fn apply_to(&self, config: &mut DirectionConfig) {
         if let Some(rate) = &self.rate {
             config.rate = rate.clone();

@@ -19,7 +19,8 @@ impl DirectionModel {
     /// Returns the highest rate: of a trace, the highest mean over any `window`.
     pub fn peak_rate(&self, window: Span) -> Rate {
         match &self.rate {
-            RateModel::Constant(_) | RateModel::Schedule { .. } => self.nominal_rate(),
+            RateModel::Constant(rate) => *rate,
+            RateModel::Schedule { rates, .. } => rates.iter().copied().max().unwrap_or_default(),
             RateModel::Trace(trace) => trace.peak_rate(window),
         }
     }
@@ -108,9 +109,13 @@ impl DeliveryTrace {
 
     /// Returns the longest time between two opportunities.
     fn longest_gap(&self) -> Span {
-        let before = [0].into_iter().chain(self.millis.iter().copied());
-        let gaps = self.millis.iter().zip(before).map(|(ms, before)| ms - before);
-        Span::from_millis(gaps.max().unwrap_or_default().into())
+        // From the last one to the first of the next cycle, then between the others.
+        let (Some(first), Some(last)) = (self.millis.first(), self.millis.last()) else {
+            return self.period();
+        };
+        let between = self.millis.windows(2).map(|pair| pair[1] - pair[0]);
+        let longest = between.fold(self.period_ms - last + first, u32::max);
+        Span::from_millis(longest.into())
     }
 }
 
@@ -199,7 +204,7 @@ mod tests {
         // Ten opportunities within 10 ms, then one at 1 s.
         let millis = (1..=10).chain([1000]).collect();
         let model = DirectionModel {
-            rate: RateModel::Trace(Arc::new(DeliveryTrace { millis })),
+            rate: RateModel::Trace(Arc::new(DeliveryTrace { millis, period_ms: 1000 })),
             ..load(&plain())
         };
         assert_eq!(model.peak_rate(Span::from_millis(10)), Rate::from_bps(12_000_000));

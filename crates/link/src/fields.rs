@@ -213,6 +213,14 @@ impl Fields {
     }
 }
 
+/// Checks a factor of recorded values.
+pub(crate) fn check_scale(scale: f64) -> Result<(), ConfigError> {
+    if (0.001..=1000.0).contains(&scale) {
+        return Ok(());
+    }
+    Err(ConfigError::refused(format!("scale = {scale}"), "is out of range", "0.001 to 1000"))
+}
+
 /// Typed access to values. `None` if the key is not set.
 macro_rules! values {
     ($($method:ident: $variant:ident($type:ty), $doc:literal;)*) => {

@@ -1,7 +1,8 @@
 //! Files that a configuration names: in a directory, or handed over by the caller.
 
+use flate2::bufread::MultiGzDecoder;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -44,7 +45,8 @@ impl ReadFiles for Path {
     }
 }
 
-/// Reads a regular file of at most [`MAX_INPUT_BYTES`]. A device such as `/dev/zero` has no end.
+/// Reads a regular file of at most [`MAX_INPUT_BYTES`]; of a name that ends in `.gz`, its content.
+/// A device such as `/dev/zero` has no end.
 fn read_regular(path: &Path) -> io::Result<Arc<str>> {
     let metadata = std::fs::metadata(path)?;
     if !metadata.is_file() {
@@ -55,7 +57,17 @@ fn read_regular(path: &Path) -> io::Result<Arc<str>> {
         let reason = format!("it has {} bytes; allowed: {MAX_INPUT_BYTES}", metadata.len());
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
     }
-    Ok(std::fs::read_to_string(path)?.into())
+    if path.extension().is_none_or(|extension| extension != "gz") {
+        return Ok(std::fs::read_to_string(path)?.into());
+    }
+    let file = BufReader::new(std::fs::File::open(path)?);
+    let mut text = String::new();
+    MultiGzDecoder::new(file).take(MAX_INPUT_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_INPUT_BYTES {
+        let reason = format!("its content has more than {MAX_INPUT_BYTES} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
+    }
+    Ok(text.into())
 }
 
 /// Returns how an error shows a line of an input file: as it is if it looks like a quantity.

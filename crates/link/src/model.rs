@@ -16,6 +16,7 @@ use crate::random::Stream;
 use crate::rate::config::RateConfig;
 use crate::rate::delivery_trace::DeliveryTrace;
 use crate::rate::model::RateModel;
+use crate::recorded::source::{Recorded, RecordedSource};
 use crate::schedule::Timeline;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub struct DirectionModel {
     pub(crate) policer: PolicerConfig,
     pub(crate) frame: Option<Span>,
     pub(crate) allocation: Option<Dama>,
+    /// What [`DirectionModel::replayed`] needs; `None` without recordings and traces.
+    pub(crate) recorded: Option<Arc<Recorded>>,
 }
 
 impl DirectionConfig {
@@ -52,17 +55,23 @@ impl DirectionConfig {
     {
         let files: &dyn ReadFiles = &files;
         self.check()?;
+        let mut recorded = Recorded::default();
         let rate = match &self.rate {
             RateConfig::Constant(rate) => RateModel::Constant(*rate),
             RateConfig::Schedule { schedule, repeat } => RateModel::Schedule {
                 timeline: Arc::new(Timeline::new(schedule.iter().map(|step| step.at), *repeat)),
+                nominal: schedule.iter().map(|step| step.rate).max().unwrap_or_default(),
                 rates: schedule.iter().map(|step| step.rate).collect(),
                 modcods: Arc::default(),
             },
             RateConfig::Acm(acm) => acm.timeline().rate(),
             RateConfig::Trace { file } => {
-                RateModel::Trace(Arc::new(DeliveryTrace::load(files, file)?))
+                let trace = Arc::new(DeliveryTrace::load(files, file)?);
+                recorded.sources.push(RecordedSource::of_trace(file, &trace));
+                recorded.trace = Some(Arc::clone(&trace));
+                RateModel::Trace(trace)
             }
+            RateConfig::Recording { file, scale } => recorded.rate(files, file, *scale)?,
         };
         let delay = match &self.delay {
             DelayConfig::Constant(delay) => DelayModel::Constant(*delay),
@@ -75,11 +84,13 @@ impl DirectionConfig {
             DelayConfig::Schedule { schedule, interpolate, repeat, keep_order } => {
                 DelayModel::Schedule {
                     timeline: Arc::new(Timeline::new(schedule.iter().map(|step| step.at), *repeat)),
+                    base: schedule.first().map(|step| step.delay).unwrap_or_default(),
                     delays: schedule.iter().map(|step| step.delay).collect(),
                     interpolate: *interpolate,
                     keep_order: *keep_order,
                 }
             }
+            DelayConfig::Recording(delay) => recorded.delay(files, delay)?,
         };
         let losses = self.loss.processes.iter().map(|process| process.load(files));
         let mut losses = losses.collect::<Result<Vec<_>, _>>()?;
@@ -87,6 +98,7 @@ impl DirectionConfig {
         if let RateConfig::Acm(acm) = &self.rate {
             losses.extend(acm.timeline().loss(acm.loss));
         }
+        recorded.sources.extend(losses.iter().filter_map(LoadedLoss::recorded_source));
         Ok(DirectionModel {
             rate,
             delay,
@@ -95,6 +107,7 @@ impl DirectionConfig {
             policer: self.policer,
             frame: self.frame.filter(|frame| !frame.is_zero()),
             allocation: self.allocation.dama().cloned(),
+            recorded: (!recorded.sources.is_empty()).then(|| Arc::new(recorded)),
         })
     }
 }
@@ -140,22 +153,23 @@ impl DirectionModel {
         self.rate.has_outages()
     }
 
-    /// Returns the rate that sizes the link: its constant rate, the highest of its schedule, or its
-    /// trace's mean for packets of 1500 bytes.
+    /// Returns the rate that sizes the link: its constant rate, the highest of its schedule, the
+    /// mean of its recording, or its trace's mean for packets of 1500 bytes.
     pub fn nominal_rate(&self) -> Rate {
         match &self.rate {
             RateModel::Constant(rate) => *rate,
-            RateModel::Schedule { rates, .. } => rates.iter().copied().max().unwrap_or_default(),
+            RateModel::Schedule { nominal, .. } => *nominal,
             RateModel::Trace(trace) => trace.mean_rate(),
         }
     }
 
-    /// Returns the delay without jitter of a packet sent at the start of the run.
+    /// Returns the delay without jitter of a packet sent at the start of the run; of a recording,
+    /// its median, whenever the run begins.
     pub fn base_delay(&self) -> Span {
         match &self.delay {
             DelayModel::Constant(delay) => *delay,
             DelayModel::Jitter { base, .. } => *base,
-            DelayModel::Schedule { delays, .. } => delays.first().copied().unwrap_or_default(),
+            DelayModel::Schedule { base, .. } => *base,
             DelayModel::External => Span::ZERO,
         }
     }
@@ -291,7 +305,7 @@ mod tests {
 
     #[test]
     fn the_capacity_of_a_trace_includes_opportunities_at_both_ends() {
-        let trace = DeliveryTrace { millis: vec![0, 2, 2, 5] };
+        let trace = DeliveryTrace { millis: vec![0, 2, 2, 5], period_ms: 5 };
         let model = DirectionModel {
             rate: RateModel::Trace(Arc::new(trace)),
             ..with_rate(RateConfig::Constant(Rate::from_mbps(1)))

@@ -40,7 +40,7 @@ impl DirectionModel {
     /// to `end`; nothing for other carriers.
     pub fn modcods(&self, end: Time) -> impl Iterator<Item = (Time, Rate, &'static str)> {
         let steps = match &self.rate {
-            RateModel::Schedule { timeline, rates, modcods } if !modcods.is_empty() => {
+            RateModel::Schedule { timeline, rates, modcods, .. } if !modcods.is_empty() => {
                 Some((timeline, rates, modcods))
             }
             _ => None,

@@ -63,6 +63,11 @@ impl Timeline {
         Self { starts: starts.collect(), repeat }
     }
 
+    /// Returns the start times of the steps.
+    pub fn starts(&self) -> impl Iterator<Item = Span> {
+        self.starts.iter().copied()
+    }
+
     pub fn repeat(&self) -> Option<Span> {
         self.repeat
     }

@@ -46,7 +46,7 @@ const WRONG: &[(&str, &[&str])] = &[
     ("rate = \"fast\"", &["fast", "50 Mbps"]),
     ("rate = 50", &["50", "a rate such as \"50 Mbps\""]),
     ("rate = [\"50 Mbps\"]", &["sequence", "a rate such as \"50 Mbps\""]),
-    ("rate = {}", &["neither `schedule`, `acm` nor `trace`", "{ trace = \"file\" }"]),
+    ("rate = {}", &["neither `schedule`, `acm`, `trace` nor `recording`", "{ trace = \"file\" }"]),
     ("rate = { schedule = [] }", &["schedule = []", "at least one step"]),
     ("rate = { schedule = [{ at = \"1 s\", rate = \"1 Mbps\" }] }", &["at = 1 s", "\"0 s\""]),
     (
@@ -80,7 +80,10 @@ const WRONG: &[(&str, &[&str])] = &[
         "delay = { base = \"5 ms\", distribution = \"pareto\" }",
         &["pareto", "`uniform` or `normal`"],
     ),
-    ("delay = { jitter = \"6 ms\" }", &["neither `base` nor `schedule`", "base = \"300 ms\""]),
+    (
+        "delay = { jitter = \"6 ms\" }",
+        &["neither `base`, `schedule` nor `recording`", "base = \"300 ms\""],
+    ),
     (
         "delay = { base = \"5 ms\", repeat = \"1 s\" }",
         &["base = 5 ms", "keys of a schedule", "`distribution`"],

@@ -8,7 +8,7 @@ use crate::limits::{Check, HEADERS, above_zero, between};
 use crate::orbit_check;
 use crate::pep::PepSection;
 use crate::population::MAX_USERS;
-use crate::scenario::{Expect, ONLY_HOP, PointFilter, Scenario};
+use crate::scenario::{Expect, ONLY_HOP, PathSection, PointFilter, Scenario};
 use crate::transport::{MeasuredVisit, Transport};
 use crate::workload::Work;
 use bentpipe_quic::Handshake;
@@ -95,6 +95,7 @@ fn path(scenario: &Scenario) -> Check {
     if let Some(pep) = &path.pep {
         self::pep(scenario, pep.get_ref())?;
     }
+    recording(path)?;
     if path.hop.is_empty() {
         let fixed = [("forward", &path.forward), ("return", &path.reverse)];
         let with_delay = fixed
@@ -127,6 +128,17 @@ fn path(scenario: &Scenario) -> Check {
         ));
     }
     unique("hop", path.hop.iter().map(|hop| &hop.get_ref().name))
+}
+
+/// Checks `[path.recording]`.
+fn recording(path: &PathSection) -> Check {
+    let Some(section) = &path.recording else { return Ok(()) };
+    if path.orbit.is_some() {
+        let message = "`path.recording` and [path.orbit] exclude each other; allowed: either hops \
+            or an orbit";
+        return Err(Problem::new(section.span(), message));
+    }
+    section.get_ref().period.as_ref().map_or(Ok(()), |period| above_zero("period", period))
 }
 
 fn work(scenario: &Scenario) -> Check {

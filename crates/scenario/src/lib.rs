@@ -25,6 +25,7 @@ mod population;
 mod preset;
 pub mod profiles;
 mod protocol;
+mod recording;
 mod scenario;
 mod section;
 mod swept_points;
@@ -48,6 +49,7 @@ pub use orbit_text::{Begin, ConstellationText, IslText, PhaseText};
 pub use pep::PepSection;
 pub use population::{MAX_USERS, Users};
 pub use protocol::Protocol;
+pub use recording::{Fill, RecordingSection};
 pub use scenario::{
     CaptureAt, Crypto, Expect, FairnessSection, Hop, ONLY_HOP, Output, PathSection, PointFilter,
     Published, Scenario, TimeSeries, json_schema,

@@ -4,6 +4,7 @@ use crate::error::Problem;
 use crate::limits::{Check, above_zero, one_of};
 use crate::orbit::{FibreSection, OrbitSection, ShellSection, StationSection};
 use crate::orbit_text::Begin;
+use crate::recording::not_recorded;
 use crate::scenario::{PathSection, Scenario};
 use bentpipe_link::DirectionPatch;
 use bentpipe_orbit::SatelliteSelection;
@@ -139,6 +140,7 @@ fn links(orbit: &OrbitSection) -> Check {
     let kinds = [&links.all, &links.isl, &links.up, &links.down, &links.fibre];
     kinds.into_iter().flatten().try_for_each(no_delay)?;
     kinds.into_iter().flatten().try_for_each(no_allocation)?;
+    kinds.into_iter().flatten().try_for_each(not_recorded)?;
     if let Some(range) = &orbit.max_isl_length {
         length("max_isl_length", range, Length::from_km(1)..=Length::from_km(100_000))?;
     }

@@ -97,21 +97,22 @@ impl Profile {
 
 /// Returns the mean time that a packet takes over an idle direction, without transmission.
 ///
-/// It is the delay (the middle of jitter, the first of a schedule) plus half a frame, the mean wait
-/// for the next frame boundary. With capacity allocation, the figure assumes capacity that is
-/// already allocated and excludes the time of a request.
+/// It is the delay (the middle of jitter, the first of a schedule, zero for a recording: a file)
+/// plus half a frame, the mean wait for the next frame boundary. With capacity allocation, the
+/// figure assumes capacity that is already allocated and excludes the time of a request.
 pub fn idle_delay(direction: &DirectionConfig) -> Span {
     let delay = match &direction.delay {
         DelayConfig::Constant(delay) | DelayConfig::Jitter { base: delay, .. } => *delay,
         DelayConfig::Schedule { schedule, .. } => {
             schedule.first().map(|step| step.delay).unwrap_or_default()
         }
+        DelayConfig::Recording(_) => Span::ZERO,
     };
     let frame = direction.allocation.dama().map(|dama| dama.frame).or(direction.frame);
     delay + frame.unwrap_or_default() / 2
 }
 
-/// Returns the rate, or the highest rate of a schedule; `None` for a trace, which is a file.
+/// Returns the rate, or the highest rate of a schedule; `None` for a trace or a recording: files.
 pub fn highest_rate(rate: &RateConfig) -> Option<Rate> {
     rate.highest()
 }
@@ -122,6 +123,7 @@ pub fn describe(direction: &DirectionConfig) -> String {
         DelayConfig::Constant(delay) => delay.to_string(),
         DelayConfig::Jitter { base, jitter, .. } => format!("{base} ± {jitter}"),
         DelayConfig::Schedule { schedule, .. } => format!("delay in {} steps", schedule.len()),
+        DelayConfig::Recording(delay) => format!("delay from {}", delay.file.display()),
     };
     let (rate, rest) = around_delay(direction);
     format!("{rate}, {delay}, {rest}")
@@ -144,7 +146,9 @@ fn around_delay(direction: &DirectionConfig) -> (String, String) {
             let highest = highest_rate(&direction.rate).unwrap_or_default();
             format!("{highest} in clear sky, adaptive coding of {}", acm.symbol_rate)
         }
-        RateConfig::Trace { file } => format!("rate from {}", file.display()),
+        RateConfig::Trace { file } | RateConfig::Recording { file, .. } => {
+            format!("rate from {}", file.display())
+        }
     };
     let mut text = format!("queue {}", direction.queue.limit);
     if !matches!(direction.queue.discipline, QueueDiscipline::DropTail(_)) {

@@ -4,6 +4,7 @@ use crate::error::Problem;
 use crate::flow::{DefaultsTable, Flow, FlowTable, Variant, VariantTable, WorkloadTable};
 use crate::orbit::OrbitSection;
 use crate::pep::PepSection;
+use crate::recording::RecordingSection;
 use crate::section::Merged;
 use bentpipe_link::DirectionPatch;
 use bentpipe_results::{PublishedKind, Statistic};
@@ -142,6 +143,9 @@ pub struct PathSection {
     /// True (the default) if all terminals share the path's carriers, false if each terminal has
     /// its own.
     pub shared: Option<bool>,
+    /// Which part of its recordings a path replays.
+    #[schemars(with = "Option<RecordingSection>")]
+    pub recording: Option<Spanned<RecordingSection>>,
     /// Performance-enhancing proxy of variants with `tcp.pep`.
     #[schemars(with = "Option<PepSection>")]
     pub pep: Option<Spanned<PepSection>>,

@@ -13,7 +13,9 @@ mod path;
 mod path_extremes;
 mod path_summary;
 mod quic;
+mod recording;
 mod repeat;
+mod replay;
 mod settings;
 mod stations;
 mod tcp;
@@ -43,6 +45,7 @@ use clock::ClockSupport;
 use flow::flow;
 use path::DrawnHop;
 use path_summary::summary;
+use replay::Replay;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -78,6 +81,8 @@ pub struct Case {
     /// Clocks on which each flow can run.
     clocks: Vec<ClockSupport>,
     drawn: Vec<DrawnHop>,
+    replay: Option<Replay>,
+    notes: Vec<String>,
     orbit: Option<Arc<OrbitPath>>,
 }
 
@@ -147,6 +152,8 @@ pub(crate) fn resolve(
         workloads: variant.flows.iter().map(|flow| workloads(&flow.work)).collect(),
         clocks: variant.flows.iter().map(clock::clock_support).collect(),
         drawn: path.drawn.clone(),
+        replay: path.replay.clone(),
+        notes: path.notes.clone(),
         orbit: path.orbit.clone(),
         spec: RunSpec {
             seed: scenario.seed,
@@ -350,6 +357,9 @@ impl Case {
             target.forward = load(&forward).map_err(invalid)?;
             target.reverse = load(&reverse).map_err(invalid)?;
         }
+        if let Some(replay) = &self.replay {
+            replay.apply(&mut spec.hops, seed, run);
+        }
         let jitters = self.expand(&mut spec);
         for (flow, jitter) in spec.flows.iter_mut().zip(jitters) {
             for (index, visit) in flow.visits.iter_mut().enumerate() {
@@ -403,7 +413,7 @@ impl Case {
 
     /// Returns notes for the reader of the results.
     pub(crate) fn notes(&self) -> &[String] {
-        self.orbit.as_ref().map_or(&[], |orbit| &orbit.notes)
+        self.orbit.as_ref().map_or(&self.notes, |orbit| &orbit.notes)
     }
 
     /// Returns a usage error about `argument` and this variant.

@@ -4,6 +4,7 @@ use super::error_chain::error_chain;
 use super::extremes::Extremes;
 use super::orbit::resolve_orbit;
 use super::orbit_path::OrbitPath;
+use super::replay::Replay;
 use bentpipe_link::{
     CapacityAllocation, DelayConfig, DirectionConfig, DirectionModel, DirectionPatch, InputFiles,
     PolicerConfig, QueueConfig, QueueLimit,
@@ -44,6 +45,10 @@ pub(crate) struct ResolvedPath {
     /// Profile of a path without `[[path.hop]]`.
     pub profile: Option<&'static Profile>,
     pub orbit: Option<Arc<OrbitPath>>,
+    /// Clock of its recordings.
+    pub replay: Option<Replay>,
+    /// Notes for the reader of the results.
+    pub notes: Vec<String>,
 }
 
 /// A link that carries data.
@@ -99,6 +104,7 @@ impl ResolvedPath {
     pub fn is_random(&self) -> bool {
         let orbit = self.orbit.as_ref();
         !self.drawn.is_empty()
+            || self.replay.as_ref().is_some_and(Replay::is_random)
             || self
                 .configs
                 .iter()
@@ -135,6 +141,8 @@ pub(crate) fn resolve_path(
         extremes: Extremes::default(),
         profile: None,
         orbit: None,
+        replay: None,
+        notes: Vec::new(),
     };
     if let Some(orbit) = resolve_orbit(scenario, files)? {
         path.rtt = orbit.rtt;
@@ -174,6 +182,7 @@ pub(crate) fn resolve_path(
         };
         add_hop(&mut path, &section, scenario, files)?;
     }
+    path.add_recordings(scenario)?;
     path.add_hop_extremes();
     Ok(path)
 }
@@ -216,9 +225,11 @@ fn add_hop(
 ) -> Result<(), Problem> {
     let mut models = Vec::new();
     let mut configs = Vec::new();
+    let forward = recorded(hop.forward, hop, files)?;
+    let reverse = recorded(hop.reverse, hop, files)?;
     for (key, patch, base) in [
-        ("forward", hop.forward, hop.profile.map(|profile| &profile.forward)),
-        ("return", hop.reverse, hop.profile.map(|profile| &profile.reverse)),
+        ("forward", forward.as_ref(), hop.profile.map(|profile| &profile.forward)),
+        ("return", reverse.as_ref(), hop.profile.map(|profile| &profile.reverse)),
     ] {
         let span = patch.map_or(hop.span.clone(), Spanned::span);
         let config = direction(key, base, hop.half_rtt, patch.map(Spanned::get_ref))
@@ -233,19 +244,21 @@ fn add_hop(
         path.rtt += idle_delay(&config);
         configs.push(config);
     }
-    let (Some(reverse), Some(forward)) = (models.pop(), models.pop()) else { return Ok(()) };
+    let (Some(reverse_model), Some(forward_model)) = (models.pop(), models.pop()) else {
+        return Ok(());
+    };
     let (Some(reverse_config), Some(forward_config)) = (configs.pop(), configs.pop()) else {
         return Ok(());
     };
     if let Some(profile) = hop.profile.filter(|profile| profile.reconfiguration.is_some()) {
-        let patches = |own: Option<&Spanned<DirectionPatch>>| {
-            hop.half_rtt.into_iter().chain(own.map(Spanned::get_ref)).cloned().collect()
+        let patches = |own: &Option<Spanned<DirectionPatch>>| {
+            hop.half_rtt.into_iter().chain(own.as_ref().map(Spanned::get_ref)).cloned().collect()
         };
         path.drawn.push(DrawnHop {
             index: path.hops.len(),
             profile,
-            forward: patches(hop.forward),
-            reverse: patches(hop.reverse),
+            forward: patches(&forward),
+            reverse: patches(&reverse),
             files: Arc::clone(files),
         });
     }
@@ -253,11 +266,30 @@ fn add_hop(
     path.configs.push((forward_config, reverse_config));
     path.hops.push(HopSpec {
         name: hop.name.to_owned(),
-        forward,
-        reverse,
+        forward: forward_model,
+        reverse: reverse_model,
         shared: hop.shared || alone,
     });
     Ok(())
+}
+
+/// Returns the patch of a direction with the columns of its recording.
+fn recorded(
+    patch: Option<&Spanned<DirectionPatch>>,
+    hop: &HopSection<'_>,
+    files: &InputFiles,
+) -> Result<Option<Spanned<DirectionPatch>>, Problem> {
+    let Some(patch) = patch else { return Ok(None) };
+    let whole = patch
+        .get_ref()
+        .with_recording(files)
+        .map_err(|error| Problem::new(patch.span(), error_chain(&error)))?;
+    if hop.half_rtt.is_some() && patch.get_ref().delay.is_none() && whole.delay.is_some() {
+        let message = "`rtt` sets the delay of both directions, and this recording has delays too; \
+            allowed: one of the two";
+        return Err(Problem::new(patch.span(), message));
+    }
+    Ok(Some(Spanned::new(patch.span(), whole)))
 }
 
 /// Returns one direction of a hop: the profile `base` with its overrides, or `patch` alone.

@@ -1,8 +1,8 @@
 //! What hops and drawn profiles add to the extremes of a path, and the rates of its links by them.
 
 use super::path::ResolvedPath;
+use super::recording::idle;
 use bentpipe_link::DirectionModel;
-use bentpipe_scenario::profiles::idle_delay;
 use bentpipe_units::{Rate, Span};
 
 impl ResolvedPath {
@@ -12,7 +12,7 @@ impl ResolvedPath {
         for (hop, (forward, reverse)) in self.hops.iter().zip(&self.configs) {
             for (model, config) in [(&hop.forward, forward), (&hop.reverse, reverse)] {
                 let later = model.longest_delay().saturating_sub(model.base_delay());
-                extremes.rtt += idle_delay(config) + later;
+                extremes.rtt += idle(config, model) + later;
             }
             extremes.gap += hop.forward.longest_gap().max(hop.reverse.longest_gap());
         }

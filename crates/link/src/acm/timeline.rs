@@ -71,6 +71,7 @@ impl AcmTimeline {
     pub fn rate(self) -> RateModel {
         RateModel::Schedule {
             timeline: Arc::new(Timeline::new(self.steps.iter().map(|step| step.at), None)),
+            nominal: self.steps.iter().map(|step| step.rate).max().unwrap_or_default(),
             rates: self.steps.iter().map(|step| step.rate).collect(),
             modcods: self.modcods.into(),
         }

@@ -1,6 +1,7 @@
 //! Configuration of propagation delay.
 
 use crate::ConfigError;
+use crate::fields::check_scale;
 use crate::multi_format::{MultiFormat, read_multi_format};
 use crate::schedule::{DelayStep, check_starts};
 use bentpipe_units::Span;
@@ -8,8 +9,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
+use std::path::PathBuf;
 
-/// Propagation delay: `"300 ms"`, a table with `base` and `jitter`, or a table with `schedule`.
+/// Propagation delay: `"300 ms"`, or a table with `base` and `jitter`, `schedule`, or `recording`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DelayConfig {
     /// Constant.
@@ -38,6 +40,25 @@ pub enum DelayConfig {
         /// True if packets never overtake those sent before a step down.
         keep_order: bool,
     },
+    /// The delays of a recording. The time at which a packet leaves the transmitter selects its
+    /// delay.
+    Recording(RecordedDelayConfig),
+}
+
+/// A recorded delay, and what is done with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordedDelayConfig {
+    /// The file, relative to the scenario.
+    pub file: PathBuf,
+    /// True if the delay changes linearly between measurements, except over gaps and at the
+    /// multiples of the period of the path's recordings.
+    pub interpolate: bool,
+    /// True if packets never overtake those sent before the delay fell.
+    pub keep_order: bool,
+    /// Factor, above zero, by which the recorded delays are multiplied.
+    pub scale: f64,
+    /// What is added to each.
+    pub offset: Span,
 }
 
 /// Distribution of jitter.
@@ -51,7 +72,7 @@ pub enum Distribution {
     Normal,
 }
 
-/// A delay as a table: either `base` with `jitter`, or `schedule`.
+/// A delay as a table: `base` with `jitter`, `schedule`, or `recording`.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "DelayTable")]
@@ -77,11 +98,21 @@ pub(crate) struct Table {
     /// Period of repetition.
     #[serde(skip_serializing_if = "Option::is_none")]
     repeat: Option<Span>,
+    /// A recording: a CSV file, of which the column `delay_ms` is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recording: Option<PathBuf>,
+    /// Factor of the recorded delays, above 0; 1 by default. A scaled recording is a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.001, max = 1000))]
+    scale: Option<f64>,
+    /// What is added to the recorded delays; 0 s by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<Span>,
 }
 
 const FORMATS: &str = "a delay such as \"300 ms\", a table \
-    { base = \"300 ms\", jitter = \"5 ms\" } or \
-                         { schedule = [{ at = \"0 s\", delay = \"300 ms\" }, …] }";
+    { base = \"300 ms\", jitter = \"5 ms\" }, \
+    { schedule = [{ at = \"0 s\", delay = \"300 ms\" }, …] } or { recording = \"file\" }";
 
 impl DelayConfig {
     /// Checks all values.
@@ -103,11 +134,45 @@ impl DelayConfig {
             Self::Schedule { schedule, repeat, .. } => {
                 check_starts("delay", schedule.iter().map(|step| step.at), *repeat)
             }
+            Self::Recording(delay) => check_scale(delay.scale),
         }
     }
 
     fn checked(self) -> Result<Self, ConfigError> {
         self.check().map(|()| self)
+    }
+
+    /// Reads a table with keys of a recording.
+    fn from_recording(table: Table) -> Result<Self, ConfigError> {
+        match table {
+            Table {
+                recording: Some(file),
+                base: None,
+                jitter: None,
+                distribution: None,
+                schedule: None,
+                repeat: None,
+                interpolate,
+                keep_order,
+                scale,
+                offset,
+            } => Self::Recording(RecordedDelayConfig {
+                file,
+                interpolate: interpolate.unwrap_or(false),
+                keep_order: keep_order.unwrap_or(true),
+                scale: scale.unwrap_or(1.0),
+                offset: offset.unwrap_or_default(),
+            })
+            .checked(),
+            Table { recording: Some(file), .. } => {
+                let allowed =
+                    "`recording`, `interpolate`, `keep_order`, `scale` and `offset` together";
+                let problem = "cannot be combined with keys of jitter or of a schedule";
+                let value = format!("recording = {}", file.display());
+                Err(ConfigError::refused(value, problem, allowed))
+            }
+            _ => Err(ConfigError::refused("`scale` or `offset`", "needs a `recording`", FORMATS)),
+        }
     }
 }
 
@@ -120,6 +185,9 @@ impl MultiFormat for DelayConfig {
         Ok(Self::Constant(text.parse()?))
     }
     fn from_table(table: Table) -> Result<Self, ConfigError> {
+        if table.recording.is_some() || table.scale.is_some() || table.offset.is_some() {
+            return Self::from_recording(table);
+        }
         let keep_order = table.keep_order.unwrap_or(true);
         match table {
             Table {
@@ -155,9 +223,11 @@ impl MultiFormat for DelayConfig {
                 keep_order,
             }
             .checked(),
-            Table { base: None, schedule: None, .. } => {
-                Err(ConfigError::refused("delay", "has neither `base` nor `schedule`", FORMATS))
-            }
+            Table { base: None, schedule: None, .. } => Err(ConfigError::refused(
+                "delay",
+                "has neither `base`, `schedule` nor `recording`",
+                FORMATS,
+            )),
             Table { base: Some(base), .. } => {
                 let problem = "cannot be combined with keys of a schedule";
                 Err(ConfigError::refused(
@@ -199,6 +269,15 @@ impl Serialize for DelayConfig {
                 ..Table::default()
             }
             .serialize(serializer),
+            Self::Recording(delay) => Table {
+                recording: Some(delay.file),
+                interpolate: Some(delay.interpolate),
+                keep_order: Some(delay.keep_order),
+                scale: Some(delay.scale).filter(|scale| *scale != 1.0),
+                offset: Some(delay.offset).filter(|offset| !offset.is_zero()),
+                ..Table::default()
+            }
+            .serialize(serializer),
         }
     }
 }
@@ -209,7 +288,8 @@ impl JsonSchema for DelayConfig {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "Propagation delay: constant, with jitter, or steps in time",
+            "description": "Propagation delay: constant, with jitter, steps in time, or \
+                a recording",
             "anyOf": [generator.subschema_for::<Span>(), generator.subschema_for::<Table>()],
         })
     }

@@ -68,7 +68,7 @@ impl<P> DelayLine<P> {
                 let (base, jitter, distribution) = (*base, *jitter, *distribution);
                 (Delay::Jitter { base, jitter, distribution, random: random() }, *keep_order)
             }
-            DelayModel::Schedule { timeline, delays, interpolate, keep_order } => {
+            DelayModel::Schedule { timeline, delays, interpolate, keep_order, .. } => {
                 let schedule = Delay::Schedule {
                     current: timeline.segment(Time::ZERO),
                     timeline: Arc::clone(timeline),

@@ -17,6 +17,8 @@ pub(crate) enum DelayModel {
     },
     Schedule {
         timeline: Arc<Timeline>,
+        /// Delay that sizes the path: the first or, of a recording, the median.
+        base: Span,
         delays: Arc<[Span]>,
         interpolate: bool,
         keep_order: bool,

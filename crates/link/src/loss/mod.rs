@@ -13,6 +13,7 @@ mod model;
 mod periodic;
 pub mod preset;
 pub(crate) mod process;
+mod recording;
 mod registry;
 mod table;
 #[cfg(test)]
@@ -31,5 +32,6 @@ registry::loss_models! {
     gilbert_elliott::GilbertElliott,
     long_burst::LongBurst,
     periodic::Periodic,
+    recording::Recording,
     trace::Trace,
 }

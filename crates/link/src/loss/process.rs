@@ -3,6 +3,8 @@
 use super::ModelProcess;
 use super::bernoulli::BernoulliProcess;
 use crate::random::Stream;
+use crate::recorded::clock::ReplayClock;
+use crate::recorded::source::RecordedSource;
 use crate::schedule::Window;
 use bentpipe_units::{Ratio, Span, Time};
 use std::sync::Arc;
@@ -41,11 +43,35 @@ impl LoadedLoss {
         cycles.flat_map(of).filter(move |(from, _)| *from <= end)
     }
 
-    /// Returns when the last of the given times ends: [`Time::MAX`] if they repeat, `None` if the
-    /// process is always active.
+    /// Returns when the last of the given times ends, or the recorded ratio changes for the last
+    /// time: [`Time::MAX`] if they repeat, `None` if nothing changes.
     pub fn last_change(&self) -> Option<Time> {
-        let last = self.windows.last()?;
-        Some(self.repeat.map_or(Time::ZERO + last.to, |_| Time::MAX))
+        let recorded = match &self.process {
+            ModelProcess::Recording(process) => process.last_change(),
+            _ => None,
+        };
+        let windows = self.windows.last().map(|last| match self.repeat {
+            Some(_) => Time::MAX,
+            None => Time::ZERO + last.to,
+        });
+        windows.max(recorded)
+    }
+
+    /// Returns the recording that the process follows, if it does.
+    pub fn recorded_source(&self) -> Option<RecordedSource> {
+        match &self.process {
+            ModelProcess::Recording(process) => Some(process.source().clone()),
+            _ => None,
+        }
+    }
+
+    /// Returns the process as `clock` replays its recording, if it has one.
+    pub fn replayed(&self, clock: &ReplayClock) -> Self {
+        let process = match &self.process {
+            ModelProcess::Recording(process) => ModelProcess::Recording(process.replayed(clock)),
+            process => process.clone(),
+        };
+        Self { process, ..self.clone() }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::ConfigError;
 use crate::acm::config::AcmConfig;
+use crate::fields::check_scale;
 use crate::multi_format::{MultiFormat, read_multi_format};
 use crate::schedule::{RateStep, check_starts};
 use bentpipe_units::{Rate, Span};
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-/// Transmission rate: `"50 Mbps"`, or a table with `schedule`, `acm` or `trace`.
+/// Transmission rate: `"50 Mbps"`, or a table with `schedule`, `acm`, `trace` or `recording`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RateConfig {
     /// Constant, above zero.
@@ -35,9 +36,16 @@ pub enum RateConfig {
         /// The file, relative to the scenario.
         file: PathBuf,
     },
+    /// The rates of a recording, each held until the next. Zero is an outage.
+    Recording {
+        /// The file, relative to the scenario.
+        file: PathBuf,
+        /// Factor, above zero, by which the recorded rates are multiplied.
+        scale: f64,
+    },
 }
 
-/// A rate as a table: `schedule`, `acm` or `trace`.
+/// A rate as a table: `schedule`, `acm`, `trace` or `recording`.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "RateTable")]
@@ -55,11 +63,18 @@ pub(crate) struct Table {
     /// milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     trace: Option<PathBuf>,
+    /// A recording: a CSV file, of which the column `rate_bps` is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recording: Option<PathBuf>,
+    /// Factor of the recorded rates, above 0; 1 by default. A scaled recording is a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.001, max = 1000))]
+    scale: Option<f64>,
 }
 
 const FORMATS: &str = "a rate such as \"50 Mbps\", a table \
-    { schedule = [{ at = \"0 s\", rate = \"50 Mbps\" }, …] }, { acm = { … } } or \
-    { trace = \"file\" }";
+    { schedule = [{ at = \"0 s\", rate = \"50 Mbps\" }, …] }, { acm = { … } }, \
+    { trace = \"file\" } or { recording = \"file\" }";
 
 impl RateConfig {
     /// Checks that the rate is not always zero, and that schedules are valid.
@@ -84,23 +99,44 @@ impl RateConfig {
                 Ok(())
             }
             Self::Acm(acm) => acm.check(),
+            Self::Recording { scale, .. } => check_scale(*scale),
             Self::Constant(_) | Self::Trace { .. } => Ok(()),
         }
     }
 
-    /// Returns the rate, or the highest rate of a schedule. `None` for a trace, which has not been
-    /// read yet.
+    /// Returns the rate, or the highest rate of a schedule. `None` for a trace or a recording:
+    /// files that have not been read yet.
     pub fn highest(&self) -> Option<Rate> {
         match self {
             Self::Constant(rate) => Some(*rate),
             Self::Schedule { schedule, .. } => schedule.iter().map(|step| step.rate).max(),
             Self::Acm(acm) => acm.timeline().steps.iter().map(|step| step.rate).max(),
-            Self::Trace { .. } => None,
+            Self::Trace { .. } | Self::Recording { .. } => None,
         }
     }
 
     fn checked(self) -> Result<Self, ConfigError> {
         self.check().map(|()| self)
+    }
+
+    /// Reads a table with keys of a recording.
+    fn from_recording(table: Table) -> Result<Self, ConfigError> {
+        match table {
+            Table {
+                recording: Some(file),
+                scale,
+                schedule: None,
+                repeat: None,
+                acm: None,
+                trace: None,
+            } => Self::Recording { file, scale: scale.unwrap_or(1.0) }.checked(),
+            Table { recording: Some(file), .. } => Err(ConfigError::refused(
+                format!("recording = {}", file.display()),
+                "cannot be combined with `schedule`, `repeat`, `acm` or `trace`",
+                "`recording` and `scale`",
+            )),
+            _ => Err(ConfigError::refused("scale", "needs a `recording`", FORMATS)),
+        }
     }
 }
 
@@ -119,16 +155,19 @@ impl MultiFormat for RateConfig {
     }
     fn from_table(table: Table) -> Result<Self, ConfigError> {
         match table {
-            Table { schedule: Some(schedule), repeat, acm: None, trace: None } => {
+            Table { recording: Some(_), .. } | Table { scale: Some(_), .. } => {
+                Self::from_recording(table)
+            }
+            Table { schedule: Some(schedule), repeat, acm: None, trace: None, .. } => {
                 Self::Schedule { schedule, repeat }.checked()
             }
-            Table { schedule: None, repeat: None, acm: Some(acm), trace: None } => {
+            Table { schedule: None, repeat: None, acm: Some(acm), trace: None, .. } => {
                 Self::Acm(acm).checked()
             }
-            Table { schedule: None, repeat: None, acm: None, trace: Some(file) } => {
+            Table { schedule: None, repeat: None, acm: None, trace: Some(file), .. } => {
                 Ok(Self::Trace { file })
             }
-            Table { schedule: None, repeat: Some(repeat), acm: None, trace: Some(_) } => {
+            Table { schedule: None, repeat: Some(repeat), acm: None, trace: Some(_), .. } => {
                 Err(ConfigError::refused(
                     format!("repeat = {repeat}"),
                     "cannot be combined with `trace`, which always repeats",
@@ -158,7 +197,7 @@ impl MultiFormat for RateConfig {
             }
             Table { schedule: None, acm: None, trace: None, .. } => Err(ConfigError::refused(
                 "rate",
-                "has neither `schedule`, `acm` nor `trace`",
+                "has neither `schedule`, `acm`, `trace` nor `recording`",
                 FORMATS,
             )),
         }
@@ -177,6 +216,10 @@ impl Serialize for RateConfig {
             Self::Trace { file } => {
                 Table { trace: Some(file), ..Table::default() }.serialize(serializer)
             }
+            Self::Recording { file, scale } => {
+                let scale = Some(scale).filter(|scale| *scale != 1.0);
+                Table { recording: Some(file), scale, ..Table::default() }.serialize(serializer)
+            }
         }
     }
 }
@@ -188,7 +231,7 @@ impl JsonSchema for RateConfig {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "description": "Transmission rate: a rate, steps in time, adaptive coding over a \
-                fade, or a trace",
+                fade, a trace, or a recording",
             "anyOf": [generator.subschema_for::<Rate>(), generator.subschema_for::<Table>()],
         })
     }

@@ -1,6 +1,7 @@
 //! Delivery traces.
 
 use crate::input_files::{ReadFiles, shown_line};
+use crate::recorded::clock::ReplayClock;
 use crate::trace_file;
 use crate::{ConfigError, LinkError};
 use bentpipe_units::{Rate, Span, Time};
@@ -9,8 +10,10 @@ use std::path::Path;
 /// Delivery opportunities over time, in mahimahi's format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeliveryTrace {
-    /// Times in milliseconds, in ascending order. The last one is also the period.
+    /// Times in milliseconds, in ascending order and up to the period.
     pub millis: Vec<u32>,
+    /// Time in milliseconds after which the trace repeats: in a file, that of the last line.
+    pub period_ms: u32,
 }
 
 impl DeliveryTrace {
@@ -23,7 +26,7 @@ impl DeliveryTrace {
     pub const OVERHEAD: u32 = 4;
 
     pub fn period(&self) -> Span {
-        Span::from_millis(self.millis.last().copied().unwrap_or(1).into())
+        Span::from_millis(self.period_ms.into())
     }
 
     /// Returns the rate for full packets of 1500 bytes.
@@ -87,7 +90,7 @@ impl DeliveryTrace {
                 Err((millis.len(), ConfigError::refused("0", problem, "a last line above 0")))
             }
             Some(last) => {
-                let trace = Self { millis };
+                let trace = Self { millis, period_ms: last };
                 if trace.mean_rate().is_zero() {
                     let problem = format!(
                         "is the last time of {} opportunities, which is less than 1 bit per second",
@@ -99,6 +102,22 @@ impl DeliveryTrace {
                 Ok(trace)
             }
         }
+    }
+
+    /// Returns the trace as `clock` replays it: cut to the clock's length, the time after its start
+    /// first. An opportunity at the start itself is the last one.
+    pub fn replayed(&self, clock: &ReplayClock) -> Self {
+        let millis = |span: Span| u32::try_from(span.as_nanos() / 1_000_000).unwrap_or(u32::MAX);
+        let (start, length) = (millis(clock.start), millis(clock.length).max(1));
+        let kept = &self.millis[..self.millis.partition_point(|ms| *ms <= length)];
+        let (before, after) = if start == 0 {
+            (&kept[..0], kept)
+        } else {
+            kept.split_at(kept.partition_point(|ms| *ms <= start))
+        };
+        let after = after.iter().map(|ms| ms - start);
+        let before = before.iter().map(|ms| ms + (length - start.min(length)));
+        Self { millis: after.chain(before).collect(), period_ms: length }
     }
 
     pub fn load(files: &dyn ReadFiles, name: &Path) -> Result<Self, LinkError> {
@@ -115,6 +134,19 @@ mod tests {
         let trace = DeliveryTrace::parse("1\n2\n3\n4\n").unwrap();
         assert_eq!(trace.mean_rate(), Rate::from_mbps(12));
         assert_eq!(trace.period(), Span::from_millis(4));
+    }
+
+    #[test]
+    fn a_replay_keeps_the_distance_of_opportunities() {
+        let trace = DeliveryTrace::parse("0\n2\n2\n5\n9\n").unwrap();
+        let replayed = |start, length| {
+            let clock = ReplayClock::repeating(Span::from_millis(length));
+            trace.replayed(&ReplayClock { start: Span::from_millis(start), ..clock }).millis
+        };
+        assert_eq!(replayed(0, 9), trace.millis);
+        assert_eq!(replayed(0, 6), [0, 2, 2, 5]);
+        assert_eq!(replayed(2, 9), [3, 7, 7, 9, 9]);
+        assert_eq!(replayed(3, 6), [2, 3, 5, 5]);
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub(crate) enum RateModel {
     Schedule {
         timeline: Arc<Timeline>,
         rates: Arc<[Rate]>,
+        /// Rate that sizes the link: the highest or, of a recording, the mean.
+        nominal: Rate,
         /// Name of the MODCOD of each step; empty if the rates have other reasons.
         modcods: Arc<[&'static str]>,
     },

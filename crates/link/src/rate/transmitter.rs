@@ -6,6 +6,9 @@ use crate::schedule::{Segment, Timeline};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::sync::Arc;
 
+/// Number of steps of a schedule that are looked at one by one.
+const MOST_STEPS: usize = 16;
+
 /// Sends one packet at a time.
 #[derive(Debug, Clone)]
 pub(crate) enum Transmitter {
@@ -25,6 +28,11 @@ impl Transmitter {
                 timeline: Arc::clone(timeline),
                 rates: Arc::clone(rates),
                 has_outages: model.has_outages(),
+                per_period: timeline
+                    .lengths()
+                    .zip(rates.iter())
+                    .map(|(span, rate)| sent(*rate, span))
+                    .sum(),
             }),
             RateModel::Trace(trace) => Self::Trace(Opportunities {
                 trace: Arc::clone(trace),
@@ -76,7 +84,7 @@ impl Transmitter {
             Self::Schedule(schedule)
                 if schedule.has_outages && end < Time::MAX && !schedule.current.holds(begin) =>
             {
-                schedule.outage_until(end).saturating_sub(schedule.outage_until(begin))
+                schedule.outage(begin, end)
             }
             _ => Span::ZERO,
         }
@@ -121,6 +129,8 @@ pub(crate) struct Schedule {
     current: Segment,
     /// True if a step has rate zero.
     has_outages: bool,
+    /// What a period sends, in units of 10⁻⁹ bits.
+    per_period: u128,
 }
 
 impl Schedule {
@@ -153,6 +163,25 @@ impl Schedule {
         if end <= segment.to { end } else { self.finish_across(begin, bytes) }
     }
 
+    /// Returns the time at rate zero from `begin` to `end`.
+    fn outage(&self, begin: Time, end: Time) -> Span {
+        // Most packets cross a step or two; one of a recording has thousands of them.
+        let mut outage = Span::ZERO;
+        let mut at = begin;
+        for _ in 0..MOST_STEPS {
+            let segment = self.timeline.segment(at);
+            let to = segment.to.min(end);
+            if self.rates[segment.index].is_zero() {
+                outage += to.since(at);
+            }
+            if to == end {
+                return outage;
+            }
+            at = to;
+        }
+        self.outage_until(end).saturating_sub(self.outage_until(begin))
+    }
+
     /// Returns the total time at rate zero before `until`.
     fn outage_until(&self, until: Time) -> Span {
         let nanos = self.timeline.sum(until, |step, span| {
@@ -168,14 +197,8 @@ impl Schedule {
         let mut at = begin;
         if let Some(period) = self.timeline.repeat() {
             // Skips whole periods at once: a packet may take thousands of short ones.
-            let per_period: u128 = self
-                .timeline
-                .lengths()
-                .zip(self.rates.iter())
-                .map(|(span, rate)| sent(*rate, span))
-                .sum();
-            let periods = left.saturating_sub(1) / per_period.max(1);
-            left -= periods * per_period;
+            let periods = left.saturating_sub(1) / self.per_period.max(1);
+            left -= periods * self.per_period;
             at += Span::from_nanos(
                 u64::try_from(u128::from(period.as_nanos()) * periods).unwrap_or(u64::MAX),
             );
@@ -291,12 +314,15 @@ mod tests {
         let starts = steps.iter().map(|(ms, _)| Span::from_millis(*ms));
         Transmitter::new(&RateModel::Schedule {
             timeline: Arc::new(Timeline::new(starts, repeat.map(Span::from_millis))),
+            nominal: Rate::ZERO,
             rates: steps.iter().map(|(_, mbps)| Rate::from_mbps(*mbps)).collect(),
             modcods: Arc::default(),
         })
     }
     fn trace(millis: &[u32]) -> Transmitter {
-        Transmitter::new(&RateModel::Trace(Arc::new(DeliveryTrace { millis: millis.to_vec() })))
+        let period_ms = millis.last().copied().unwrap_or_default();
+        let trace = DeliveryTrace { millis: millis.to_vec(), period_ms };
+        Transmitter::new(&RateModel::Trace(Arc::new(trace)))
     }
     fn ms(ms: u64) -> Time {
         Time::from_millis(ms)

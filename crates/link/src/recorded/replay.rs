@@ -1,0 +1,37 @@
+//! A direction as the clock of its path replays its recordings.
+
+use super::clock::ReplayClock;
+use super::source::{RecordedSource, rate};
+use crate::model::DirectionModel;
+use crate::rate::model::RateModel;
+use std::sync::Arc;
+
+impl DirectionModel {
+    /// Returns the recordings and the rate trace that the direction replays.
+    pub fn recorded_sources(&self) -> &[RecordedSource] {
+        self.recorded.as_deref().map_or(&[], |recorded| &recorded.sources)
+    }
+
+    /// Returns the direction as `clock` replays its recordings and its rate trace.
+    ///
+    /// Until then, each recording begins at its own start and repeats with its own length.
+    pub fn replayed(&self, clock: &ReplayClock) -> Self {
+        let Some(recorded) = &self.recorded else { return self.clone() };
+        let mut model = self.clone();
+        if let Some(trace) = &recorded.trace {
+            model.rate = RateModel::Trace(Arc::new(trace.replayed(clock)));
+        }
+        if let Some((file, scale)) = &recorded.rate
+            && let Some(column) = &file.rate
+        {
+            model.rate = rate(column, *scale, clock);
+        }
+        if let Some(delay) = &recorded.delay
+            && let Some(column) = &delay.file.delay
+        {
+            model.delay = delay.replayed(column, clock);
+        }
+        model.losses = self.losses.iter().map(|loss| loss.replayed(clock)).collect();
+        model
+    }
+}
