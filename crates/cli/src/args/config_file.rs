@@ -1,5 +1,5 @@
-//! The configuration file of `serve` and `proxy`: TOML with the names of the options, inserted into
-//! the command line before what is given there, which has precedence.
+//! The configuration file of `serve`, `proxy` and `front`: TOML with the names of the options,
+//! inserted into the command line before what is given there, which has precedence.
 
 use super::Cli;
 use clap::error::{ContextKind, ErrorKind};
@@ -16,7 +16,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Commands that have a configuration file.
-const COMMANDS: [&str; 2] = ["serve", "proxy"];
+const COMMANDS: [&str; 3] = ["serve", "proxy", "front"];
 /// Largest configuration file, bytes. Our choice.
 const MAX_SIZE: u64 = 1024 * 1024;
 /// The option that names the file.

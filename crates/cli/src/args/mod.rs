@@ -5,6 +5,8 @@ mod compare;
 pub mod config_file;
 mod count;
 mod explain;
+#[cfg(feature = "product")]
+mod front;
 #[cfg(feature = "real-clock")]
 pub mod interop;
 #[cfg(feature = "product")]
@@ -26,11 +28,13 @@ mod values;
 pub use compare::Compare;
 pub use explain::Explain;
 #[cfg(feature = "product")]
+pub use front::FrontCommand;
+#[cfg(feature = "product")]
 pub use path_memory::{PathMemory, Store};
 #[cfg(feature = "product")]
 pub use pep::{Mode, Pep, Side};
 #[cfg(feature = "product")]
-pub use product::{Front, Get, LogStyle, Proxy, Serve};
+pub use product::{Front, Get, LogStyle, Proxy, Serve, ServerOptions, UpstreamOptions};
 #[cfg(feature = "store")]
 pub use run::{Cache, StoreArgs};
 pub use run::{Merge, Replay, Run};
@@ -185,6 +189,9 @@ pub enum Command {
     #[cfg(feature = "product")]
     /// Serve a web server's content over HTTP/3, HTTP/2 and HTTP/1.1, as a reverse proxy
     Proxy(Proxy),
+    #[cfg(feature = "product")]
+    /// Add HTTP/3 to the web server of this machine: UDP only, with its certificates and its hosts
+    Front(FrontCommand),
     #[cfg(feature = "product")]
     /// Download files over HTTP/3, and resume interrupted downloads
     Get(Get),

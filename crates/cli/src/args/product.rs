@@ -88,10 +88,24 @@ pub struct Serve {
 #[derive(Debug, Args)]
 #[command(after_help = PROXY_EXAMPLES)]
 pub struct Proxy {
-    /// The web server to put behind the proxy: `http://HOST[:PORT]` or `https://HOST[:PORT]`, over
-    /// HTTP/1.1. Repeat it for several equal servers
+    /// The web server to put behind the proxy: `http://HOST[:PORT]`, `https://HOST[:PORT]` or
+    /// `unix:/PATH`, over HTTP/1.1. Repeat it for several equal servers
     #[arg(long, value_name = "URL", required = true)]
     pub upstream: Vec<String>,
+    /// Send this host name to the upstream, instead of the one that clients request
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub upstream_host: Option<String>,
+    /// Options of the upstream.
+    #[command(flatten)]
+    pub options: UpstreamOptions,
+    /// Options of the client side.
+    #[command(flatten)]
+    pub front: Front,
+}
+
+/// Options of the side of a proxy that asks the upstream.
+#[derive(Debug, Args)]
+pub struct UpstreamOptions {
     /// Ask each upstream for this path at intervals, and send no requests to one that fails twice
     /// in a row [default: no checks; one that refuses connections gets no requests for 10 s]
     #[arg(long, value_name = "PATH")]
@@ -105,9 +119,6 @@ pub struct Proxy {
         requires = "upstream_health"
     )]
     pub upstream_health_interval: Span,
-    /// Send this host name to the upstream, instead of the one that clients request
-    #[arg(long, value_name = "HOST[:PORT]")]
-    pub upstream_host: Option<String>,
     /// Trust these CA certificates (PEM) for an https upstream, instead of the system's
     #[arg(long, value_name = "FILE")]
     pub upstream_ca: Option<PathBuf>,
@@ -132,9 +143,6 @@ pub struct Proxy {
     /// Refuse request bodies larger than this [default: no limit]
     #[arg(long, value_name = "SIZE")]
     pub max_body: Option<Bytes>,
-    /// Options of the client side.
-    #[command(flatten)]
-    pub front: Front,
 }
 
 /// Options of a server's client side.
@@ -167,6 +175,14 @@ pub struct Front {
     /// Write the self-signed certificate (PEM) to this file, for clients to trust
     #[arg(long, value_name = "FILE", requires = "self_signed")]
     pub save_cert: Option<PathBuf>,
+    /// Options of the server.
+    #[command(flatten)]
+    pub server: ServerOptions,
+}
+
+/// Options of a server that do not depend on what it serves.
+#[derive(Debug, Args)]
+pub struct ServerOptions {
     /// Threads that carry QUIC connections, at most 64 [default: number of CPUs]
     #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<NonZeroU8>,
@@ -369,7 +385,7 @@ fn threads(text: &str) -> Result<NonZeroU8, String> {
     threads.ok_or_else(|| format!("allowed: 1 to {MAX_THREADS}"))
 }
 
-impl Front {
+impl ServerOptions {
     /// Returns the number of threads that carry QUIC connections.
     pub fn threads(&self) -> NonZeroU8 {
         self.threads.unwrap_or_else(|| {

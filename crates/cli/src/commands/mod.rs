@@ -10,6 +10,8 @@ pub mod constellations;
 pub mod controllers;
 mod explain;
 #[cfg(feature = "product")]
+mod front;
+#[cfg(feature = "product")]
 mod get;
 mod init;
 #[cfg(feature = "real-clock")]
@@ -42,9 +44,10 @@ use bentpipe_lab::LabError;
 use std::path::Path;
 
 /// Commands that a build may lack, and their features.
-pub const OPTIONAL: [(&str, &str); 8] = [
+pub const OPTIONAL: [(&str, &str); 9] = [
     ("serve", "product"),
     ("proxy", "product"),
+    ("front", "product"),
     ("get", "product"),
     ("pep", "product"),
     ("path-memory", "product"),
@@ -83,6 +86,8 @@ pub fn run(
         Command::Serve(args) => serve::run(&args),
         #[cfg(feature = "product")]
         Command::Proxy(args) => proxy::run(&args),
+        #[cfg(feature = "product")]
+        Command::Front(args) => front::run(&args),
         #[cfg(feature = "product")]
         Command::Get(args) => get::run(&args),
         #[cfg(feature = "product")]

@@ -1,7 +1,8 @@
 //! `bentpipe serve`: serves the files of a directory over HTTP/3, HTTP/2 and HTTP/1.1.
 
 use crate::args::Serve;
-use crate::service::front::{self, ExtraDescriptors};
+use crate::service::front;
+use crate::service::server::ExtraDescriptors;
 use bentpipe_lab::LabError;
 use bentpipe_net::serve::Server;
 

@@ -1,8 +1,12 @@
-//! What services of the command have in common: `serve`, `proxy`, `pep` and `studio`.
+//! What services of the command have in common: `serve`, `proxy`, `front`, `pep` and `studio`.
 
 #[cfg(feature = "product")]
 pub mod front;
 #[cfg(feature = "product")]
 pub mod messages;
+#[cfg(feature = "product")]
+pub mod server;
 #[cfg_attr(not(feature = "product"), expect(dead_code, reason = "servers reload and drain"))]
 pub mod stop;
+#[cfg(feature = "product")]
+pub mod upstream;

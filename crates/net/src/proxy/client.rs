@@ -1,8 +1,9 @@
 //! Forwards requests to the upstream.
 
+use super::dial::Dialer;
 use super::fields::{self, Forwarding};
 use super::pace::Pace;
-use super::pool::{ActiveRequest, Pool, Slot, UpstreamCounts};
+use super::pool::{ActiveRequest, Member, Pool, Slot, UpstreamCounts};
 use super::response_body::ResponseBody;
 use super::upload::{Fault, Upload};
 use super::upstream::{HealthCheck, Upstream, UpstreamServer};
@@ -15,14 +16,13 @@ use crate::admission::slots::{
 use crate::logging::Level;
 use bentpipe_units::Bytes as Size;
 use futures_util::future::join_all;
-use http::header::{EXPECT, HOST, HeaderValue, TRANSFER_ENCODING, UPGRADE};
+use http::header::{ALT_SVC, CONNECTION, EXPECT, HOST, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use http::response::Parts;
-use http::uri::PathAndQuery;
+use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use std::error::Error as _;
@@ -35,8 +35,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep, timeout};
 
-/// Time limit for a connection to the upstream. Our choice.
-const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Time that an unused connection is kept. Our choice: less than most servers keep theirs. A
 /// connection that the upstream has closed is replaced.
 const IDLE_TIME: Duration = Duration::from_secs(15);
@@ -69,7 +67,8 @@ fn per_client(connections: usize) -> usize {
 pub(crate) struct UpstreamClient {
     upstream: Upstream,
     pool: Pool,
-    client: Client<HttpsConnector<HttpConnector>, Upload>,
+    /// Connections to each server of the pool.
+    clients: Vec<Client<HttpsConnector<Dialer>, Upload>>,
     /// Places among the requests of the upstream.
     places: Slots,
     /// Memory for the beginnings of content, in bytes.
@@ -104,6 +103,9 @@ pub(crate) struct RequestContext {
     pub version: Version,
     /// Whether the request is early data (0-RTT) of an incomplete handshake.
     pub early: bool,
+    /// Whether the requested host is one of a few, for which connections are kept. One that a
+    /// wildcard stands for is not.
+    pub named: bool,
     pub now: SystemTime,
 }
 
@@ -113,20 +115,25 @@ impl UpstreamClient {
     /// # Errors
     /// TLS cannot be configured. The reason, as text.
     pub fn new(upstream: Upstream, counts: Arc<UpstreamCounts>) -> Result<Self, String> {
-        let mut tcp = HttpConnector::new();
-        tcp.enforce_http(false);
-        tcp.set_nodelay(true);
-        tcp.set_connect_timeout(Some(CONNECT_TIME));
-        let tls = upstream.trust.config(&[&rustls::version::TLS13, &rustls::version::TLS12]);
+        let versions = [&rustls::version::TLS13, &rustls::version::TLS12];
+        let tls = match &upstream.beside {
+            Some(known) => upstream.trust.config_knowing(&versions, known.clone()),
+            None => upstream.trust.config(&versions),
+        };
         let tls = tls.map_err(|error| error.to_string())?;
-        let connector =
-            HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_TIME)
-            .pool_max_idle_per_host(upstream.connections.min(64))
-            .http1_max_buf_size(BUFFER)
-            .build(connector.wrap_connector(tcp));
+        let client = |server: &UpstreamServer| {
+            let connector = HttpsConnectorBuilder::new()
+                .with_tls_config(tls.clone())
+                .https_or_http()
+                .enable_http1();
+            Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(IDLE_TIME)
+                .pool_max_idle_per_host(upstream.idle_connections())
+                .http1_max_buf_size(BUFFER)
+                .build(connector.wrap_connector(Dialer::new(server.clone())))
+        };
+        let clients = upstream.servers.iter().map(client).collect();
         let slots = |all: u64, per_client: u64| {
             Slots::new(SlotLimits { all, per_client, waiting: WAITING, stalled: STALLED })
         };
@@ -135,7 +142,7 @@ impl UpstreamClient {
         let places = slots(connections as u64, of_client as u64);
         let beginnings = slots(BEGINNINGS, BEGINNINGS / CLIENT_SHARE as u64);
         let pool = Pool::new(&upstream.servers, counts);
-        Ok(Self { upstream, pool, client, places, beginnings })
+        Ok(Self { upstream, pool, clients, places, beginnings })
     }
 
     /// Reports servers that are down, and up again, from now on.
@@ -148,7 +155,7 @@ impl UpstreamClient {
         let Some(check) = &self.upstream.health_check else { return };
         join_all(self.pool.members().iter().map(|member| async move {
             loop {
-                let healthy = self.is_healthy(&member.server, check).await;
+                let healthy = self.is_healthy(member, check).await;
                 self.pool.checked(member, healthy, Instant::now());
                 sleep(check.interval.into()).await;
             }
@@ -156,7 +163,10 @@ impl UpstreamClient {
         .await;
     }
 
-    async fn is_healthy(&self, server: &UpstreamServer, check: &HealthCheck) -> bool {
+    async fn is_healthy(&self, member: &Member, check: &HealthCheck) -> bool {
+        let (server, Some(client)) = (&member.server, self.clients.get(member.index)) else {
+            return false;
+        };
         let uri = Uri::builder()
             .scheme(server.scheme.clone())
             .authority(server.authority.clone())
@@ -169,7 +179,7 @@ impl UpstreamClient {
             request.headers_mut().insert(HOST, host.clone());
         }
         // The content is dropped unread, which closes the connection unless it has arrived.
-        let response = timeout(CHECK_TIME, self.client.request(request)).await;
+        let response = timeout(CHECK_TIME, client.request(request)).await;
         response.is_ok_and(|response| {
             response.is_ok_and(|response| response.status() < StatusCode::BAD_REQUEST)
         })
@@ -214,9 +224,17 @@ impl UpstreamClient {
             return Err(StatusCode::OK);
         }
         let host = fields::host(request).ok_or(StatusCode::BAD_REQUEST)?;
-        let RequestContext { client, activity, version, early, now } = context;
-        let forwarding =
-            Forwarding { client, version, host, upstream_host: self.upstream.host.clone(), early };
+        let RequestContext { client, activity, version, early, named, now } = context;
+        let beside = self.upstream.beside.is_some();
+        let name = beside.then(|| host.clone());
+        let forwarding = Forwarding {
+            client,
+            version,
+            host,
+            upstream_host: self.upstream.host.clone(),
+            early,
+            beside,
+        };
         let limit = Duration::from(self.upstream.answer_time);
         if !upload.set_limit(self.upstream.max_body.map_or(u64::MAX, Size::get)) {
             return Err(StatusCode::PAYLOAD_TOO_LARGE);
@@ -235,8 +253,13 @@ impl UpstreamClient {
         drop(beginning);
         let handshake = Handshake::of(request);
         let mut headers = fields::request(request, &forwarding);
-        if let Some(handshake) = &handshake {
-            handshake.ask(&mut headers);
+        match &handshake {
+            Some(handshake) => handshake.ask(&mut headers),
+            // Unused connections are kept for each name, of which clients could ask for many.
+            None if beside && !named => {
+                headers.append(CONNECTION, HeaderValue::from_static("close"));
+            }
+            None => {}
         }
         if upload.length().is_none() {
             // The library would send GET and HEAD without their content.
@@ -244,13 +267,13 @@ impl UpstreamClient {
         }
         // A stream of HTTP/2 asks with CONNECT, and HTTP/1.1 with GET.
         let method = if handshake.is_some() { &Method::GET } else { request.method() };
-        let outgoing = OutgoingHead { method, path, headers };
+        let outgoing = OutgoingHead { method, path, headers, name };
         let (mut response, active) = self.ask_servers(outgoing, upload, limit).await?;
         let slot = Slot::new(place, active);
         if let Some(handshake) = handshake {
             if handshake.is_agreed(&response) {
                 let upgrade = hyper::upgrade::on(&mut response);
-                let mut head = response_head(response.into_parts().0, false, now);
+                let mut head = response_head(response.into_parts().0, (false, beside), now);
                 handshake.agree(&mut head);
                 return Ok(Forwarded::WebSocket(head, WebSocket::new(upgrade, slot)));
             }
@@ -265,7 +288,7 @@ impl UpstreamClient {
         }
         // A response to HEAD has the length of the content that GET would get.
         let known = *request.method() == Method::HEAD || incoming.size_hint().exact().is_some();
-        let head = response_head(head, known, now);
+        let head = response_head(head, (known, beside), now);
         Ok(Forwarded::Response(head, ResponseBody::new(incoming, limit, slot)))
     }
 
@@ -305,7 +328,8 @@ impl UpstreamClient {
             }
             let member = active.member().clone();
             let request = outgoing.to(&member.server, content)?;
-            let failure = match self.respond(request, limit).await {
+            let Some(client) = self.clients.get(member.index) else { break };
+            let failure = match respond(client, request, limit).await {
                 Ok(response) => {
                     self.pool.responded(&member, Instant::now());
                     return Ok((response, active));
@@ -327,42 +351,45 @@ impl UpstreamClient {
         }
         Err(status)
     }
+}
 
-    /// Waits for the head of the response. The time limit does not run while the client is still
-    /// sending.
-    async fn respond(
-        &self,
-        request: Request<Upload>,
-        limit: Duration,
-    ) -> Result<Response<Incoming>, Failure> {
-        let progress = request.body().progress();
-        let mut response = pin!(self.client.request(request));
-        loop {
-            let before = progress.taken();
-            match timeout(limit, &mut response).await {
-                Ok(Ok(response)) => return Ok(response),
-                Ok(Err(error)) => {
-                    let fault = progress.fault().map(fault_status);
-                    let status = fault.unwrap_or_else(|| error_status(&error));
-                    tracing::debug!(%error, source = ?error.source(), %status, "no response from \
-                        the upstream");
-                    let (refused, another) = (error.is_connect(), fault.is_none());
-                    return Err(Failure { status, refused, another });
-                }
-                Err(_) if progress.is_waiting() || progress.taken() > before => {}
-                Err(_) => {
-                    let status = StatusCode::GATEWAY_TIMEOUT;
-                    return Err(Failure { status, refused: false, another: false });
-                }
+/// Waits for the head of the response. The time limit does not run while the client is still
+/// sending.
+async fn respond(
+    client: &Client<HttpsConnector<Dialer>, Upload>,
+    request: Request<Upload>,
+    limit: Duration,
+) -> Result<Response<Incoming>, Failure> {
+    let progress = request.body().progress();
+    let mut response = pin!(client.request(request));
+    loop {
+        let before = progress.taken();
+        match timeout(limit, &mut response).await {
+            Ok(Ok(response)) => return Ok(response),
+            Ok(Err(error)) => {
+                let fault = progress.fault().map(fault_status);
+                let status = fault.unwrap_or_else(|| error_status(&error));
+                tracing::debug!(%error, source = ?error.source(), %status, "no response from \
+                    the upstream");
+                let (refused, another) = (error.is_connect(), fault.is_none());
+                return Err(Failure { status, refused, another });
+            }
+            Err(_) if progress.is_waiting() || progress.taken() > before => {}
+            Err(_) => {
+                let status = StatusCode::GATEWAY_TIMEOUT;
+                return Err(Failure { status, refused: false, another: false });
             }
         }
     }
 }
 
-/// Returns the head for the client. `known`: the length of the content is known.
-fn response_head(upstream: Parts, known: bool, now: SystemTime) -> Response<()> {
+/// Returns the head for the client. `known`: the length of the content is known. `beside`: the
+/// upstream is the site's own server.
+fn response_head(upstream: Parts, (known, beside): (bool, bool), now: SystemTime) -> Response<()> {
     let Parts { status, version, mut headers, .. } = upstream;
+    let announced = headers.get(ALT_SVC).filter(|_| beside).cloned();
     fields::response(&mut headers, (status, version), known, now);
+    headers.extend(announced.map(|announced| (ALT_SVC, announced)));
     let mut response = Response::new(());
     (*response.status_mut(), *response.headers_mut()) = (status, headers);
     response
@@ -373,14 +400,17 @@ struct OutgoingHead<'a> {
     method: &'a Method,
     path: &'a str,
     headers: HeaderMap,
+    /// The host to name in TLS, instead of the server's.
+    name: Option<Authority>,
 }
 
 impl OutgoingHead<'_> {
     /// Returns the request to `server`.
     fn to(&self, server: &UpstreamServer, content: Upload) -> Result<Request<Upload>, StatusCode> {
+        let name = self.name.as_ref().filter(|_| server.scheme == Scheme::HTTPS);
         let uri = Uri::builder()
             .scheme(server.scheme.clone())
-            .authority(server.authority.clone())
+            .authority(name.unwrap_or(&server.authority).clone())
             .path_and_query(self.path)
             .build()
             .map_err(|_| StatusCode::BAD_REQUEST)?;

@@ -1,9 +1,11 @@
 //! Header fields of forwarded messages: fields for one connection are removed, and the proxy's own
 //! are added.
 
+use crate::path_report::accepts_trailers;
 use http::header::{
-    ALT_SVC, CONNECTION, CONTENT_LENGTH, COOKIE, DATE, EXPECT, FORWARDED, HOST, MAX_FORWARDS,
-    PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VIA,
+    ALT_SVC, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, COOKIE,
+    DATE, EXPECT, FORWARDED, HOST, MAX_FORWARDS, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
+    SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::uri::Authority;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Version};
@@ -32,8 +34,8 @@ const CLIENT_ADDRESS_FIELDS: [&str; 11] = [
     "x-true-ip",
 ];
 
-/// Fields for one connection only (RFC 9110 §7.6.1), `Trailer` because trailers are dropped, and
-/// fields between a client and a proxy that it selected (§11.7).
+/// Fields for one connection only (RFC 9110 §7.6.1), `Trailer` because most trailers are dropped,
+/// and fields between a client and a proxy that it selected (§11.7).
 const HOP_BY_HOP: [HeaderName; 9] = [
     CONNECTION,
     KEEP_ALIVE,
@@ -57,6 +59,8 @@ pub(super) struct Forwarding {
     pub upstream_host: Option<HeaderValue>,
     /// Whether the request is early data of an incomplete handshake.
     pub early: bool,
+    /// Whether the upstream is the site's own server, see [`super::Upstream::beside`].
+    pub beside: bool,
 }
 
 /// Returns the host of a request: the target's authority, which has precedence (RFC 9112 §3.2.2),
@@ -141,7 +145,13 @@ pub(super) fn request<T>(request: &Request<T>, forwarding: &Forwarding) -> Heade
         // RFC 8470 §5.1. A value from the client's own proxies stays.
         headers.insert(EARLY_DATA, HeaderValue::from_static("1"));
     }
-    headers.append(VIA, via(forwarding.version));
+    if forwarding.beside && accepts_trailers(request.headers()) {
+        headers.insert(TE, HeaderValue::from_static("trailers"));
+        headers.insert(CONNECTION, HeaderValue::from_static("te"));
+    }
+    if !forwarding.beside {
+        headers.append(VIA, via(forwarding.version));
+    }
     headers
 }
 
@@ -166,6 +176,14 @@ pub(super) fn response(
         // RFC 9110 §6.6.1.
         let date = HeaderValue::try_from(httpdate::fmt_http_date(now));
         headers.extend(date.ok().map(|date| (DATE, date)));
+    }
+}
+
+/// Removes what trailers may not have (RFC 9110 §6.5.1).
+pub(super) fn trailers(headers: &mut HeaderMap) {
+    strip(headers);
+    for name in [CONTENT_LENGTH, CONTENT_ENCODING, CONTENT_TYPE, CONTENT_RANGE, HOST, SET_COOKIE] {
+        headers.remove(name);
     }
 }
 
@@ -242,6 +260,7 @@ mod tests {
             host: host.parse().unwrap(),
             upstream_host: None,
             early: false,
+            beside: false,
         }
     }
 

@@ -1,11 +1,13 @@
 //! Forwarding of requests to a web server over HTTP/1.1: a gateway (RFC 9110 §3.7).
 //!
 //! The upstream is one server or several equal ones, whose health is checked.
-//! Connections to the [`Upstream`] are kept for further requests. Nothing is cached, and trailers
-//! are dropped in both directions. [`Server::proxy`](crate::serve::Server::proxy) serves HTTP/3,
-//! HTTP/2 and HTTP/1.1 in front of it.
+//! Connections to the [`Upstream`] are kept for further requests. Nothing is cached. Trailers of
+//! responses are passed to clients of HTTP/3 that accept them; other trailers are dropped.
+//! [`Server::proxy`](crate::serve::Server::proxy) serves HTTP/3, HTTP/2 and HTTP/1.1 in front of
+//! it.
 
 mod client;
+mod dial;
 mod fields;
 mod pace;
 mod pool;

@@ -48,6 +48,8 @@ impl fmt::Debug for Pool {
 #[derive(Debug)]
 pub(super) struct Member {
     pub server: UpstreamServer,
+    /// Its number in the upstream.
+    pub index: usize,
     active: AtomicUsize,
     state: Mutex<State>,
 }
@@ -105,15 +107,16 @@ impl Slot {
 
 impl Pool {
     pub fn new(servers: &[UpstreamServer], counts: Arc<UpstreamCounts>) -> Self {
-        let member = |server: &UpstreamServer| {
+        let member = |(index, server): (usize, &UpstreamServer)| {
             Arc::new(Member {
                 server: server.clone(),
+                index,
                 active: AtomicUsize::new(0),
                 state: Mutex::default(),
             })
         };
         Self {
-            members: servers.iter().map(member).collect(),
+            members: servers.iter().enumerate().map(member).collect(),
             next: AtomicUsize::new(0),
             counts,
             report: OnceLock::new(),

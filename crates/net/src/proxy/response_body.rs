@@ -1,7 +1,9 @@
 //! The content of an upstream's response.
 
+use super::fields;
 use super::pool::Slot;
 use bytes::Bytes;
+use http::HeaderMap;
 use http_body::Body;
 use hyper::body::Incoming;
 use std::future::poll_fn;
@@ -10,12 +12,13 @@ use std::pin::Pin;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Content that is read from the upstream as fast as the client takes it. Trailers are dropped.
+/// Content that is read from the upstream as fast as the client takes it, and its trailers.
 #[derive(Debug)]
 pub(crate) struct ResponseBody {
     incoming: Incoming,
     /// Content that arrived beyond the last piece.
     rest: Bytes,
+    trailers: Option<HeaderMap>,
     /// Longest pause of the upstream.
     limit: Duration,
     /// Slot among the upstream's connections.
@@ -24,7 +27,7 @@ pub(crate) struct ResponseBody {
 
 impl ResponseBody {
     pub(super) fn new(incoming: Incoming, limit: Duration, slot: Slot) -> Self {
-        Self { incoming, rest: Bytes::new(), limit, _slot: slot }
+        Self { incoming, rest: Bytes::new(), trailers: None, limit, _slot: slot }
     }
 
     /// Returns the next piece, of at most `limit` bytes. `None` at the end.
@@ -36,11 +39,22 @@ impl ResponseBody {
                 Err(_) => return Err(io::ErrorKind::TimedOut.into()),
                 Ok(None) => return Ok(None),
                 Ok(Some(Err(error))) => return Err(io::Error::other(error)),
-                Ok(Some(Ok(frame))) => self.rest = frame.into_data().unwrap_or_default(),
+                Ok(Some(Ok(frame))) => match frame.into_data() {
+                    Ok(data) => self.rest = data,
+                    Err(frame) => self.trailers = frame.into_trailers().ok(),
+                },
             }
         }
         let length = self.rest.len().min(usize::try_from(limit).unwrap_or(usize::MAX));
         Ok(Some(self.rest.split_to(length)))
+    }
+
+    /// Returns the trailers, after the end, without what is for one connection or about the content
+    /// as a message has it.
+    pub fn trailers(&mut self) -> Option<HeaderMap> {
+        let mut trailers = self.trailers.take()?;
+        fields::trailers(&mut trailers);
+        Some(trailers).filter(|trailers| !trailers.is_empty())
     }
 
     /// Returns whether it is known that no content follows.

@@ -1,11 +1,12 @@
 //! Configuration of an upstream.
 
 use crate::authority::host_and_port;
-use crate::tls::Trust;
+use crate::tls::{KnownCertificates, Trust};
 use bentpipe_units::{Bytes as Size, Rate, Span};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderValue, Uri};
 use std::fmt;
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// Why an upstream cannot be used.
@@ -13,8 +14,8 @@ use thiserror::Error;
 pub enum UpstreamError {
     /// The URL is not that of a server.
     #[error(
-        "`{url}` cannot be an upstream: {reason}; allowed: http://HOST[:PORT] or \
-         https://HOST[:PORT]"
+        "`{url}` cannot be an upstream: {reason}; allowed: http://HOST[:PORT], \
+         https://HOST[:PORT] or unix:/PATH"
     )]
     Url {
         /// The URL.
@@ -30,22 +31,33 @@ pub enum UpstreamError {
     Path(String),
 }
 
-/// A server: a scheme, a host and a port.
+/// A server: a scheme, a host and a port, or a socket in the file system.
 #[derive(Debug, Clone)]
 pub(super) struct UpstreamServer {
     pub scheme: Scheme,
+    /// Where to connect to over TCP. Of a socket in the file system, a placeholder.
     pub authority: Authority,
+    pub socket: Option<PathBuf>,
 }
 
 impl fmt::Display for UpstreamServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}", self.scheme, self.authority)
+        match &self.socket {
+            Some(socket) => write!(f, "unix:{}", socket.display()),
+            None => write!(f, "{}://{}", self.scheme, self.authority),
+        }
     }
 }
 
 impl UpstreamServer {
     pub fn new(url: &str) -> Result<Self, UpstreamError> {
         let wrong = |reason| UpstreamError::Url { url: url.to_owned(), reason };
+        if let Some(path) = url.strip_prefix("unix:") {
+            let path = Some(PathBuf::from(path)).filter(|path| path.is_absolute());
+            let socket = Some(path.ok_or_else(|| wrong("its path does not begin with /"))?);
+            let authority = Authority::from_static("localhost");
+            return Ok(Self { scheme: Scheme::HTTP, authority, socket });
+        }
         let parts = url.parse::<Uri>().map_err(|_| wrong("it is not a URL"))?.into_parts();
         let scheme =
             parts.scheme.filter(|scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS);
@@ -55,7 +67,7 @@ impl UpstreamServer {
         if parts.path_and_query.is_some_and(|path| path != "/") {
             return Err(wrong("it has a path, and the paths of requests are forwarded unchanged"));
         }
-        Ok(Self { scheme, authority })
+        Ok(Self { scheme, authority, socket: None })
     }
 }
 
@@ -79,10 +91,15 @@ pub struct Upstream {
     pub(super) connections: usize,
     pub(super) per_client: Option<usize>,
     pub(super) min_upload_rate: Rate,
+    /// Names by which each server is asked over TLS, as far as connections are kept for them.
+    pub(super) names: usize,
+    /// The certificates of sites, if it is their own server.
+    pub(super) beside: Option<KnownCertificates>,
 }
 
 impl Upstream {
-    /// Returns the server at `url`, which consists of a scheme (http or https), a host and a port.
+    /// Returns the server at `url`, which consists of a scheme (http or https), a host and a port,
+    /// or is `unix:` and the path of a socket.
     ///
     /// # Errors
     /// A URL with other parts.
@@ -99,6 +116,8 @@ impl Upstream {
             per_client: None,
             // As in Apache (mod_reqtimeout): 500 bytes per second.
             min_upload_rate: Rate::from_bps(4000),
+            names: 1,
+            beside: None,
         })
     }
 
@@ -129,6 +148,11 @@ impl Upstream {
         self.servers.iter().any(|server| server.scheme == Scheme::HTTPS)
     }
 
+    /// Returns how many unused connections to one server are kept for each name of it.
+    pub(super) fn idle_connections(&self) -> usize {
+        (self.connections / self.names.max(1)).clamp(1, 64)
+    }
+
     /// Sends `Host: host` to the upstream instead of the client's value.
     ///
     /// # Errors
@@ -138,6 +162,15 @@ impl Upstream {
         let authority: Authority = host.parse().map_err(|_| wrong())?;
         self.host = Some(HeaderValue::from_str(authority.as_str()).map_err(|_| wrong())?);
         if authority.as_str().contains('@') { Err(wrong()) } else { Ok(self) }
+    }
+
+    /// For a site's own server, which answers clients over TCP itself: TLS names the host that the
+    /// client requested (SNI), and one of `known` or a trusted certificate is expected; `Alt-Svc`
+    /// of responses is passed on; and requests get no `Via`, for which servers may not compress
+    /// (`gzip_proxied` of nginx). `names` is the number of sites.
+    #[must_use]
+    pub(crate) fn beside(self, known: KnownCertificates, names: usize) -> Self {
+        Self { beside: Some(known), names, ..self }
     }
 
     /// Sets which certificates of an https upstream are trusted. Defaults to those that the system
@@ -207,10 +240,13 @@ mod tests {
             ("http://h/path", "it has a path"),
             ("http://h/?q", "it has a path"),
             ("http://", "it is not a URL"),
+            ("unix:run/site.sock", "its path does not begin with /"),
         ] {
             let error = Upstream::new(url).unwrap_err().to_string();
             assert!(error.contains(reason) && error.contains(url), "{error}");
         }
+        let socket = UpstreamServer::new("unix:/run/site.sock").unwrap();
+        assert_eq!(socket.to_string(), "unix:/run/site.sock");
         let upstream = Upstream::new("http://h").unwrap();
         assert!(upstream.clone().and("https://other:1").unwrap().is_https());
         assert!(upstream.clone().and("other").is_err());

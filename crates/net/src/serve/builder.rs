@@ -5,7 +5,7 @@ use super::error::ServerError;
 use super::keys::{SESSIONS, ServerKeys};
 use super::limits::Limits;
 use super::metrics::Metrics;
-use super::origin::Origin;
+use super::origin::{Origin, Upstreams};
 use super::response::SLOT;
 use super::server::Server;
 use super::shared::Shared;
@@ -18,6 +18,7 @@ use crate::admission::send_memory::SendMemory;
 use crate::admission::slots::{STALLED, SlotLimits, Slots, WAITING};
 use crate::clock::RealClock;
 use crate::driver::server_endpoint_config;
+use crate::front::{CertificateTable, Sites};
 use crate::http::{CacheControl, Files, Root};
 use crate::logging::{ErrorLog, Level, LogFormat, LogWriter};
 use crate::prometheus::{MetricsListener, Page};
@@ -53,12 +54,19 @@ const ALT_SVC_AGE: u32 = 86_400;
 enum Source {
     Directory(PathBuf),
     Upstream(Box<Upstream>),
+    Sites(Box<Sites>),
+}
+
+/// The certificates of a server.
+enum Certificates {
+    One(Certificate),
+    ByHost(CertificateTable),
 }
 
 /// Builds a [`Server`].
 pub struct ServerBuilder {
     source: Source,
-    certificate: Certificate,
+    certificates: Certificates,
     address: SocketAddr,
     metrics: Option<SocketAddr>,
     threads: NonZeroU8,
@@ -85,20 +93,28 @@ impl std::fmt::Debug for ServerBuilder {
 impl Server {
     /// Returns a builder for a server of the files in `directory`.
     pub fn builder(directory: &Path, certificate: Certificate) -> ServerBuilder {
-        ServerBuilder::new(Source::Directory(directory.to_owned()), certificate)
+        let source = Source::Directory(directory.to_owned());
+        ServerBuilder::new(source, Certificates::One(certificate))
     }
 
     /// Returns a builder for a server that forwards all requests to `upstream`.
     pub fn proxy(upstream: Upstream, certificate: Certificate) -> ServerBuilder {
-        ServerBuilder::new(Source::Upstream(Box::new(upstream)), certificate)
+        ServerBuilder::new(Source::Upstream(Box::new(upstream)), Certificates::One(certificate))
+    }
+
+    /// Returns a builder for a server over HTTP/3 alone, beside the web server that has TCP. It
+    /// forwards the requests for hosts in `certificates` to their upstreams, and answers others
+    /// with 421. Clients that ask for no such host in the handshake are refused.
+    pub fn front(sites: Sites, certificates: CertificateTable) -> ServerBuilder {
+        ServerBuilder::new(Source::Sites(Box::new(sites)), Certificates::ByHost(certificates))
     }
 }
 
 impl ServerBuilder {
-    fn new(source: Source, certificate: Certificate) -> Self {
+    fn new(source: Source, certificates: Certificates) -> Self {
         Self {
             source,
-            certificate,
+            certificates,
             address: (Ipv4Addr::LOCALHOST, 0).into(),
             metrics: None,
             threads: NonZeroU8::MIN,
@@ -114,8 +130,8 @@ impl ServerBuilder {
         }
     }
 
-    /// Sets the address to listen on, over UDP and TCP. Port 0 selects a free port. Defaults to a
-    /// free port on the loopback.
+    /// Sets the address to listen on, over UDP and, except for a front, TCP. Port 0 selects a free
+    /// port. Defaults to a free port on the loopback.
     #[must_use]
     pub fn listen(mut self, address: SocketAddr) -> Self {
         self.address = address;
@@ -212,7 +228,7 @@ impl ServerBuilder {
     pub async fn start(self) -> Result<Server, ServerError> {
         let Self {
             source,
-            certificate,
+            certificates,
             address,
             metrics: metrics_at,
             threads,
@@ -227,6 +243,20 @@ impl ServerBuilder {
             qlog,
         } = self;
         let metrics = Arc::new(Metrics::default());
+        let (certificates, names) = match certificates {
+            Certificates::One(certificate) => (CertificateResolver::new(&certificate)?, 1),
+            Certificates::ByHost(table) => {
+                let names = table.len();
+                (CertificateResolver::by_host(table), names)
+            }
+        };
+        let udp_only = matches!(source, Source::Sites(_));
+        let client = |upstream| {
+            UpstreamClient::new(upstream, metrics.upstream.clone()).map_err(ServerError::System)
+        };
+        let upstreams = |sites: Sites<UpstreamClient>| {
+            Origin::Upstream(Box::new(Upstreams::new(sites, certificates.clone())))
+        };
         let origin = match source {
             Source::Directory(directory) => {
                 let root = Root::open(&directory)
@@ -234,9 +264,12 @@ impl ServerBuilder {
                 Origin::Files(Files { root, cache_control })
             }
             Source::Upstream(upstream) => {
-                let client = UpstreamClient::new(*upstream, metrics.upstream.clone())
-                    .map_err(ServerError::System)?;
-                Origin::Upstream(Box::new(client))
+                upstreams(Sites::default().with_default(*upstream).map(client)?)
+            }
+            Source::Sites(sites) => {
+                let known = certificates.known();
+                let beside = |upstream: Upstream| client(upstream.beside(known.clone(), names));
+                upstreams(sites.map(beside)?)
             }
         };
         let clock = RealClock::new();
@@ -252,7 +285,6 @@ impl ServerBuilder {
         let settings = tuning.description();
         let failures = &metrics.sessions_failed;
         let keys = ServerKeys::open(keys.as_deref(), (&settings, &clock), &mut warnings, failures)?;
-        let certificates = CertificateResolver::new(&certificate)?;
         let (mut config, tls) = configurations(&certificates, &keys)?;
         config.max_incoming(limits.connections);
         let file = store.as_deref().filter(|_| remember_paths);
@@ -299,8 +331,7 @@ impl ServerBuilder {
             shared.report(Level::Warning, &warning);
         }
         let steering = Steering::new(threads.get().into()).map_err(system)?;
-        let (sockets, listener) = sockets(address, &steering, &shared).await?;
-        let bound = listener.local_addr().map_err(system)?;
+        let (sockets, listener, bound) = sockets(address, udp_only, &steering, &shared).await?;
         let metrics_listener = match metrics_at {
             Some(address) => Some(listen_for_metrics(address).await?),
             None => None,
@@ -314,7 +345,10 @@ impl ServerBuilder {
 
         let alt_svc = HeaderValue::from_str(&format!("h3=\":{}\"; ma={ALT_SVC_AGE}", bound.port()))
             .unwrap_or(HeaderValue::from_static("clear"));
-        let mut tasks = vec![tokio::spawn(tcp::listen(listener, tls, shared.clone(), alt_svc))];
+        let mut tasks = Vec::new();
+        if let Some(listener) = listener {
+            tasks.push(tokio::spawn(tcp::listen(listener, tls, shared.clone(), alt_svc)));
+        }
         if matches!(shared.origin, Origin::Upstream(_)) {
             tasks.push(tokio::spawn(upstream_health::watch(shared.clone())));
         }
@@ -348,12 +382,14 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, ServerError> {
     bound.map_err(|source| ServerError::Listen { address, protocol: "TCP", source })
 }
 
-/// Binds UDP and TCP to one port. If any port will do, tries a few until one is free for both.
+/// Binds UDP and, unless `udp_only`, TCP to one port. If any port will do, tries a few until one is
+/// free for both.
 async fn sockets(
     address: SocketAddr,
+    udp_only: bool,
     steering: &Steering,
     shared: &Shared,
-) -> Result<(Vec<BoundSocket>, TcpListener), ServerError> {
+) -> Result<(Vec<BoundSocket>, Option<TcpListener>, SocketAddr), ServerError> {
     let mut tries = 16;
     loop {
         let (sockets, steered) = steering.bind(address).map_err(|source| ServerError::Listen {
@@ -362,7 +398,9 @@ async fn sockets(
             source,
         })?;
         let bound = sockets.first().map_or(Ok(address), BoundSocket::local_addr);
-        match listen(bound.map_err(|error| ServerError::System(error.to_string()))?).await {
+        let bound = bound.map_err(|error| ServerError::System(error.to_string()))?;
+        let listener = if udp_only { Ok(None) } else { listen(bound).await.map(Some) };
+        match listener {
             Ok(listener) => {
                 if !steered {
                     shared.report(
@@ -371,7 +409,7 @@ async fn sockets(
                                     forward them: more CPU time for each",
                     );
                 }
-                return Ok((sockets, listener));
+                return Ok((sockets, listener, bound));
             }
             Err(_) if address.port() == 0 && tries > 0 => tries -= 1,
             Err(error) => return Err(error),

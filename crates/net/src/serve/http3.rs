@@ -1,7 +1,7 @@
 //! HTTP/3. Each connection and each request has a task, which the endpoint runs.
 
 use super::malformed::is_malformed;
-use super::origin::Origin;
+use super::origin::{Origin, Route};
 use super::path_metrics::PathView;
 use super::request_log::RequestLog;
 use super::response::StreamedResponse;
@@ -207,7 +207,8 @@ async fn respond(
     let activity = Arc::new(Activity::default());
     let (mut stream, mut content) = stream.split();
     let mut log = RequestLog::start(shared, client, &request, Version::HTTP_3);
-    let report = *request.method() == Method::GET && accepts_trailers(request.headers());
+    let trailers = accepts_trailers(request.headers());
+    let report = *request.method() == Method::GET && trailers;
     let resume = resume.as_ref().filter(|_| report);
     let now = shared.clock.system();
     let response = match &shared.origin {
@@ -217,22 +218,32 @@ async fn respond(
             drop(content);
             StreamedResponse::file(shared, files, request, (client, &activity), now).await
         }
-        Origin::Upstream(upstream) => {
+        Origin::Upstream(upstreams) => {
             let early = conn.connected_at().is_none();
             if early && !request.method().is_safe() && conn.handshaken().await.is_err() {
                 return;
             }
             let early = early && request.method().is_safe();
+            let route = upstreams.route(&request, conn.server_name().as_deref());
             let from = RequestContext {
                 client,
                 activity: activity.clone(),
                 version: Version::HTTP_3,
                 early,
+                named: route.is_ok_and(|route| route.named),
                 now,
             };
             let streams = (&mut stream, content);
+            let forwarding = async {
+                match route {
+                    Ok(Route { upstream, .. }) => {
+                        forward(conn, streams, upstream, &request, from, stall).await
+                    }
+                    Err(status) => Some(StreamedResponse::status(status, now)),
+                }
+            };
             let forwarded = tokio::select! {
-                forwarded = forward(conn, streams, upstream, &request, from, stall) => forwarded,
+                forwarded = forwarding => forwarded,
                 () = activity.revoked() => {
                     shared.metrics.slow.fetch_add(1, Relaxed);
                     return stream.stop_stream(Code::H3_EXCESSIVE_LOAD);
@@ -246,7 +257,7 @@ async fn respond(
     let mut grant = shared.send_memory.register(client);
     let limits = (&mut grant, stall, &*activity);
     let sent = tokio::select! {
-        sent = send(conn, &mut stream, response, resume, limits, &mut log) => sent,
+        sent = send(conn, &mut stream, response, (resume, trailers), limits, &mut log) => sent,
         () = activity.revoked() => Err(Some(Code::H3_EXCESSIVE_LOAD)),
     };
     match sent {
@@ -341,7 +352,7 @@ async fn send(
     conn: &Conn,
     stream: &mut RequestStream<SendStream, Bytes>,
     StreamedResponse { mut head, mut content }: StreamedResponse,
-    resume: Option<&ResumeHandle>,
+    (resume, accepted): (Option<&ResumeHandle>, bool),
     (grant, stall, activity): (&mut SendBufferGrant, Span, &Activity),
     log: &mut RequestLog,
 ) -> Result<(), Option<Code>> {
@@ -370,8 +381,9 @@ async fn send(
         grant.written();
         log.add_bytes(bytes);
     }
-    if let Some(resume) = resume {
-        let trailers = PathReport::of(resume).trailers();
+    let mut trailers = content.trailers().filter(|_| accepted).unwrap_or_default();
+    trailers.extend(resume.map(|resume| PathReport::of(resume).trailers()).unwrap_or_default());
+    if !trailers.is_empty() {
         within(stall, stream.send_trailers(trailers)).await.ok_or_else(slow)?.map_err(|_| None)?;
     }
     within(stall, stream.finish()).await.ok_or_else(slow)?.map_err(|_| None)

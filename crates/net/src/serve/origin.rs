@@ -1,13 +1,76 @@
 //! The source of responses.
 
+use super::certificates::CertificateResolver;
+use crate::front::Sites;
 use crate::http::Files;
-use crate::proxy::UpstreamClient;
+use crate::proxy::{UpstreamClient, host};
+use http::{Request, StatusCode};
 
 /// The source of responses.
 #[derive(Debug)]
 pub(super) enum Origin {
     /// Files below a directory. The content of requests is not read.
     Files(Files),
-    /// Another server, to which requests are forwarded.
-    Upstream(Box<UpstreamClient>),
+    /// Other servers, to which requests are forwarded.
+    Upstream(Box<Upstreams>),
+}
+
+/// The servers to which requests are forwarded.
+#[derive(Debug)]
+pub(super) struct Upstreams {
+    sites: Sites<UpstreamClient>,
+    certificates: CertificateResolver,
+}
+
+/// Where a request goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Route<'a> {
+    pub upstream: &'a UpstreamClient,
+    /// Whether a certificate names the requested host itself. Otherwise it is one of any number.
+    pub named: bool,
+}
+
+impl Upstreams {
+    pub const fn new(sites: Sites<UpstreamClient>, certificates: CertificateResolver) -> Self {
+        Self { sites, certificates }
+    }
+
+    /// Returns where a request on a connection to `server_name` goes.
+    ///
+    /// # Errors
+    /// The status of a response of this server's own: the connection has no certificate for the
+    /// host, or the host has no upstream (421, RFC 9110 §15.5.20), or there is no host (400).
+    pub fn route<T>(
+        &self,
+        request: &Request<T>,
+        server_name: Option<&str>,
+    ) -> Result<Route<'_>, StatusCode> {
+        // One upstream that answers for itself: it has no table.
+        let Some(server_name) = server_name else { return self.single() };
+        let requested = host(request).ok_or(StatusCode::BAD_REQUEST)?;
+        let requested = requested.host();
+        let covered = self.certificates.with_table(|table| {
+            table.covers(server_name, requested).then(|| table.has_exactly(requested))
+        });
+        match covered {
+            None => self.single(),
+            Some(None) => Err(StatusCode::MISDIRECTED_REQUEST),
+            Some(Some(named)) => {
+                let upstream = self.sites.of(requested).ok_or(StatusCode::MISDIRECTED_REQUEST)?;
+                Ok(Route { upstream, named })
+            }
+        }
+    }
+
+    /// Returns the upstream of all hosts, if there is one certificate for all.
+    fn single(&self) -> Result<Route<'_>, StatusCode> {
+        let single = self.sites.of("").filter(|_| self.certificates.with_table(|_| ()).is_none());
+        let upstream = single.ok_or(StatusCode::MISDIRECTED_REQUEST)?;
+        Ok(Route { upstream, named: true })
+    }
+
+    /// Returns all of them.
+    pub fn all(&self) -> impl Iterator<Item = &UpstreamClient> {
+        self.sites.all()
+    }
 }

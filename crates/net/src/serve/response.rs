@@ -8,7 +8,7 @@ use crate::logging::Level;
 use crate::proxy::{Forwarded, ResponseBody};
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, DATE, RETRY_AFTER};
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -55,6 +55,14 @@ impl Content {
         match self {
             Self::File { body, .. } => body.next(limit).await,
             Self::Upstream(body) => body.next(limit).await,
+        }
+    }
+
+    /// Returns the upstream's trailers, after the end of the content.
+    pub fn trailers(&mut self) -> Option<HeaderMap> {
+        match self {
+            Self::File { .. } => None,
+            Self::Upstream(body) => body.trailers(),
         }
     }
 

@@ -4,7 +4,7 @@
 use super::client_stream::ClientStream;
 use super::http2_trailers::TrailerCheck;
 use super::malformed::lacks_host;
-use super::origin::Origin;
+use super::origin::{Origin, Route};
 use super::outgoing::{
     AbortReason, ActiveRequest, Outgoing, Requests, StreamExecutor, StreamProgress,
 };
@@ -259,12 +259,19 @@ async fn respond(
         Origin::Files(files) => {
             StreamedResponse::file(&shared, files, request, (client, &activity), now).await
         }
-        Origin::Upstream(upstream) => {
+        Origin::Upstream(upstreams) => {
             let upload = Upload::from_hyper(incoming, shared.limits.stall_time.into());
             // TLS over TCP accepts no early data here.
-            let from =
-                RequestContext { client, version, early: false, now, activity: activity.clone() };
-            match (upstream.forward(&request, upload, from).await, upgrade) {
+            let (early, activity) = (false, activity.clone());
+            let from = |named| RequestContext { client, version, early, named, now, activity };
+            // Certificates of hosts are for UDP only.
+            let forwarded = match upstreams.route(&request, None) {
+                Ok(Route { upstream, named }) => {
+                    upstream.forward(&request, upload, from(named)).await
+                }
+                Err(status) => Err(status),
+            };
+            match (forwarded, upgrade) {
                 (Ok(Forwarded::WebSocket(head, websocket)), Some(client)) => {
                     let shared = shared.clone();
                     tokio::spawn(relay(shared, websocket, client, upgrading));

@@ -2,16 +2,20 @@
 
 use super::origin::Origin;
 use super::shared::Shared;
+use crate::proxy::UpstreamClient;
+use futures_util::future::join_all;
 use std::sync::{Arc, Weak};
 
 /// Checks the health of the upstream's servers, and reports those that are down.
 pub(super) async fn watch(shared: Arc<Shared>) {
-    let Origin::Upstream(upstream) = &shared.origin else { return };
-    let reporting: Weak<Shared> = Arc::downgrade(&shared);
-    upstream.report_to(move |level, line| {
-        if let Some(shared) = reporting.upgrade() {
-            shared.report(level, line);
-        }
-    });
-    upstream.check_health().await;
+    let Origin::Upstream(upstreams) = &shared.origin else { return };
+    for upstream in upstreams.all() {
+        let reporting: Weak<Shared> = Arc::downgrade(&shared);
+        upstream.report_to(move |level, line| {
+            if let Some(shared) = reporting.upgrade() {
+                shared.report(level, line);
+            }
+        });
+    }
+    join_all(upstreams.all().map(UpstreamClient::check_health)).await;
 }

@@ -9,6 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 /// Why a certificate cannot be loaded or made.
 #[derive(Debug, Error)]
@@ -93,23 +94,38 @@ impl Certificate {
 
     /// Returns the server's own certificate in PEM (RFC 7468).
     pub fn pem(&self) -> String {
-        let encoded = STANDARD.encode(self.chain.first().map(AsRef::as_ref).unwrap_or_default());
-        let mut text = "-----BEGIN CERTIFICATE-----\n".to_owned();
-        let mut rest = encoded.as_str();
-        while !rest.is_empty() {
-            // 64 characters a line (RFC 7468 §2).
-            let (line, after) = rest.split_at(rest.len().min(64));
-            text.push_str(line);
-            text.push('\n');
-            rest = after;
-        }
-        text + "-----END CERTIFICATE-----\n"
+        pem("CERTIFICATE", self.chain.first().map(AsRef::as_ref).unwrap_or_default())
+    }
+
+    /// Returns the private key in PEM, as it was read or made: PKCS #8 if it was made here.
+    pub fn key_pem(&self) -> Zeroizing<String> {
+        let label = match &self.key {
+            PrivateKeyDer::Pkcs1(_) => "RSA PRIVATE KEY",
+            PrivateKeyDer::Sec1(_) => "EC PRIVATE KEY",
+            _ => "PRIVATE KEY",
+        };
+        Zeroizing::new(pem(label, self.key.secret_der()))
     }
 
     /// Returns the server's own certificate, for clients that trust no other.
     pub fn own(&self) -> Option<&CertificateDer<'static>> {
         self.chain.first()
     }
+}
+
+/// Returns `der` in PEM, under a label.
+fn pem(label: &str, der: &[u8]) -> String {
+    let encoded = STANDARD.encode(der);
+    let mut text = format!("-----BEGIN {label}-----\n");
+    let mut rest = encoded.as_str();
+    while !rest.is_empty() {
+        // 64 characters a line (RFC 7468 §2).
+        let (line, after) = rest.split_at(rest.len().min(64));
+        text.push_str(line);
+        text.push('\n');
+        rest = after;
+    }
+    text + &format!("-----END {label}-----\n")
 }
 
 fn unusable(what: &'static str, file: &Path, reason: String) -> CertificateError {
@@ -159,9 +175,7 @@ mod tests {
         let made = Certificate::self_signed(&["server.test".to_owned()]).unwrap();
         assert_eq!(made.warning(), None, "it is in memory only");
         std::fs::write(&chain, made.pem()).unwrap();
-        let encoded = STANDARD.encode(made.key.secret_der());
-        let text = format!("-----BEGIN PRIVATE KEY-----\n{encoded}\n-----END PRIVATE KEY-----\n");
-        std::fs::write(&key, text).unwrap();
+        std::fs::write(&key, made.key_pem()).unwrap();
         // The chain is public: its mode does not matter.
         std::fs::set_permissions(&chain, Permissions::from_mode(0o644)).unwrap();
         for (mode, warned) in [

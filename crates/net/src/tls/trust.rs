@@ -2,10 +2,12 @@
 
 use super::certificate::{CertificateError, certificates};
 use bentpipe_quic::tls::{self, Randomness};
+use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
@@ -51,17 +53,46 @@ impl Trust {
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(AcceptAnyServer(provider))),
             Self::System => builder.with_root_certificates(system()?),
-            Self::Only(certificates) => {
-                let mut roots = RootCertStore::empty();
-                for certificate in certificates {
-                    roots.add(certificate.clone()).map_err(fail)?;
-                }
-                builder.with_root_certificates(roots)
-            }
+            Self::Only(certificates) => builder.with_root_certificates(store(certificates)?),
         }
         .with_no_client_auth();
         Ok(config)
     }
+
+    /// As [`Trust::config`], for a client that also trusts servers with a certificate that `known`
+    /// has for their name. That is enough if the system has no root certificates.
+    pub(crate) fn config_knowing(
+        &self,
+        versions: &[&'static rustls::SupportedProtocolVersion],
+        known: KnownCertificates,
+    ) -> Result<rustls::ClientConfig, TrustError> {
+        let provider = tls::provider(Randomness::System);
+        let roots = match self {
+            Self::Anybody => return self.config(versions),
+            Self::System => system().ok(),
+            Self::Only(certificates) => Some(store(certificates)?),
+        };
+        let verifier = |roots: RootCertStore| {
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build()
+        };
+        let others = roots.map(verifier).transpose().map_err(|e| TrustError(e.to_string()))?;
+        let verifier = KnownOrTrusted { known, others, provider: provider.clone() };
+        let config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(versions)
+            .map_err(|error| TrustError(error.to_string()))?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_no_client_auth();
+        Ok(config)
+    }
+}
+
+fn store(certificates: &[CertificateDer<'static>]) -> Result<RootCertStore, TrustError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates {
+        roots.add(certificate.clone()).map_err(|error| TrustError(error.to_string()))?;
+    }
+    Ok(roots)
 }
 
 fn system() -> Result<RootCertStore, TrustError> {
@@ -74,6 +105,70 @@ fn system() -> Result<RootCertStore, TrustError> {
         return Err(TrustError(text));
     }
     Ok(roots)
+}
+
+/// Says whether a certificate is the one of a host, in lower case.
+type IsKnown = dyn Fn(&CertificateDer<'_>, &str) -> bool + Send + Sync;
+
+/// The certificates that this program has itself, whose servers are beside it.
+#[derive(Clone)]
+pub(crate) struct KnownCertificates(pub Arc<IsKnown>);
+
+impl fmt::Debug for KnownCertificates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KnownCertificates").finish_non_exhaustive()
+    }
+}
+
+/// Accepts known certificates, and those that `others` accepts. The handshake must be signed by
+/// the key in either case.
+#[derive(Debug)]
+struct KnownOrTrusted {
+    known: KnownCertificates,
+    others: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for KnownOrTrusted {
+    fn verify_server_cert(
+        &self,
+        own: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if (self.known.0)(own, &name.to_str().to_ascii_lowercase()) {
+            return Ok(ServerCertVerified::assertion());
+        }
+        let unknown = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+        let others = self.others.as_ref().ok_or(unknown)?;
+        others.verify_server_cert(own, chain, name, ocsp, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
 }
 
 /// Accepts every certificate. The handshake must still be signed by its key.

@@ -86,7 +86,7 @@ pub fn client_tls(
 ) -> rustls::ClientConfig {
     let Trust::Only(certificates) = trust else { panic!("a test certificate is expected") };
     let mut roots = RootCertStore::empty();
-    roots.add(certificates[0].clone()).unwrap();
+    certificates.iter().for_each(|one| roots.add(one.clone()).unwrap());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)

@@ -8,7 +8,7 @@ use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig};
 use bentpipe_quic::tls::ALPN_H3;
 use bentpipe_quic::{Attachments, Conn, Endpoint, Http3, Task};
 use bytes::{Buf, Bytes};
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::TokioIo;
 use std::future::poll_fn;
@@ -23,6 +23,8 @@ use tokio_rustls::TlsConnector;
 pub struct Answer {
     pub head: Response<()>,
     pub body: Vec<u8>,
+    /// Over HTTP/3.
+    pub trailers: HeaderMap,
 }
 
 /// Returns the TLS 1.3 configuration of a client.
@@ -44,7 +46,7 @@ pub async fn over_http1(proxied: &Proxied, request: Request<Vec<u8>>) -> Result<
     let (head, body) =
         sender.send_request(request).await.map_err(|error| error.to_string())?.into_parts();
     let body = body.collect().await.map_err(|error| error.to_string())?.to_bytes().to_vec();
-    Ok(Answer { head: Response::from_parts(head, ()), body })
+    Ok(Answer { head: Response::from_parts(head, ()), body, trailers: HeaderMap::new() })
 }
 
 /// Sends a request over HTTP/3. The length of its content is announced only if the request has it.
@@ -59,15 +61,27 @@ pub async fn early_over_http3(
     config: Arc<QuicClientConfig>,
     request: Request<Vec<u8>>,
 ) -> Result<Answer, String> {
+    let (mut head, body) = request.into_parts();
+    let target = head.uri.path_and_query().unwrap().as_str();
+    head.uri = format!("https://localhost:{}{target}", address.port()).parse().unwrap();
+    over_http3_to(address, "localhost", config, Request::from_parts(head, body)).await
+}
+
+/// Sends a request over HTTP/3 on a connection to `server_name`.
+pub async fn over_http3_to(
+    address: SocketAddr,
+    server_name: &str,
+    config: Arc<QuicClientConfig>,
+    request: Request<Vec<u8>>,
+) -> Result<Answer, String> {
+    let server_name = server_name.to_owned();
     let clock = RealClock::new();
     let socket = Socket::bind(([127, 0, 0, 1], 0).into()).unwrap();
     let endpoint =
         Endpoint::new(EndpointConfig::default(), clock.base(), None, socket.max_segments(1452));
     let (driver, _) = Driver::start(endpoint, socket, clock);
     let config = ClientConfig::new(config);
-    let (mut head, body) = request.into_parts();
-    let target = head.uri.path_and_query().unwrap().as_str();
-    head.uri = format!("https://localhost:{}{target}", address.port()).parse().unwrap();
+    let (head, body) = request.into_parts();
     let request = Request::from_parts(head, ());
     let (answer, answered) = oneshot::channel();
     let app = |conn: Conn| {
@@ -78,7 +92,7 @@ pub async fn early_over_http3(
     driver
         .run(move |endpoint, now| {
             endpoint
-                .connect(now, config, address, "localhost", Attachments::default(), app)
+                .connect(now, config, address, &server_name, Attachments::default(), app)
                 .unwrap();
         })
         .await;
@@ -112,5 +126,6 @@ async fn exchange(conn: Conn, request: Request<()>, content: Bytes) -> Result<An
     while let Some(mut data) = taking.recv_data().await.map_err(|error| error.to_string())? {
         body.extend_from_slice(&data.copy_to_bytes(data.remaining()));
     }
-    Ok(Answer { head, body })
+    let trailers = taking.recv_trailers().await.map_err(|error| error.to_string())?;
+    Ok(Answer { head, body, trailers: trailers.unwrap_or_default() })
 }

@@ -9,6 +9,7 @@ mod early_data;
 mod exchange;
 mod fallback;
 mod frames;
+mod front;
 mod full_disk;
 mod hostile;
 mod http3_limits;

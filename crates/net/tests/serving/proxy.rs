@@ -120,7 +120,7 @@ async fn responses_of_the_upstream_arrive_over_all_versions() {
         for (index, answer) in
             proxied.both(&ask(method, "/", &[], vec![])).await.into_iter().enumerate()
         {
-            let Answer { head, body } = answer.unwrap();
+            let Answer { head, body, .. } = answer.unwrap();
             assert_eq!(
                 (head.status().as_u16(), body),
                 (200, expected.as_bytes().to_vec()),
@@ -158,7 +158,7 @@ async fn content_of_any_size_is_forwarded() {
     let proxied = Proxied::new(|upstream| upstream.max_body(Bytes::from_mb(10))).await;
     let sent: Vec<u8> = (0..10_000_000u32).map(|index| (index % 251) as u8).collect();
     for answer in proxied.both(&ask("POST", "/echo", &[], sent.clone())).await {
-        let Answer { head, body } = answer.unwrap();
+        let Answer { head, body, .. } = answer.unwrap();
         assert!(head.status() == 200 && body == sent, "{:?}: {} bytes", head.status(), body.len());
     }
     for answer in
@@ -327,7 +327,7 @@ async fn an_upstream_that_fails_or_sends_nonsense_is_an_error() {
     let proxied =
         Proxied::of(sending("HTTP/1.0 200 OK\r\n\r\nall").await, |upstream| upstream).await;
     for answer in proxied.both(&ask("GET", "/", &[], vec![])).await {
-        let Answer { head, body } = answer.unwrap();
+        let Answer { head, body, .. } = answer.unwrap();
         assert_eq!(
             (body.as_slice(), &head.headers()[HeaderName::from_static("via")]),
             (&b"all"[..], &"1.0 bentpipe".parse().unwrap())

@@ -5,6 +5,7 @@ use super::state::State;
 use super::waiters::wait;
 use bentpipe_congestion::SavedParameters;
 use bentpipe_units::{Bytes, Span, Time};
+use noq_proto::crypto::rustls::HandshakeData;
 use noq_proto::{ConnectionError, Dir, PathId, StreamId, VarInt};
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
@@ -34,6 +35,13 @@ impl Conn {
     /// Returns true if the connection began with keys for early data.
     pub fn has_0rtt(&self) -> bool {
         self.lock().quic.has_0rtt()
+    }
+
+    /// Returns the server name that the client asked for (SNI, RFC 6066 §3), at a server that has
+    /// read the ClientHello. `None` if the client named none.
+    pub fn server_name(&self) -> Option<String> {
+        let data = self.lock().quic.crypto_session().handshake_data()?;
+        data.downcast::<HandshakeData>().ok()?.server_name
     }
 
     /// Returns the stack's counters.

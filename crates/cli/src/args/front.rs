@@ -1,0 +1,62 @@
+//! The command line of `bentpipe front`.
+
+use super::product::{ServerOptions, UpstreamOptions};
+use super::values::{nonzero_time, socket_address};
+use bentpipe_units::Span;
+use clap::Args;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = r#"Examples:
+  Beside the web server of this machine, with the certificates that certbot, Caddy or acme.sh keep:
+  bentpipe front
+
+  bentpipe front --certs /etc/ssl/sites --upstream https://127.0.0.1:443
+  bentpipe front --upstream http://127.0.0.1:8080
+  bentpipe front --upstream unix:/run/site.sock
+  bentpipe front --upstream https://127.0.0.1:443 --upstream shop.example=http://10.0.0.2:8080 \
+    --upstream '*.apps.example=http://10.0.0.3'
+  bentpipe front --config /etc/bentpipe/front.toml
+
+The front prints its address as the first line on standard output once it listens: on UDP only.
+Browsers use it once the web server announces it, with `Alt-Svc: h3=":443"; ma=86400` in its
+responses.
+Renewed certificates are used without a signal. SIGHUP looks for them at once.
+On SIGINT or SIGTERM, it accepts no new connections, lets clients finish and exits with status 0. A
+second signal ends it at once, with status 3."#;
+
+/// Arguments of `bentpipe front`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct FrontCommand {
+    /// Read options from this file: TOML with their names as keys, such as `threads = 2`. The
+    /// command line has precedence
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Directory with certificates and keys, as certbot, Caddy, acme.sh, lego, HAProxy or people
+    /// keep them, also below it; may be repeated [default: those of certbot, Caddy and acme.sh]
+    #[arg(long, value_name = "DIR")]
+    pub certs: Vec<PathBuf>,
+    /// Interval at which changed certificates are looked for
+    #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = nonzero_time)]
+    pub certs_interval: Span,
+    /// The site's web server: `http://HOST[:PORT]`, `https://HOST[:PORT]` or `unix:/PATH`, over
+    /// HTTP/1.1; after `NAME=` or `*.NAME=`, that of one host or of those below it. Repeat it for
+    /// several hosts, or for several equal servers
+    #[arg(long, value_name = "[NAME=]URL", default_value = "https://127.0.0.1:443")]
+    pub upstream: Vec<String>,
+    /// Options of the upstream.
+    #[command(flatten)]
+    pub options: UpstreamOptions,
+    /// Address and port to listen on, for UDP; `[::]` is IPv4 as well
+    #[arg(
+        long,
+        value_name = "ADDR:PORT",
+        default_value = "[::]:443",
+        value_parser = socket_address
+    )]
+    pub listen: SocketAddr,
+    /// Options of the server.
+    #[command(flatten)]
+    pub server: ServerOptions,
+}

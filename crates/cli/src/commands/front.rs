@@ -1,0 +1,155 @@
+//! `bentpipe front`: HTTP/3 beside the web server of a site.
+
+use crate::args::FrontCommand;
+use crate::output;
+use crate::service::messages::Messages;
+use crate::service::server::{self, Announcement, ExtraDescriptors, Failure, Reload, usage};
+use crate::service::upstream;
+use crate::status::USAGE;
+use bentpipe_lab::LabError;
+use bentpipe_net::RealClock;
+use bentpipe_net::front::{CertificateStore, Reloaded, Sites, SitesError};
+use bentpipe_net::serve::{CertificateResolver, Limits, Server};
+use bentpipe_units::Span;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use tokio::time::{Duration, Instant, sleep_until};
+
+/// Most upstreams of hosts. Our choice: each has its own connections.
+const MAX_SITES: usize = 64;
+
+/// Directories in which other programs keep certificates, if they exist.
+const KNOWN_PLACES: [&str; 4] = [
+    "/etc/letsencrypt/live",
+    "/var/lib/caddy/.local/share/caddy/certificates",
+    "/root/.acme.sh",
+    "/etc/apache2/md/domains",
+];
+
+/// Serves until a signal stops it.
+pub fn run(args: &FrontCommand) -> Result<u8, LabError> {
+    Ok(match prepare(args) {
+        Ok((sites, limits)) => server::block_on(serve(args, sites, limits)),
+        Err(reason) => output::refuse(&reason, USAGE),
+    })
+}
+
+fn prepare(args: &FrontCommand) -> Result<(Sites, Limits), String> {
+    let groups = by_host(&args.upstream);
+    if groups.len() > MAX_SITES {
+        return Err(format!("upstreams of {} hosts; allowed: 1 to {MAX_SITES}", groups.len()));
+    }
+    let connections = upstream::connections(&args.options, groups.len());
+    // Unused connections are kept for each upstream as well.
+    let descriptors = connections.saturating_mul(groups.len()).saturating_mul(2);
+    let limits = server::limits(&args.server, ExtraDescriptors::Upstream(descriptors))?;
+    Ok((sites(args, &groups, connections)?, limits))
+}
+
+/// Returns the URLs of upstreams by their host, which is empty for those of all others.
+fn by_host(upstreams: &[String]) -> BTreeMap<&str, Vec<&str>> {
+    let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for text in upstreams {
+        let split = text.split_once('=').filter(|(host, _)| !host.contains([':', '/']));
+        let (host, url) = split.unwrap_or(("", text));
+        groups.entry(host).or_default().push(url);
+    }
+    groups
+}
+
+fn sites(
+    args: &FrontCommand,
+    groups: &BTreeMap<&str, Vec<&str>>,
+    connections: usize,
+) -> Result<Sites, String> {
+    let mut sites = Sites::default();
+    let mut https = false;
+    for (host, urls) in groups {
+        let upstream = upstream::upstream(urls, &args.options, connections)?;
+        https |= upstream.is_https();
+        sites = if host.is_empty() {
+            sites.with_default(upstream)
+        } else {
+            sites.with_host(host, upstream).map_err(|error: SitesError| error.to_string())?
+        };
+    }
+    upstream::check_tls_options(&args.upstream, https, &args.options)?;
+    Ok(sites)
+}
+
+/// Returns the directories of certificates.
+fn directories(args: &FrontCommand) -> Vec<PathBuf> {
+    if !args.certs.is_empty() {
+        return args.certs.clone();
+    }
+    KNOWN_PLACES.iter().map(PathBuf::from).filter(|place| place.is_dir()).collect()
+}
+
+async fn serve(args: &FrontCommand, sites: Sites, limits: Limits) -> Result<u8, Failure> {
+    let messages = Messages::new(args.server.log);
+    let directories = directories(args);
+    if directories.is_empty() {
+        let places = KNOWN_PLACES.join(", ");
+        return Err(usage(&format!(
+            "no directory of certificates is given, and none of these exists: {places}; allowed: \
+             --certs DIR"
+        )));
+    }
+    let mut store = CertificateStore::new(directories);
+    let Reloaded { table, warnings, .. } = store.reload(RealClock::new().system());
+    warnings.iter().for_each(|warning| messages.warn(warning));
+    let Some(table) = table.filter(|table| !table.is_empty()) else {
+        let places: Vec<String> =
+            store.directories().iter().map(|place| place.display().to_string()).collect();
+        return Err(usage(&format!("no certificate can be used in {}", places.join(", "))));
+    };
+    let hosts = table.len();
+    let builder = Server::front(sites, table).listen(args.listen);
+    let builder = server::configure(builder, &args.server, limits, &messages, true);
+    let announcement = Announcement {
+        what: format!("{hosts} hosts of {}", args.upstream.join(", ")),
+        versions: "HTTP/3",
+        note: None,
+        json: vec![("hosts", hosts.into())],
+    };
+    let files = Certificates::new(store, args.certs_interval);
+    server::run(builder, &args.server, &messages, &announcement, files).await
+}
+
+/// The certificates in directories.
+struct Certificates {
+    store: CertificateStore,
+    interval: Duration,
+    next: Instant,
+}
+
+impl Certificates {
+    fn new(store: CertificateStore, interval: Span) -> Self {
+        let interval = interval.into();
+        Self { store, interval, next: Instant::now() + interval }
+    }
+}
+
+impl Reload for Certificates {
+    fn by_signal(&self) -> bool {
+        true
+    }
+
+    async fn due(&mut self) {
+        sleep_until(self.next).await;
+    }
+
+    fn reload(&mut self, certificates: &CertificateResolver, messages: &Messages) {
+        let store = &mut self.store;
+        let reloaded = tokio::task::block_in_place(|| store.reload(RealClock::new().system()));
+        self.next = Instant::now() + self.interval;
+        reloaded.warnings.iter().for_each(|warning| messages.warn(warning));
+        let Some(table) = reloaded.table else { return };
+        messages.info(&format!(
+            "{} certificates were read again; {} hosts",
+            reloaded.read,
+            table.len()
+        ));
+        certificates.replace_table(table);
+    }
+}

@@ -1,0 +1,227 @@
+//! What `bentpipe serve`, `proxy` and `front` have in common, from start to end.
+
+use crate::args::{LogStyle, ServerOptions, set_parameters};
+use crate::output;
+use crate::service::messages::Messages;
+use crate::service::stop::{ServiceSignal, StopSignals};
+use crate::status::{FAILED, OK, USAGE};
+use bentpipe_net::raise_descriptor_limit;
+use bentpipe_net::serve::{CertificateResolver, Limits, Server, ServerBuilder, WantedLimits};
+use bentpipe_net::store::{default_keys, default_store};
+use bentpipe_quic::congestion::CongestionConfig;
+use serde_json::{Value, json};
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Open descriptors of a thread: its socket, and its runtime's epoll, eventfd and signal pipe.
+const DESCRIPTORS_PER_THREAD: u64 = 4;
+
+/// Why a server ended, and the exit status.
+pub type Failure = (String, u8);
+
+/// Returns a failure for which the command line or a file is to blame.
+pub fn usage(error: &dyn Display) -> Failure {
+    (error.to_string(), USAGE)
+}
+
+/// Open descriptors that a server needs in addition to those of its clients.
+#[derive(Debug, Clone, Copy)]
+pub enum ExtraDescriptors {
+    /// Files to send: at most this many, in total and to one client.
+    Files {
+        /// In total.
+        all: Option<usize>,
+        /// To one client.
+        per_client: Option<usize>,
+    },
+    /// Connections to an upstream, at most this many.
+    Upstream(usize),
+}
+
+/// Runs a server, as a future, on threads of its own. Returns the exit status.
+pub fn block_on(serve: impl Future<Output = Result<u8, Failure>>) -> u8 {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        // These threads read files. More would only wait for the same disk.
+        .max_blocking_threads(32)
+        .enable_all()
+        .build();
+    let served = match runtime {
+        Ok(runtime) => runtime.block_on(serve),
+        Err(error) => Err((error.to_string(), FAILED)),
+    };
+    served.unwrap_or_else(|(reason, status)| output::refuse(&reason, status))
+}
+
+/// Returns the server's limits, within the limit on open descriptors.
+///
+/// # Errors
+/// What is wanted does not fit.
+pub fn limits(options: &ServerOptions, opens: ExtraDescriptors) -> Result<Limits, String> {
+    let traces = options.qlog.qlog().map_or(0, |qlog| qlog.files as u64);
+    let limits = Limits { per_client: options.max_per_client, ..Limits::default() };
+    let others = traces + DESCRIPTORS_PER_THREAD * u64::from(options.threads().get());
+    let wanted = WantedLimits { connections: options.max_connections, ..WantedLimits::default() };
+    let (limits, others, wanted) = match opens {
+        ExtraDescriptors::Files { all, per_client } => {
+            (limits, others, WantedLimits { files: all, files_per_client: per_client, ..wanted })
+        }
+        ExtraDescriptors::Upstream(connections) => {
+            (Limits { files: 0, ..limits }, others + connections as u64, wanted)
+        }
+    };
+    let limits = limits.fit(raise_descriptor_limit(), others, wanted);
+    limits.map_err(|error| error.to_string())
+}
+
+/// Sets what `options` say. `keeps_sessions`: the certificate outlives the program, so sessions of
+/// TLS are kept in a file by default.
+pub fn configure(
+    mut builder: ServerBuilder,
+    options: &ServerOptions,
+    limits: Limits,
+    messages: &Messages,
+    keeps_sessions: bool,
+) -> ServerBuilder {
+    let mut congestion = CongestionConfig {
+        controller: options.congestion,
+        slow_start: options.slow_start,
+        loss_filter: options.loss_filter,
+        resume: options.resume,
+        ..CongestionConfig::default()
+    };
+    set_parameters(&mut congestion, &options.parameters);
+    builder = builder.limits(limits).congestion(congestion).threads(options.threads());
+    builder = builder.error_log(messages.format(), Box::new(std::io::stderr()));
+    let stores = !options.no_store && !options.tokens_only;
+    if let Some(store) = options.store.clone().or_else(default_store).filter(|_| stores) {
+        builder = builder.store(&store);
+    }
+    if options.tokens_only {
+        builder = builder.tokens_only();
+    }
+    if let Some(file) = sessions(options, keeps_sessions) {
+        builder = builder.keys(&file);
+    }
+    if let Some(address) = options.metrics {
+        builder = builder.metrics(address);
+    }
+    if let Some(qlog) = options.qlog.qlog() {
+        builder = builder.qlog(qlog);
+    }
+    if let Some(format) = options.log.format() {
+        builder = builder.access_log(format, Box::new(std::io::stdout()));
+    }
+    builder
+}
+
+/// Returns the file of keys and TLS sessions, if there is one.
+fn sessions(options: &ServerOptions, keeps: bool) -> Option<PathBuf> {
+    let default = || {
+        if options.no_sessions || options.no_store || !keeps {
+            return None;
+        }
+        match &options.store {
+            Some(store) => Some(store.with_extension("sessions.sqlite")),
+            None => default_keys(),
+        }
+    };
+    options.sessions.clone().or_else(default)
+}
+
+/// What a server says once it listens.
+pub struct Announcement {
+    /// What it serves.
+    pub what: String,
+    /// The versions of HTTP.
+    pub versions: &'static str,
+    /// A message after it.
+    pub note: Option<String>,
+    /// More of it for programs that read the first line.
+    pub json: Vec<(&'static str, Value)>,
+}
+
+impl Announcement {
+    /// If the reader of standard output has gone, it only misses the log.
+    fn print(&self, server: &Server, options: &ServerOptions) {
+        let url = format!("https://{}", server.address());
+        let _ = output::print(&match options.log {
+            LogStyle::Json => {
+                let mut line = json!({ "listening": server.address(), "url": url });
+                for (key, value) in &self.json {
+                    line[*key] = value.clone();
+                }
+                format!("{line}\n")
+            }
+            _ => format!("serving {} at {url} ({})\n", self.what, self.versions),
+        });
+    }
+}
+
+/// Files that a running server reads again.
+pub trait Reload {
+    /// Whether a signal asks for it.
+    fn by_signal(&self) -> bool;
+
+    /// Waits until it is time, without a signal.
+    async fn due(&mut self);
+
+    /// Reads them.
+    fn reload(&mut self, certificates: &CertificateResolver, messages: &Messages);
+}
+
+/// Runs the server of `builder` until a signal stops it. Returns the exit status.
+///
+/// # Errors
+/// The server cannot start, or failed.
+pub async fn run(
+    builder: ServerBuilder,
+    options: &ServerOptions,
+    messages: &Messages,
+    announcement: &Announcement,
+    mut files: impl Reload,
+) -> Result<u8, Failure> {
+    let failed = |error: &dyn Display| (error.to_string(), FAILED);
+    let mut server = builder.start().await.map_err(|error| usage(&error))?;
+    // Handles signals before printing the address, because a reader may then stop the server at
+    // once.
+    let signals = if files.by_signal() { StopSignals::with_reload() } else { StopSignals::new() };
+    let mut signals = signals.map_err(|error| failed(&error))?;
+    announcement.print(&server, options);
+    if let Some(address) = server.metrics_address() {
+        messages.info(&format!(
+            "metrics at http://{address}/metrics, health at http://{address}/health"
+        ));
+    }
+    if let Some(note) = &announcement.note {
+        messages.info(note);
+    }
+    let certificates = server.certificates();
+    loop {
+        tokio::select! {
+            error = server.failed() => return Err(failed(&error)),
+            () = files.due() => files.reload(&certificates, messages),
+            signal = signals.stop_or_reload() => match signal {
+                ServiceSignal::Stop => break,
+                ServiceSignal::Reload => files.reload(&certificates, messages),
+            },
+        }
+    }
+    let counts = server.qlog_counts();
+    messages.stopping(server.connections(), options.drain);
+    let left = tokio::select! {
+        left = server.stop(options.drain) => left,
+        () = signals.next() => return Ok(FAILED),
+    };
+    if let Some(counts) = counts {
+        let [traces, skipped, truncated] =
+            [&counts.traces, &counts.skipped, &counts.truncated].map(|count| count.load(Relaxed));
+        messages.info(&format!(
+            "qlog: {traces} traces, {truncated} of them truncated; {skipped} connections untraced"
+        ));
+    }
+    if left > 0 {
+        messages.info(&format!("{left} connections were closed before they finished"));
+    }
+    Ok(OK)
+}

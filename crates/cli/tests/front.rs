@@ -1,0 +1,132 @@
+//! `bentpipe front` beside a web server.
+
+// The tests wait for processes.
+#![allow(clippy::disallowed_methods)]
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod running;
+
+use bentpipe_net::Certificate;
+use running::{Running, bentpipe, refused};
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+/// Runs `bentpipe serve` of a directory with `hello`, with a certificate of `a.test` that it saves
+/// to `site.pem`. It stands for the site's web server. Returns its port.
+fn site(dir: &Path) -> (Running, u16) {
+    let public = dir.join("public");
+    fs::create_dir_all(&public).unwrap();
+    fs::write(public.join("hello"), "hello from the site").unwrap();
+    let options = ["--listen", "127.0.0.1:0", "--no-store", "--self-signed", "--name", "a.test"];
+    let running = Running::start(
+        dir,
+        &[&["serve", "public", "--save-cert", "site.pem"][..], &options].concat(),
+    );
+    let address = running.first["listening"].as_str().unwrap();
+    let port = address.rsplit(':').next().unwrap().parse().unwrap();
+    (running, port)
+}
+
+/// Writes a certificate of `name` as certbot keeps it, and `name.pem` beside.
+fn write(dir: &Path, name: &str) -> Certificate {
+    let made = Certificate::self_signed(&[name.to_owned()]).unwrap();
+    let live = dir.join("live").join(name);
+    fs::create_dir_all(&live).unwrap();
+    fs::write(live.join("fullchain.pem"), made.pem()).unwrap();
+    fs::write(live.join("privkey.pem"), made.key_pem()).unwrap();
+    fs::write(dir.join(format!("{name}.pem")), made.pem()).unwrap();
+    made
+}
+
+fn front(dir: &Path, options: &[&str]) -> Running {
+    let begin = ["front", "--certs", "live", "--listen", "127.0.0.1:0", "--no-store"];
+    Running::start(dir, &[&begin[..], options].concat())
+}
+
+/// Downloads `/hello` of `host` from the front.
+fn get(dir: &Path, front: &Running, host: &str) -> Output {
+    let address = front.first["listening"].as_str().unwrap();
+    let port = address.rsplit(':').next().unwrap();
+    let url = format!("https://{host}:{port}/hello");
+    let resolve = format!("{host}=127.0.0.1");
+    let authority = format!("{host}.pem");
+    bentpipe(dir)
+        .args([
+            "get",
+            "--http3-only",
+            "--no-tokens",
+            "--quiet",
+            "--output",
+            "-",
+            "--timeout",
+            "5 s",
+        ])
+        .args(["--resolve", &resolve, "--ca", &authority, &url])
+        .output()
+        .unwrap()
+}
+
+fn content(output: &Output) -> String {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[test]
+fn hosts_are_served_and_renewals_are_noticed_without_a_signal() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let (_site, port) = site(dir);
+    write(dir, "a.test");
+    let upstream = format!("https://127.0.0.1:{port}");
+    let options =
+        ["--upstream", &upstream, "--upstream-ca", "site.pem", "--certs-interval", "100 ms"];
+    let mut running = front(dir, &options);
+    assert_eq!(running.first["hosts"], 1);
+    assert_eq!(content(&get(dir, &running, "a.test")), "hello from the site");
+    let line = running.line();
+    assert_eq!(
+        (&line["path"], &line["status"], &line["protocol"]),
+        (&"/hello".into(), &200.into(), &"HTTP/3".into())
+    );
+
+    write(dir, "b.test");
+    let until = Instant::now() + Duration::from_secs(20);
+    while !running.errors().contains("1 certificates were read again; 2 hosts") {
+        assert!(Instant::now() < until, "{}", running.errors());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // The site's server has no certificate for it.
+    let output = get(dir, &running, "b.test");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && errors.contains("502"), "{errors}");
+    assert_eq!(running.terminate(), Some(0), "{}", running.errors());
+}
+
+#[test]
+fn what_cannot_work_is_refused_with_the_remedy() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::create_dir(dir.join("empty")).unwrap();
+    let refused = |options: &[&str], reason: &str| {
+        let begin = ["front", "--listen", "127.0.0.1:0"];
+        refused(dir, &[&begin[..], options].concat(), reason);
+    };
+    refused(&["--certs", "empty"], "no certificate can be used in empty");
+    refused(&["--certs", "absent"], "absent: No such file or directory");
+    write(dir, "a.test");
+    let certs = ["--certs", "live"];
+    let with = |options: &[&'static str]| [&certs[..], options].concat();
+    refused(&with(&["--upstream", "ftp://a"]), "its scheme is neither http nor https");
+    refused(
+        &with(&["--upstream", "unix:run.sock"]),
+        "allowed: http://HOST[:PORT], https://HOST[:PORT] or unix:/PATH",
+    );
+    refused(&with(&["--upstream", "a b=http://c"]), "`a b` is not a host; allowed: NAME or *.NAME");
+    refused(
+        &with(&["--upstream", "http://c", "--upstream-insecure"]),
+        "--upstream-insecure is only for an https upstream",
+    );
+}
