@@ -130,3 +130,55 @@ fn what_cannot_work_is_refused_with_the_remedy() {
         "--upstream-insecure is only for an https upstream",
     );
 }
+
+#[test]
+fn a_check_says_what_is_there_and_what_is_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let (_site, port) = site(dir);
+    write(dir, "a.test");
+    write(dir, "b.test");
+    fs::write(dir.join("live/b.test/privkey.pem"), "nothing").unwrap();
+    let upstream = format!("https://127.0.0.1:{port}");
+    let check = |listen: u16, options: &[&str]| {
+        let address = format!("127.0.0.1:{listen}");
+        let begin = ["front", "--check", "--certs", "live", "--listen", &address];
+        let output = bentpipe(dir).args(begin).args(options).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let trusted = ["--upstream", &upstream, "--upstream-ca", "site.pem", "--json"];
+    let (status, text) = check(port, &trusted);
+    let report: serde_json::Value = serde_json::from_str(&text).expect(&text);
+    // One key cannot be read.
+    assert_eq!((status, &report["ok"]), (Some(1), &false.into()), "{text}");
+    let host = &report["hosts"][0];
+    assert_eq!((&host["host"], &host["key"]), (&"a.test".into(), &"ECDSA".into()));
+    assert_eq!(host["upstreams"][0]["status"], 404, "{text}");
+    // The server announces its own port.
+    assert_eq!(host["announced"], true);
+    assert!(report["unusable"][0]["file"].as_str().unwrap().ends_with("b.test/fullchain.pem"));
+    assert!(report["not_free"].as_str().unwrap().contains("is in use"));
+    assert_eq!(
+        report["announce"]["nginx"],
+        format!("add_header Alt-Svc 'h3=\":{port}\"; ma=86400' always;")
+    );
+
+    fs::remove_dir_all(dir.join("live/b.test")).unwrap();
+    let (_, text) = check(1443, &trusted);
+    let report: serde_json::Value = serde_json::from_str(&text).expect(&text);
+    assert_eq!(report["hosts"][0]["announced"], false);
+    let (status, text) = check(1443, &trusted[..4]);
+    assert!(text.contains("ok       a.test: ECDSA certificate, "), "{text}");
+    assert!(text.contains(" days left ("), "{text}");
+    assert!(text.contains("note       HTTP/3 is not announced yet"), "{text}");
+    assert!(text.contains("  haproxy  http-response set-header Alt-Svc 'h3=\":1443\""), "{text}");
+    let blocked = text.contains(" blocks UDP ");
+    assert_eq!(status, Some(i32::from(blocked)), "{text}");
+
+    // Nobody vouches for the site's own certificate, and the front has another.
+    let (status, text) = check(1443, &["--upstream", &upstream]);
+    assert_eq!(status, Some(1));
+    assert!(text.contains("does not answer: invalid peer certificate: UnknownIssuer"), "{text}");
+    let (status, text) = check(1443, &["--upstream", "http://127.0.0.1:1"]);
+    assert!(status == Some(1) && text.contains("does not answer: "), "{text}");
+}

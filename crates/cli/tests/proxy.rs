@@ -244,7 +244,7 @@ fn a_slow_upstream_times_out() {
 #[test]
 fn invalid_upstreams_are_rejected_with_allowed_values() {
     let dir = tempfile::tempdir().unwrap();
-    let allowed = "allowed: http://HOST[:PORT] or https://HOST[:PORT]";
+    let allowed = "allowed: http://HOST[:PORT], https://HOST[:PORT] or unix:/PATH";
     for (url, reason) in [
         ("127.0.0.1:8080", "its scheme is neither http nor https"),
         ("localhost", "its scheme is neither http nor https"),

@@ -11,6 +11,9 @@ const EXAMPLES: &str = r#"Examples:
   Beside the web server of this machine, with the certificates that certbot, Caddy or acme.sh keep:
   bentpipe front
 
+  bentpipe front --check
+  bentpipe front --check --json | jq '.hosts[] | select(.days_left < 14) | .host'
+
   bentpipe front --certs /etc/ssl/sites --upstream https://127.0.0.1:443
   bentpipe front --upstream http://127.0.0.1:8080
   bentpipe front --upstream unix:/run/site.sock
@@ -23,7 +26,12 @@ Browsers use it once the web server announces it, with `Alt-Svc: h3=":443"; ma=8
 responses.
 Renewed certificates are used without a signal. SIGHUP looks for them at once.
 On SIGINT or SIGTERM, it accepts no new connections, lets clients finish and exits with status 0. A
-second signal ends it at once, with status 3."#;
+second signal ends it at once, with status 3.
+
+Exit status of --check:
+  0  all hosts can be served
+  1  a certificate or an upstream cannot be used, or the firewall blocks UDP
+  2  the command line is invalid"#;
 
 /// Arguments of `bentpipe front`.
 #[derive(Debug, Args)]
@@ -33,6 +41,14 @@ pub struct FrontCommand {
     /// command line has precedence
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Say what the front would do and what is missing, instead of serving: certificates and days
+    /// left, upstreams, the firewall, and the lines for the web server. Status 1 if a host cannot
+    /// be served
+    #[arg(long)]
+    pub check: bool,
+    /// With --check, print one JSON document to standard output, and nothing else
+    #[arg(long, requires = "check")]
+    pub json: bool,
     /// Directory with certificates and keys, as certbot, Caddy, acme.sh, lego, HAProxy or people
     /// keep them, also below it; may be repeated [default: those of certbot, Caddy and acme.sh]
     #[arg(long, value_name = "DIR")]

@@ -4,12 +4,14 @@
 //! upstream has which host, and [`Server::front`](crate::serve::Server::front) serves them over
 //! UDP only. The web server keeps TCP.
 
+mod probe;
 mod scan;
 mod site_certificate;
 mod sites;
 mod store;
 mod table;
 
+pub use probe::{HostState, probe_all};
 pub use site_certificate::{KeyKind, SiteCertificate};
 pub use sites::{Sites, SitesError};
 pub use store::{CertificateStore, Reloaded};

@@ -44,7 +44,7 @@ const BUFFER: usize = 64 * 1024;
 /// Servers that get one request, one after the other. Our choice.
 const MAX_ATTEMPTS: usize = 3;
 /// Longest time of a health check. Our choice.
-const CHECK_TIME: Duration = Duration::from_secs(5);
+pub(super) const CHECK_TIME: Duration = Duration::from_secs(5);
 
 /// Requests that one client may have at an upstream at least, if that is at most half of what the
 /// upstream takes. Our choice: those of one connection.
@@ -65,10 +65,10 @@ fn per_client(connections: usize) -> usize {
 /// Forwards requests to an upstream, over connections that it keeps.
 #[derive(Debug)]
 pub(crate) struct UpstreamClient {
-    upstream: Upstream,
-    pool: Pool,
+    pub(super) upstream: Upstream,
+    pub(super) pool: Pool,
     /// Connections to each server of the pool.
-    clients: Vec<Client<HttpsConnector<Dialer>, Upload>>,
+    pub(super) clients: Vec<Client<HttpsConnector<Dialer>, Upload>>,
     /// Places among the requests of the upstream.
     places: Slots,
     /// Memory for the beginnings of content, in bytes.
@@ -396,17 +396,21 @@ fn response_head(upstream: Parts, (known, beside): (bool, bool), now: SystemTime
 }
 
 /// The head of a request to the upstream, but for the server that gets it.
-struct OutgoingHead<'a> {
-    method: &'a Method,
-    path: &'a str,
-    headers: HeaderMap,
+pub(super) struct OutgoingHead<'a> {
+    pub method: &'a Method,
+    pub path: &'a str,
+    pub headers: HeaderMap,
     /// The host to name in TLS, instead of the server's.
-    name: Option<Authority>,
+    pub name: Option<Authority>,
 }
 
 impl OutgoingHead<'_> {
     /// Returns the request to `server`.
-    fn to(&self, server: &UpstreamServer, content: Upload) -> Result<Request<Upload>, StatusCode> {
+    pub fn to(
+        &self,
+        server: &UpstreamServer,
+        content: Upload,
+    ) -> Result<Request<Upload>, StatusCode> {
         let name = self.name.as_ref().filter(|_| server.scheme == Scheme::HTTPS);
         let uri = Uri::builder()
             .scheme(server.scheme.clone())

@@ -11,12 +11,14 @@ mod dial;
 mod fields;
 mod pace;
 mod pool;
+mod probe;
 mod response_body;
 mod upload;
 mod upstream;
 mod websocket;
 
 pub use pool::UpstreamCounts;
+pub use probe::{Probe, ProbeAnswer};
 pub use upstream::{Upstream, UpstreamError};
 
 pub(crate) use client::{

@@ -1,5 +1,9 @@
 //! `bentpipe front`: HTTP/3 beside the web server of a site.
 
+mod announce;
+mod check;
+mod firewall;
+
 use crate::args::FrontCommand;
 use crate::output;
 use crate::service::messages::Messages;
@@ -11,6 +15,7 @@ use bentpipe_net::RealClock;
 use bentpipe_net::front::{CertificateStore, Reloaded, Sites, SitesError};
 use bentpipe_net::serve::{CertificateResolver, Limits, Server};
 use bentpipe_units::Span;
+use check::Report;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tokio::time::{Duration, Instant, sleep_until};
@@ -97,12 +102,19 @@ async fn serve(args: &FrontCommand, sites: Sites, limits: Limits) -> Result<u8, 
     }
     let mut store = CertificateStore::new(directories);
     let Reloaded { table, warnings, .. } = store.reload(RealClock::new().system());
-    warnings.iter().for_each(|warning| messages.warn(warning));
-    let Some(table) = table.filter(|table| !table.is_empty()) else {
+    if !args.check {
+        warnings.iter().for_each(|warning| messages.warn(warning));
+    }
+    let Some(table) = table.filter(|table| !table.is_empty() || args.check) else {
         let places: Vec<String> =
             store.directories().iter().map(|place| place.display().to_string()).collect();
         return Err(usage(&format!("no certificate can be used in {}", places.join(", "))));
     };
+    if args.check {
+        let now = RealClock::new().system();
+        let report = Report::make(&sites, table, &store, args.listen, now).await;
+        return report.print(args.json).map_err(|error| usage(&error));
+    }
     let hosts = table.len();
     let builder = Server::front(sites, table).listen(args.listen);
     let builder = server::configure(builder, &args.server, limits, &messages, true);
