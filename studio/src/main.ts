@@ -92,6 +92,10 @@ function usualState(report: Report): State {
     picture: "",
     point: "",
     baseline: "",
+    find: "",
+    only: "",
+    sort: "",
+    table: "",
     across: "ratio",
     run: 0,
     versus: -1,
@@ -131,9 +135,11 @@ function show(report: Report, traces: string | null): void {
   const run: (keyof State)[] = competitionOf(report) ? ["run"] : [];
   const keysOfAnswer: (keyof State)[] = ["baseline", "across", ...run];
   store.on((changed) => {
-    const keys: (keyof State)[] = ["metric", "flow", "picture", "point"];
+    const keys: (keyof State)[] = ["metric", "flow", "picture", "point", "find", "only"];
     if (keys.some((key) => changed.has(key))) draw();
     else if (keysOfAnswer.some((key) => changed.has(key))) answer?.draw();
+    // The table compares with the baseline too.
+    if (["baseline", "sort", "table"].some((key) => changed.has(key as keyof State))) table.draw();
   });
   recolour = () => {
     draw();

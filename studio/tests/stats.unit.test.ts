@@ -164,6 +164,10 @@ describe("the address", () => {
   const usual: State = {
     picture: "" as const,
     baseline: "",
+    find: "",
+    only: "",
+    sort: "",
+    table: "",
     across: "ratio",
     metric: "completion_s",
     flow: "f",

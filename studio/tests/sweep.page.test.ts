@@ -27,6 +27,10 @@ describe("many points", () => {
     ]);
     expect(await page.locator(".sweep-dot").count()).toBe(60);
     expect(await page.locator(".strip").count()).toBe(0);
+    // A line per variant: a column per point, and at how many it is the best.
+    expect(await page.locator("#table tbody tr").count()).toBe(2);
+    expect(await page.locator("#table tbody td").count()).toBe(2 * 31);
+    await page.getByLabel("Lines").selectOption("list");
     expect(await page.locator("#table tbody tr").count()).toBe(60);
     await page.locator(".sweep-dot").first().scrollIntoViewIfNeeded();
     const box = (await page.locator(".sweep-dot").first().boundingBox())!;
@@ -48,7 +52,7 @@ describe("many points", () => {
       });
       const { page } = opened;
       expect(await page.locator(".strip-name").count()).toBe(12);
-      expect(await page.locator("#table tbody tr").count()).toBe(360);
+      expect(await page.locator("#table tbody tr").count()).toBe(12);
       expect(await layoutFaults(opened)).toEqual([]);
       const cut = await page.evaluate(() =>
         [

@@ -142,3 +142,24 @@ export function policySweep(): Fixture {
       Math.min(40 - v, (kbps(p["path.return.rate"]!) * 20 * Object.values(packets)[v]!) / 1000),
   );
 }
+
+/** Forty variants, of four controllers in ten settings, at twelve points, with five runs each. */
+export function wideReport(): Fixture {
+  const controllers = ["cubic", "newreno", "bbr3", "hybla"];
+  const policies = Array.from({ length: 10 }, (_, i) => `1:${2 ** i}`);
+  const pairs = controllers.flatMap((c) => policies.map((p) => [c, p] as const));
+  const names = pairs.map(([c, p]) => `${c}-${p.replace(":", "to")}`);
+  const rates = ["10", "20", "50", "100", "200", "500", "1000", "2000", "5000", "10000"];
+  const values = [...rates, "20000", "50000"].map((r) => `${r} kbps`);
+  const fixture = sweepReport([sweepAxis("path.return.rate", values)], names, 5, (point, v) => {
+    const kbps = Number(point["path.return.rate"]!.split(" ")[0]);
+    const acks = 2 ** (v % 10);
+    return 5 + Math.floor(v / 10) * 0.3 + 400 / (kbps * acks) + acks / 100;
+  });
+  const { report } = fixture;
+  report.variant_keys = pairs.map(([congestion, ack]) => ({
+    "transport.congestion": congestion,
+    "transport.ack": ack,
+  }));
+  return fixture;
+}

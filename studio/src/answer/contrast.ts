@@ -41,3 +41,21 @@ export function contrastOf(base: Group, other: Group, metric: Metric): Contrast 
 /** How far a gain is from none, in either direction; 0 of a difference that chance may make. */
 export const effectOf = (c: Contrast | null): number =>
   c?.apart ? Math.min(1e6, Math.abs(Math.log(c.gain))) : 0;
+
+/**
+ * The 95 % confidence interval of the ratio of two medians, from the intervals of both, taken as
+ * independent: variance recovery on a logarithmic scale (Zou and Donner, Statistics in Medicine 27,
+ * 2008, 1693). Null if one has no interval, or one that reaches zero.
+ */
+export function intervalOfRatio(base: Group, other: Group): [number, number] | null {
+  const logs = [other, base].map((g) =>
+    [g.median, g.summary?.ci95_low, g.summary?.ci95_high].map((v) => Math.log(v ?? 0)),
+  );
+  if (!logs.flat().every(Number.isFinite)) return null;
+  const [[m1, l1, u1], [m2, l2, u2]] = logs as [number, number, number][] as [
+    [number, number, number],
+    [number, number, number],
+  ];
+  const d = m1 - m2;
+  return [Math.exp(d - Math.hypot(m1 - l1, u2 - m2)), Math.exp(d + Math.hypot(u1 - m1, m2 - l2))];
+}

@@ -6,6 +6,7 @@ import type { Point } from "./points.ts";
 import { pointKey, within } from "./points.ts";
 import { userMetric } from "./populations.ts";
 import type { Figure, Flow, Report, Run, Summary, Trace } from "./report.types.ts";
+import { isShown, wholeOf } from "./shown.ts";
 import { quantile, type Spread, spreadOf } from "./statistics.ts";
 
 /** One variant at one point: every run's value, and their statistics. */
@@ -55,15 +56,17 @@ const indexOf = memoised((report: Report): Index => {
 const made = memoised((_: Report) => new Map<string, Group[]>());
 
 /**
- * The groups of one point, in order of the variants, without variants that have no run. `flow` is
+ * The groups of one point, in order of the variants, without those that have no run or are hidden. `flow` is
  * not used for a metric of all flows.
  */
 export function groupsAt(report: Report, point: Point, flow: FlowId, metric: string): Group[] {
-  const known = made(report);
+  // Of a part of a report, the groups of the whole are used again.
+  const whole = wholeOf(report);
+  const known = made(whole);
   const key = JSON.stringify([pointKey(point), flow.name, flow.place, metric]);
-  const groups = known.get(key) ?? makeGroups(report, point, flow, metric);
+  const groups = known.get(key) ?? makeGroups(whole, point, flow, metric);
   known.set(key, groups);
-  return groups;
+  return whole === report ? groups : groups.filter((g) => isShown(report, g.variant));
 }
 
 function makeGroups(report: Report, point: Point, flow: FlowId, metric: string): Group[] {

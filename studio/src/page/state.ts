@@ -8,6 +8,13 @@ export interface State {
   point: string;
   /** Variant that the others are compared with; "": that of the scenario, or the first. */
   baseline: string;
+  /** What variants are searched for, and the indices of those picked, with commas; "": all. */
+  find: string;
+  only: string;
+  /** What the pivot table is sorted by: "name", "best" or a column; "-" before turns it round. */
+  sort: string;
+  /** The table: a column per point, or a line per value; "": what suits it. */
+  table: "" | "pivot" | "list";
   /** The sweep beside the answer: ratios to the baseline, or values. */
   across: "ratio" | "value";
   /** Index of the trace shown, and of the one compared with it (-1: none). */
@@ -36,6 +43,9 @@ const TEXTS = [
   "flow",
   "point",
   "baseline",
+  "find",
+  "only",
+  "sort",
   "traceFlow",
   "reversePoint",
   "reverseFlow",
@@ -47,6 +57,7 @@ const WORDS = {
   links: ["busy", "all"],
   picture: ["heat", "lines"],
   across: ["ratio", "value"],
+  table: ["pivot", "list"],
   count: ["bytes", "packets"],
 } as const;
 const WINDOWS = ["zoom", "reverseZoom"] as const;

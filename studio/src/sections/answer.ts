@@ -7,10 +7,12 @@ import { metricAfter, shownMetric } from "../data/offered.ts";
 import { keyLabel, type Point, pointKey, pointsOf, valueWords } from "../data/points.ts";
 import type { Report } from "../data/report.types.ts";
 import type { SeriesSource } from "../data/series-cache.ts";
+import { isShown } from "../data/shown.ts";
 import { button, type Child, h, replace, select } from "../page/dom.ts";
 import type { Store } from "../page/state.ts";
 import { figures } from "./answer-figures.ts";
 import { chips } from "./chips.ts";
+import { shownReport } from "./chosen.ts";
 import { runsInWords, strips } from "./strips.ts";
 
 /** Most values of a key, and most characters of them, that stand beside each other. */
@@ -49,13 +51,18 @@ export class AnswerSection {
 
   /** `choose` opens the trace of a run; `beside` comes after the figures. */
   constructor(
-    readonly report: Report,
+    readonly whole: Report,
     readonly store: Store,
     readonly choose: (variant: string, point: string, run: number) => void,
     readonly source: SeriesSource | null,
     readonly beside: Node | undefined,
   ) {
-    this.#points = pointsOf(report);
+    this.#points = pointsOf(whole);
+  }
+
+  /** The report with the variants that the reader shows. */
+  get report(): Report {
+    return shownReport(this.whole, this.store.state);
   }
 
   draw(): void {
@@ -76,6 +83,7 @@ export class AnswerSection {
           {},
           h("h1", { class: "kicker" }, report.title),
           h("p", { class: "kicker-more" }, `${report.scenario} · ${runsInWords(report)}`),
+          this.#shownPart(),
           h("h2", { class: "answer", id: "answer-title" }, answer && sentence(answer.sentence)),
           answer && h("p", { class: "more" }, answer.more.join(" ")),
         ),
@@ -93,6 +101,19 @@ export class AnswerSection {
         }),
       this.beside,
       strips(report),
+    );
+  }
+
+  /** Says that some variants are hidden, and brings them back. */
+  #shownPart(): Child {
+    const { variants } = this.report;
+    const n = variants.filter((v) => isShown(this.report, v)).length;
+    if (n === variants.length) return null;
+    return h(
+      "p",
+      { class: "kicker-more shown-part" },
+      `${n} of ${variants.length} variants shown `,
+      button("Show all", () => this.store.set({ find: "", only: "" }), { class: "quiet-button" }),
     );
   }
 

@@ -18,6 +18,7 @@ import { startsOf } from "../data/start-times.ts";
 import { inOrder, type Sweep, sweepOf } from "../data/sweep.ts";
 import { type Child, h, replace, scrollTo, select, svg } from "../page/dom.ts";
 import type { State, Store } from "../page/state.ts";
+import { shownReport } from "./chosen.ts";
 import { headline, howto, legend, reasons } from "./results-parts.ts";
 import { usersFigure } from "./users.ts";
 
@@ -58,10 +59,11 @@ export class ResultsSection {
 
   /** `choose` opens the trace of a run. */
   constructor(
-    readonly report: Report,
+    readonly whole: Report,
     readonly store: Store,
     readonly choose: (variant: string, point: string, run: number) => void,
   ) {
+    const report = whole;
     this.#metrics = metricsOf(report);
     this.#points = pointsOf(report);
     const n = this.#points.length;
@@ -79,6 +81,11 @@ export class ResultsSection {
       h("div", { class: "section-head" }, title, this.#controls),
       this.#body,
     );
+  }
+
+  /** The report with the variants that the reader shows. */
+  get report(): Report {
+    return shownReport(this.whole, this.store.state);
   }
 
   /** True if the sweep is drawn as heat maps. */
@@ -268,6 +275,16 @@ export class ResultsSection {
     return h("figure", { class: "card sweep" }, h("figcaption", {}, title), picture.el);
   }
 
+  /** A variant in the legend, which shows it alone, and all again. */
+  #legendItem(i: number): HTMLElement {
+    const { store, whole } = this;
+    const alone = store.state.only === String(i);
+    const click = (): void => store.set({ only: alone ? "" : String(i) });
+    const title = alone ? "Show all variants" : "Show only this variant, and the baseline";
+    const pressed = { "aria-pressed": String(alone) };
+    return h("button", { type: "button", click, title, ...pressed }, swatch(i), whole.variants[i]);
+  }
+
   /** Medians along the sweep, if there is one. */
   #acrossSweep({ metric, groupsOf, all, single }: View): Child {
     if (!this.#sweep) return null;
@@ -289,7 +306,7 @@ export class ResultsSection {
         h(
           "div",
           { class: "key" },
-          variants.map((i) => h("span", {}, swatch(i), this.report.variants[i])),
+          variants.map((i) => this.#legendItem(i)),
           mark("objective", "published objective"),
           mark("measured", "published measurement"),
         ),
