@@ -56,8 +56,8 @@ const indexOf = memoised((report: Report): Index => {
 const made = memoised((_: Report) => new Map<string, Group[]>());
 
 /**
- * The groups of one point, in order of the variants, without those that have no run or are hidden. `flow` is
- * not used for a metric of all flows.
+ * The groups of one point, in order of the variants, without those that have no run or are hidden.
+ * `flow` is not used for a metric of all flows.
  */
 export function groupsAt(report: Report, point: Point, flow: FlowId, metric: string): Group[] {
   // Of a part of a report, the groups of the whole are used again.
