@@ -276,6 +276,9 @@ fn transport(flow: &Flow, mtu: u64) -> Check {
     if let Some(rtt) = &quic.initial_rtt {
         above_zero("initial_rtt", rtt)?;
     }
+    if let Some(threshold) = &quic.time_threshold {
+        time_threshold(threshold)?;
+    }
     if let Some(window) = &keys.initial_window {
         between("initial_window", window, 1, 10_000)?;
     }
@@ -314,6 +317,18 @@ fn transport(flow: &Flow, mtu: u64) -> Check {
         }
     }
     Ok(())
+}
+
+fn time_threshold(threshold: &Spanned<f64>) -> Check {
+    let largest = f64::from(bentpipe_quic::MAX_TIME_THRESHOLD);
+    if (1.0..=largest).contains(threshold.get_ref()) {
+        return Ok(());
+    }
+    let message = format!(
+        "a `time_threshold` of {threshold} RTTs is out of range; allowed: 1 to {largest} (RFC 9002 \
+            §6.1.2: 1.125)"
+    );
+    Err(Problem::new(threshold.span(), message))
 }
 
 /// Checks that parameters exist and are in their ranges.

@@ -20,6 +20,7 @@ mod merge;
 mod orbit;
 mod orbit_check;
 mod orbit_text;
+mod packet_threshold;
 mod pep;
 mod population;
 mod preset;
@@ -46,6 +47,7 @@ pub use orbit::{
     FibreSection, LinksSection, OrbitSection, RouteUpdatesName, ShellSection, StationSection,
 };
 pub use orbit_text::{Begin, ConstellationText, IslText, PhaseText};
+pub use packet_threshold::PacketThreshold;
 pub use pep::PepSection;
 pub use population::{MAX_USERS, Users};
 pub use protocol::Protocol;

@@ -10,6 +10,7 @@ use super::section::{keys, section};
 use super::window::{ConnectionWindow, Window};
 use crate::error::nearest;
 use crate::idle_timeout::IdleTimeout;
+use crate::packet_threshold::PacketThreshold;
 use bentpipe_quic::congestion::PathChangeResponse;
 use bentpipe_quic::congestion::config::Parameters;
 use bentpipe_quic::congestion::{ControllerName, LossFilterName, ResumeName, SlowStartName};
@@ -181,6 +182,16 @@ pub struct QuicKeys {
     /// Idle time after which a connection ends: a time, `none`, or `auto` (the default), which is
     /// 60 s, or three times the sum of the path's longest RTT and gap if that is longer.
     pub idle_timeout: Option<IdleTimeout>,
+    /// Packets sent later of which one is acknowledged before a packet is declared lost: a number
+    /// of at least 3 (the default), `none`, or `auto`: 32, or a sixty-fourth of the remembered
+    /// window if that is more.
+    pub packet_threshold: Option<PacketThreshold>,
+    /// RTTs after which a packet sent before an acknowledged one is declared lost; 1.125 by
+    /// default.
+    #[schemars(with = "Option<f64>", range(min = 1.0, max = 1000.0))]
+    pub time_threshold: Option<Spanned<f64>>,
+    /// Collapse the window if all packets of three probe timeouts are lost; true by default.
+    pub persistent_congestion: Option<bool>,
     /// Pace packets over the RTT; true by default.
     pub pacing: Option<bool>,
     /// Initial maximum size of UDP payloads; by default, the maximum that fits `path.mtu`.

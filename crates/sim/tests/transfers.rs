@@ -6,7 +6,7 @@ mod common;
 
 use bentpipe_link::DirectionModel;
 use bentpipe_quic::congestion::CongestionConfig;
-use bentpipe_quic::{FlowControlRule, Handshake, Http, QuicSettings};
+use bentpipe_quic::{FlowControlRule, Handshake, Http, PacketThreshold, QuicSettings};
 use bentpipe_sim::{Direction, FlowSpec, HopSpec, PepSpec, RunSpec, Stack, TcpStack, Visit};
 use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Rate, Span};
@@ -310,6 +310,28 @@ fn traces_record_the_sender_and_the_links() {
         assert!(names.contains(&name), "{name} is missing in {names:?}");
     }
     assert_eq!(trace.links.len(), 2);
+}
+
+#[test]
+fn a_packet_threshold_of_many_packets_takes_no_reordering_for_loss() {
+    let jitter = r#"delay = { base = "325 ms", jitter = "3 ms", distribution = "normal",
+                    keep_order = false }"#;
+    let declared = |packet_threshold: PacketThreshold, patch: &str| {
+        let mut spec = geo(vec![visit(2_000_000, Handshake::OneRtt)]);
+        spec.hops[0].forward = direction(50, 325, patch);
+        let settings = spec.flows[0].stack.quic_mut().unwrap();
+        settings.loss_detection.packet_threshold = packet_threshold;
+        let outcome = run(&spec);
+        assert!(outcome.flows[0].completed, "{:?}", outcome.flows[0].error);
+        outcome.flows[0].packets_declared_lost.unwrap()
+    };
+    assert!(declared(PacketThreshold::Packets(3), jitter) > 20);
+    for threshold in [PacketThreshold::Packets(64), PacketThreshold::None] {
+        assert_eq!(declared(threshold, jitter), 0);
+        // Real losses are found all the same.
+        let lost = declared(threshold, "loss = { model = \"periodic\", every = 500 }");
+        assert!((2..=4).contains(&lost), "{threshold:?}: {lost}");
+    }
 }
 
 #[test]

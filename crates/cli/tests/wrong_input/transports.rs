@@ -29,6 +29,18 @@ pub fn cases() -> Vec<Case> {
             &["`lynx`", "chrome, firefox"],
         ),
         case(
+            "a packet threshold below that of the RFC",
+            variant("quic.packet_threshold = 2"),
+            9,
+            &["a packet threshold of 2", "at least 3"],
+        ),
+        case(
+            "a time threshold within an RTT",
+            variant("quic.time_threshold = 0.5"),
+            9,
+            &["`time_threshold` of 0.5", "1 to 1000"],
+        ),
+        case(
             "a key of QUIC over TCP",
             variant("transport = \"tcp\"\nquic.initial_rtt = \"100 ms\""),
             9,

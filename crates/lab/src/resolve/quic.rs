@@ -3,7 +3,7 @@
 use super::bottleneck::Bottleneck;
 use super::extremes::Extremes;
 use super::transport::{congestion, initial_window, stream_windows};
-use bentpipe_quic::{FlowControlRule, Http, QuicSettings};
+use bentpipe_quic::{FlowControlRule, Http, LossDetection, QuicSettings};
 use bentpipe_scenario::{
     ConnectionWindow, Flow, FlowControlPreset, IdleTimeout, Problem, Transport, Window,
 };
@@ -52,6 +52,7 @@ pub(super) fn quic(
             .initial_rtt
             .as_ref()
             .map_or(default.initial_rtt, |rtt| *rtt.get_ref()),
+        loss_detection: loss_detection(keys),
         initial_window: initial_window(keys, default.initial_window),
         stream_window,
         connection_window,
@@ -64,6 +65,23 @@ pub(super) fn quic(
         max_mtu: if discovery { largest } else { initial },
         idle_timeout: idle_timeout(keys, extremes),
     })
+}
+
+/// Returns when packets are declared lost.
+fn loss_detection(keys: &Transport) -> LossDetection {
+    let rfc = LossDetection::RFC;
+    LossDetection {
+        packet_threshold: keys
+            .quic
+            .packet_threshold
+            .map_or(rfc.packet_threshold, |threshold| threshold.0),
+        time_threshold: keys
+            .quic
+            .time_threshold
+            .as_ref()
+            .map_or(rfc.time_threshold, |rtts| *rtts.get_ref() as f32),
+        persistent_congestion: keys.quic.persistent_congestion.unwrap_or(true),
+    }
 }
 
 /// Returns the idle timeout. `auto` outlives the longest time in which nothing may arrive.

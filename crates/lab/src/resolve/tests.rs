@@ -2,7 +2,7 @@
 
 use crate::plan::Task;
 use crate::testing;
-use bentpipe_quic::QuicSettings;
+use bentpipe_quic::{LossDetection, PacketThreshold, QuicSettings};
 use bentpipe_units::Span;
 
 /// Returns the QUIC settings of a download over `path`, with `keys` in `[defaults]`.
@@ -109,4 +109,20 @@ fn an_idle_timeout_outlives_gaps_and_long_rtts_unless_it_is_given() {
     let given = idle(&hop("\"20 ms\"", contacts), "quic.idle_timeout = \"30 s\"");
     assert_eq!(given, Span::from_secs(30));
     assert_eq!(idle(&hop("\"20 ms\"", rate), "quic.idle_timeout = \"none\""), Span::MAX);
+}
+
+#[test]
+fn thresholds_are_those_of_the_rfc_unless_they_are_given() {
+    let loss = |keys: &str| settings(&hop("\"20 ms\"", "\"8 Mbps\""), keys).loss_detection;
+    assert_eq!(loss(""), LossDetection::RFC);
+    let given = loss(
+        "quic = { packet_threshold = \"auto\", time_threshold = 1.5, \
+         persistent_congestion = false }",
+    );
+    let expected = LossDetection {
+        packet_threshold: PacketThreshold::Auto,
+        time_threshold: 1.5,
+        persistent_congestion: false,
+    };
+    assert_eq!(given, expected);
 }

@@ -271,7 +271,7 @@ impl ConnectionConfig {
         // Of this connection alone, not of the one that this configuration was cloned from.
         self.attachments.signals = ConnectionSignals::default();
         let saved = self.resume_handle().and_then(|handle| handle.resume_state().offered);
-        self.settings.request_ack_frequency(&mut self.transport, saved.as_ref());
+        self.settings.apply_saved(&mut self.transport, saved.as_ref());
         let sender = self.sender();
         self.transport.congestion_controller_factory(sender);
         (self.transport, self.attachments)

@@ -1,6 +1,7 @@
 //! The settings of a flow's two endpoints: windows, datagram sizes, ACK policy, controller.
 
 use super::headers::MIN_UDP_PAYLOAD;
+use super::loss_detection::{LossDetection, LossDetectionError};
 use super::options::{Http, ResumeVia};
 use super::stock::StockController;
 use crate::ack::{AckBy, AckRule, Auto};
@@ -34,6 +35,8 @@ pub struct QuicSettings {
     pub max_ack_delay: Span,
     /// RTT assumed before the first sample (RFC 9002 §6.2.2: 333 ms).
     pub initial_rtt: Span,
+    /// When packets are declared lost.
+    pub loss_detection: LossDetection,
     /// Initial congestion window in datagrams (RFC 9002 §7.2: 10, at most 14,720 bytes or two
     /// datagrams).
     pub initial_window: u32,
@@ -69,6 +72,7 @@ impl Default for QuicSettings {
             flow_control: FlowControlRule::default(),
             max_ack_delay: Span::from_millis(25),
             initial_rtt: Span::from_millis(333),
+            loss_detection: LossDetection::RFC,
             initial_window: 10,
             pacing: true,
             stream_window: Bytes::new(1_250_000),
@@ -106,6 +110,9 @@ pub enum SettingsError {
     /// An initial window of no datagrams, or of too many.
     #[error("initial_window of {0} datagrams is out of range; allowed: 1 to 10000")]
     InitialWindow(u32),
+    /// A threshold of loss detection.
+    #[error(transparent)]
+    LossDetection(#[from] LossDetectionError),
     /// A parameter of the congestion control.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
@@ -133,6 +140,8 @@ impl QuicSettings {
             }
         }
         let mut config = TransportConfig::default();
+        self.loss_detection.check()?;
+        self.loss_detection.apply(&mut config, self.initial_mtu, None);
         let idle_timeout = match self.idle_timeout {
             Span::MAX => None,
             span => Some(varint("idle_timeout in ms", span.as_nanos() / 1_000_000)?.into()),
@@ -157,6 +166,16 @@ impl QuicSettings {
         Ok(config)
     }
 
+    /// Sets in `config` what depends on the saved parameters of the path.
+    pub(super) fn apply_saved(
+        &self,
+        config: &mut TransportConfig,
+        saved: Option<&SavedParameters>,
+    ) {
+        self.request_ack_frequency(config, saved);
+        self.loss_detection.apply(config, self.initial_mtu, saved);
+    }
+
     /// Requests acknowledgements from the peer (ACK_FREQUENCY) in `config`. `saved`: the saved
     /// parameters of the path.
     ///
@@ -165,11 +184,7 @@ impl QuicSettings {
     /// receiver sends at most, so it does not limit that, and is never sparser than 1:10, which an
     /// initial window bursts anyway. Without saved parameters `auto` requests nothing, since the
     /// ratio is fixed for the connection.
-    pub(super) fn request_ack_frequency(
-        &self,
-        config: &mut TransportConfig,
-        saved: Option<&SavedParameters>,
-    ) {
+    fn request_ack_frequency(&self, config: &mut TransportConfig, saved: Option<&SavedParameters>) {
         let every = match (self.ack, self.ack_by) {
             (AckRule::Every(packets), AckBy::Sender) => Some(packets),
             (AckRule::Auto, _) => saved.filter(|saved| saved.is_usable()).and_then(|saved| {
