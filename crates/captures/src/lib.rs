@@ -39,6 +39,8 @@ pub use account::{
     OneWay, PathEstimate, RequestAccount, SenderLimit, account, account_of_both, sender_limits,
 };
 pub use both::is_same_connection;
+pub use calendar::seconds_of_iso;
+pub use decompress::decompressed;
 pub use error::CaptureError;
 pub use event::{
     CapturedConnection, EcnCounts, Event, HttpMessage, Metrics, Packet, Side, StreamEnd,

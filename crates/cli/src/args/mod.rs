@@ -7,6 +7,7 @@ mod count;
 mod explain;
 #[cfg(feature = "product")]
 mod front;
+pub mod import;
 #[cfg(feature = "real-clock")]
 pub mod interop;
 #[cfg(feature = "product")]
@@ -138,6 +139,9 @@ pub enum Command {
     Replay(Replay),
     /// Say where the time of each variant went, and what made the difference
     Explain(Explain),
+    /// Make a scenario of measurements of a real path
+    #[command(after_help = import::EXAMPLES)]
+    Import(import::Import),
     /// Join the run directories of shards into one
     Merge(Merge),
     /// Compare two sets of runs, and fail if the second is worse

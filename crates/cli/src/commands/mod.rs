@@ -13,6 +13,7 @@ mod explain;
 mod front;
 #[cfg(feature = "product")]
 mod get;
+mod import;
 mod init;
 #[cfg(feature = "real-clock")]
 mod interop;
@@ -69,6 +70,7 @@ pub fn run(
         Command::Run(args) => run::run(&args, program, cluster),
         Command::Replay(args) => replay::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::Merge(args) => merge::run(&args),
         Command::Compare(args) => compare::run(&args),
         #[cfg(feature = "store")]
