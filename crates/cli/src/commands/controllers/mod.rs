@@ -1,5 +1,10 @@
 //! `bentpipe controllers`: lists congestion controllers, slow starts, loss filters and resumption.
 
+mod costs;
+mod measured;
+
+use self::costs::Cost;
+use self::measured::COSTS;
 use crate::output::{self, Look, say};
 use crate::status::USAGE;
 use crate::tables::{Align, Table};
@@ -115,6 +120,14 @@ pub fn json() -> serde_json::Value {
     entries().iter().map(entry_json).collect()
 }
 
+impl Entry {
+    /// What the choice costs, if it is a controller that was measured.
+    fn cost(&self) -> Option<Cost> {
+        let of_this = |cost: &&Cost| self.kind == "controller" && cost.controller == self.name;
+        COSTS.iter().find(of_this).copied()
+    }
+}
+
 fn entry_json(entry: &Entry) -> serde_json::Value {
     let parameters = entry.parameters.iter().map(|parameter| {
         let Parameter { name, default, range: (low, high), unit, about, .. } = parameter;
@@ -132,6 +145,7 @@ fn entry_json(entry: &Entry) -> serde_json::Value {
         "name": entry.name,
         "about": entry.about,
         "source": entry.source,
+        "cost": entry.cost(),
         "parameters": parameters.collect::<Vec<_>>(),
     })
 }
@@ -158,6 +172,9 @@ fn text(list: &[Entry], look: Look) -> String {
 fn detail(entry: &Entry, look: Look) -> String {
     let mut text = output::paint(look.colour, "1", entry.name);
     let _ = writeln!(text, "\n  {}: {}\n  source: {}", entry.kind, entry.about, entry.source);
+    if let Some(cost) = entry.cost() {
+        let _ = writeln!(text, "  cost: {}", cost.words());
+    }
     if entry.parameters.is_empty() {
         return text;
     }
@@ -203,6 +220,17 @@ mod tests {
             list.sort_unstable();
             assert!(list.windows(2).all(|pair| pair[0] != pair[1]), "duplicate name: {list:?}");
         }
+    }
+
+    #[test]
+    fn costs_are_of_controllers_and_none_is_faster_than_the_fastest() {
+        for cost in COSTS {
+            assert!(ControllerName::all().contains(&cost.controller), "{cost:?}");
+            assert!(1.0 <= cost.time_ratio && cost.time_ratio <= cost.worst_ratio, "{cost:?}");
+        }
+        let cubic = entries().into_iter().filter(|entry| entry.name == "cubic");
+        let text = text(&cubic.collect::<Vec<_>>(), Look::default());
+        assert!(text.contains("the time of the fastest choice"), "{text}");
     }
 
     #[test]
