@@ -13,8 +13,10 @@ import { EditableReport } from "./page/editable.ts";
 import { parseHash, type State, Store } from "./page/state.ts";
 import { themeToggle } from "./page/theme.ts";
 import { AnswerSection } from "./sections/answer.ts";
+import { shownReport } from "./sections/chosen.ts";
 import { dataSection } from "./sections/data.ts";
 import { emptyState } from "./sections/empty.ts";
+import { addMenus } from "./sections/figure-menu.ts";
 import { header } from "./sections/header.ts";
 import { reasonOf, versionOf } from "./sections/parts.ts";
 import { ResultsSection } from "./sections/results.ts";
@@ -95,6 +97,7 @@ function usualState(report: Report): State {
     find: "",
     only: "",
     sort: "",
+    at: "",
     table: "",
     across: "ratio",
     run: 0,
@@ -126,10 +129,17 @@ function show(report: Report, traces: string | null): void {
   const answer = measured
     ? new AnswerSection(report, store, (...run) => series.open(...run), source, own)
     : null;
-  const draw = (): void => {
+  const menus = (el: HTMLElement): void =>
+    addMenus(el, { report: () => shownReport(report, store.state), store });
+  const drawAnswer = (): void => {
     answer?.draw();
+    if (answer) menus(answer.el);
+  };
+  const draw = (): void => {
+    drawAnswer();
     results.draw();
     table.draw();
+    menus(results.el);
   };
   // A heat map of pairs marks the run that is shown below.
   const run: (keyof State)[] = competitionOf(report) ? ["run"] : [];
@@ -137,7 +147,7 @@ function show(report: Report, traces: string | null): void {
   store.on((changed) => {
     const keys: (keyof State)[] = ["metric", "flow", "picture", "point", "find", "only"];
     if (keys.some((key) => changed.has(key))) draw();
-    else if (keysOfAnswer.some((key) => changed.has(key))) answer?.draw();
+    else if (keysOfAnswer.some((key) => changed.has(key))) drawAnswer();
     // The table compares with the baseline too.
     if (["baseline", "sort", "table"].some((key) => changed.has(key as keyof State))) table.draw();
   });
@@ -161,6 +171,7 @@ function show(report: Report, traces: string | null): void {
   ];
   const { scenario, seed, clock } = report;
   const version = versionOf(report);
+  const { at } = store.state;
   lay(
     topBar([
       ...(answer ? [["answer", "Answer"] as [string, string]] : []),
@@ -174,6 +185,7 @@ function show(report: Report, traces: string | null): void {
     ),
     h("footer", {}, `Bentpipe ${version} · scenario ${scenario} · seed ${seed} · ${clock} clock`),
   );
+  if (at) scrollTo(document.querySelector(`[data-figure="${CSS.escape(at)}"]`));
 }
 
 function empty(problem: string | null): void {

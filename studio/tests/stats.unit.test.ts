@@ -167,6 +167,7 @@ describe("the address", () => {
     find: "",
     only: "",
     sort: "",
+    at: "",
     table: "",
     across: "ratio",
     metric: "completion_s",

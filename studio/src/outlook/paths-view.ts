@@ -32,6 +32,7 @@ export class PathsView {
     this.#plots = new PlotStack({
       moved: (cursor) => cursor !== null && this.#sky?.follow(cursor),
       zoomed: () => {},
+      caption: (title) => title,
       file: () => "path_series.csv",
     });
   }

@@ -13,6 +13,8 @@ export interface State {
   only: string;
   /** What the pivot table is sorted by: "name", "best" or a column; "-" before turns it round. */
   sort: string;
+  /** Name of the figure that the page opens at; "": its beginning. */
+  at: string;
   /** The table: a column per point, or a line per value; "": what suits it. */
   table: "" | "pivot" | "list";
   /** The sweep beside the answer: ratios to the baseline, or values. */
@@ -46,6 +48,7 @@ const TEXTS = [
   "find",
   "only",
   "sort",
+  "at",
   "traceFlow",
   "reversePoint",
   "reverseFlow",
@@ -126,6 +129,11 @@ export class Store {
     // Browsers limit how often an address may change; one write after a gesture is enough.
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#write(), 200);
+  }
+
+  /** The address of the page as it is now, opened at a figure. */
+  linkTo(at: string): string {
+    return `${location.href.split("#", 1)[0]}#${formatHash({ ...this.state, at }, this.#usual)}`;
   }
 
   #write(): void {

@@ -25,6 +25,19 @@ function keep(theme: Theme): void {
   }
 }
 
+/** Draws the page as on paper; set by the switch of themes. */
+let paper = (_: boolean): void => {};
+
+/** What `make` returns while the page is drawn in light colours, as on paper. */
+export function asOnPaper<T>(make: () => T): T {
+  paper(true);
+  try {
+    return make();
+  } finally {
+    paper(false);
+  }
+}
+
 /**
  * The switch of themes. It follows the system until the reader chooses one; `changed` is called
  * when colours change.
@@ -62,18 +75,18 @@ export function themeToggle(changed: () => void): HTMLElement {
     remeasure();
   };
   system.addEventListener("change", apply);
-  addEventListener("beforeprint", async () => {
-    printing = true;
+  paper = (now) => {
+    printing = now;
     apply();
+  };
+  addEventListener("beforeprint", async () => {
+    paper(true);
     // What is drawn from series that are unpacked already follows within some microtasks, for
     // which a browser waits, as it does not for its own measuring.
     for (let i = 0; i < PROMISES; i++) await null;
     remeasure();
   });
-  addEventListener("afterprint", () => {
-    printing = false;
-    apply();
-  });
+  addEventListener("afterprint", () => paper(false));
   apply();
   return group;
 }

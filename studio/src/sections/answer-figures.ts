@@ -131,7 +131,12 @@ function mainFigure({ answer, controls }: FigureOptions): HTMLElement {
   const also = !time && explained ? " and where the time went" : "";
   return h(
     "figure",
-    { class: "card budgets", "data-first": "result", "data-cause": explained ? "" : null },
+    {
+      class: "card budgets",
+      "data-first": "result",
+      "data-cause": explained ? "" : null,
+      "data-point": c.by === "variant" ? pointKey(c.point) : null,
+    },
     h(
       "figcaption",
       {},

@@ -9,6 +9,11 @@ export const reasonOf = (error: unknown): string =>
 export const versionOf = ({ version, commit }: Report): string =>
   commit ? `${version} (${commit})` : version;
 
+/** Where a figure came from: title, scenario, seed and version. */
+export const captionOf = (report: Report, title: string): string =>
+  `${title}. Scenario ${report.scenario}, seed ${report.seed}, ${report.clock} clock, ` +
+  `Bentpipe ${versionOf(report)}.`;
+
 /** Notes for readers: whatever limits what the results say. */
 export const limitsOf = ({ complete, notes }: Report): string[] => [
   ...(complete ? [] : ["This report is not complete: the runs were ended early."]),

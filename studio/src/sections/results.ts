@@ -226,7 +226,7 @@ export class ResultsSection {
       this.choose(variant, pointKey(point), run);
     return h(
       "figure",
-      { class: "card dist" },
+      { class: "card dist", "data-point": pointKey(point) },
       h(
         "figcaption",
         {},

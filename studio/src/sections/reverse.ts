@@ -16,7 +16,7 @@ import { fileName } from "../page/files.ts";
 import type { Store } from "../page/state.ts";
 import { endOf, panelsOfRuns } from "../panels/index.ts";
 import type { ComparedRun, Count } from "../panels/panel.ts";
-import { reasonOf, Status, whenNear } from "./parts.ts";
+import { captionOf, reasonOf, Status, whenNear } from "./parts.ts";
 import { reverseFacts } from "./reverse-facts.ts";
 
 /** Number of runs drawn over each other until the reader chooses others. */
@@ -46,6 +46,7 @@ export class ReverseSection {
     this.#plots = new PlotStack({
       zoomed: (reverseZoom) => store.set({ reverseZoom }),
       file: () => fileName(report.scenario, "acks", "series.csv"),
+      caption: (title) => captionOf(report, title),
     });
     const timed = h(
       "div",

@@ -11,7 +11,7 @@ import type { State, Store } from "../page/state.ts";
 import { flowName } from "../panels/panel.ts";
 import { SkyModel } from "../sky/model.ts";
 import { SkyPanel } from "../sky/panel.ts";
-import { reasonOf, Status, whenIdle, whenNear } from "./parts.ts";
+import { captionOf, reasonOf, Status, whenIdle, whenNear } from "./parts.ts";
 import { type Column, panelsOf, rangesOf, traceLabel, type Window } from "./run-columns.ts";
 import { runFacts, sharingFacts } from "./run-facts.ts";
 
@@ -58,6 +58,11 @@ export class RunSection {
         const name = first ? traceLabel(report, first.trace) : "";
         return fileName(report.scenario, name, "series.csv");
       },
+      caption: (title) =>
+        captionOf(
+          report,
+          [title, ...this.#columns.map((c) => traceLabel(report, c.trace))].join(", "),
+        ),
       beside: (id) => this.#linksBox(id),
     });
     const title = h("h2", { id: "series-title" }, seriesTitle(report));

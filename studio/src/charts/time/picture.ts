@@ -1,4 +1,4 @@
-import { saveBlob } from "../../page/files.ts";
+import type { Picture } from "../../page/picture.ts";
 import type { TimeChart } from "./chart.ts";
 import { font } from "./frame.ts";
 import { escaped, SvgSurface } from "./svg-surface.ts";
@@ -8,21 +8,15 @@ const EDGE = 14;
 const TITLE = 26;
 const LINE = 20;
 
-/** Pixels of a PNG per CSS pixel. */
-const SHARP = 2;
-
 const css = (name: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** A picture as SVG text, with its size in CSS pixels. */
-export interface Picture {
-  svg: string;
-  width: number;
-  height: number;
-}
-
-/** Draws plots below each other, each with its name and legend, under a common title. */
-export function pictureOf(title: string, charts: { name: string; chart: TimeChart }[]): Picture {
+/** Draws plots below each other, each with its name and legend, under a common title, over a caption. */
+export function pictureOf(
+  title: string,
+  charts: { name: string; chart: TimeChart }[],
+  caption: string,
+): Picture {
   const measure = document.createElement("canvas").getContext("2d")!;
   const width = Math.max(...charts.map(({ chart }) => chart.size.width)) + 2 * EDGE;
   const groups: string[] = [];
@@ -59,28 +53,11 @@ export function pictureOf(title: string, charts: { name: string; chart: TimeChar
     groups.push(`<g transform="translate(${EDGE} ${y})">${own.elements}</g>`);
     y += chart.size.height + 8;
   });
-  const height = y + EDGE;
+  text(caption, EDGE, 10.5, css("--muted"));
+  const height = y + LINE + EDGE;
   const svg =
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" ` +
     `viewBox="0 0 ${width} ${height}"><rect width="100%" height="100%" fill="${css("--card")}"/>` +
     `${groups.join("\n")}</svg>\n`;
   return { svg, width, height };
-}
-
-/** Offers a picture as an SVG file. */
-export function saveSvg(picture: Picture, name: string): void {
-  saveBlob(`${name}.svg`, new Blob([picture.svg], { type: "image/svg+xml" }));
-}
-
-/** Offers a picture as a PNG file, with two pixels per CSS pixel. */
-export async function savePng({ svg, width, height }: Picture, name: string): Promise<void> {
-  const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
-  await image.decode();
-  const canvas = document.createElement("canvas");
-  canvas.width = width * SHARP;
-  canvas.height = height * SHARP;
-  canvas.getContext("2d")!.drawImage(image, 0, 0, canvas.width, canvas.height);
-  const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, "image/png"));
-  if (blob) saveBlob(`${name}.png`, blob);
 }

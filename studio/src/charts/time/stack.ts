@@ -1,9 +1,10 @@
 import { lowerBound } from "../../data/pyramid.ts";
 import { button, type Child, h, onWidth, replace } from "../../page/dom.ts";
 import { delimited, download } from "../../page/files.ts";
+import { savePng, saveSvg } from "../../page/picture.ts";
 import { TimeChart } from "./chart.ts";
 import { Enlarged } from "./enlarged.ts";
-import { pictureOf, savePng, saveSvg } from "./picture.ts";
+import { pictureOf } from "./picture.ts";
 import type { PanelSpec } from "./spec.ts";
 import { Timeline } from "./timeline.ts";
 
@@ -42,6 +43,8 @@ export interface StackHooks {
   zoomed: (window: [number, number] | null) => void;
   /** Returns the name of the file for the samples in sight. */
   file: () => string;
+  /** Returns the caption of a picture: where it comes from. */
+  caption: (title: string) => string;
   /** Returns what stands beside the title of a plot. */
   beside?: (id: string) => Child;
 }
@@ -169,7 +172,8 @@ export class PlotStack {
         return { name: column?.name ?? "", chart };
       });
       const file = `${this.#hooks.file().replace(/_?series\.csv$/, "")}_${id}`;
-      return [pictureOf(charts[0]!.spec.title, named), file.replace(/[^\w.-]+/g, "-")];
+      const { title } = charts[0]!.spec;
+      return [pictureOf(title, named, this.#hooks.caption(title)), file.replace(/[^\w.-]+/g, "-")];
     };
     const enlarge = (event: MouseEvent): void => {
       const figure = (event.currentTarget as HTMLElement).closest<HTMLElement>("figure");
