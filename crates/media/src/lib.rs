@@ -1,0 +1,20 @@
+//! What the applications of real-time media do, without I/O, so that both clocks run the same.
+//!
+//! [`Sender`] cuts the audio and video frames of one direction of a call into packets and says when
+//! each is due. [`Receiver`] takes them at the other end: it plays frames after a playout delay,
+//! measures their delays, and asks for keyframes. [`e_model`] converts delay and loss to the
+//! quality that listeners would give.
+
+pub mod e_model;
+mod frame_clock;
+mod freezes;
+mod jitter;
+mod playout;
+mod receiver;
+mod sender;
+mod settings;
+mod stream;
+
+pub use receiver::{Receiver, StreamOutcome};
+pub use sender::{Packet, Sender};
+pub use settings::{Audio, Call, HEADERS, MAX_PAYLOAD, MediaKind, Playout, REQUEST_BYTES, Video};
