@@ -82,10 +82,11 @@ def keys_table(sections, root, anchors):
 
 
 def metrics_table(scopes, root, _):
-    """Rows for the metrics of `scopes`; those of layers share one row."""
+    """Rows for the metrics of `scopes`; those of layers, and of streams of calls, share one row."""
     rows = {}
     for metric in (one for one in root["x-metrics"] if one["scope"] in scopes):
         name = re.sub(r"^(reverse_\w+)\..*", r"\1.LAYER", metric["name"])
+        name = re.sub(r"^(audio|video)_(down|up)load\..*", "STREAM.METRIC", name)
         about = " ".join(metric["about"].split()).replace("|", "\\|")
         rows.setdefault(name, f"| `{name}` | {about} |")
     return "\n".join(["| metric | meaning |", "|---|---|", *rows.values()]) + "\n"

@@ -1,11 +1,12 @@
 //! Converts the outcome of a run to the types of the results.
 
+use bentpipe_media::MediaKind;
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_quic::observer::Sizes;
 use bentpipe_results::fairness::{Contender, Fairness, LinkUse};
 use bentpipe_results::{
-    Direction, DirectionEmulation, Distribution, Emulation, Episode, Flow, FlowMetrics, Link,
-    LinkMetrics, LossTime, Object, PathKnowledge, Point, ProxyEmulation, ReverseBytes, Run,
+    CallMetrics, CallStream, Direction, DirectionEmulation, Distribution, Emulation, Episode, Flow,
+    FlowMetrics, Link, LinkMetrics, LossTime, Media, Object, PathKnowledge, Point, ProxyEmulation, ReverseBytes, Run,
     contends,
 };
 use bentpipe_sim as sim;
@@ -117,6 +118,7 @@ fn flow(flow: &sim::FlowOutcome) -> Flow {
         ack_frame_bytes: sizes("quic"),
         ack_option_bytes: sizes("tcp"),
         path: path(&flow.path),
+        call: flow.call.iter().map(call_stream).collect(),
         objects: flow.objects.iter().map(object).collect(),
         error: flow.error.clone(),
     }
@@ -166,6 +168,43 @@ fn metrics(flow: &sim::FlowOutcome) -> FlowMetrics {
         share_percent: None,
         pep_buffer_max_bytes: flow.pep.map(|pep| pep.max_buffered),
         pep_acks_dropped: flow.pep.and_then(|pep| pep.acks_dropped),
+    }
+}
+
+fn call_stream(stream: &sim::CallStream) -> CallStream {
+    let measured = &stream.measured;
+    let delay = |quantile| {
+        millis((!measured.delays.is_empty()).then(|| measured.delays.quantile(quantile)))
+    };
+    let percent = |frames: u64| {
+        (measured.frames > 0).then(|| frames as f64 / measured.frames as f64 * 100.0)
+    };
+    let freezes = measured.freezes;
+    let frozen = freezes.map(|(_, time)| time.as_secs_f64());
+    let is_video = measured.kind == MediaKind::Video;
+    CallStream {
+        media: if is_video { Media::Video } else { Media::Audio },
+        direction: direction(stream.direction),
+        metrics: CallMetrics {
+            mos: measured.mos,
+            frame_delay_mean_ms: millis(measured.delays.mean()),
+            frame_delay_p50_ms: delay(0.5),
+            frame_delay_p95_ms: delay(0.95),
+            frame_delay_p99_ms: delay(0.99),
+            frame_delay_max_ms: millis(measured.largest_delay),
+            jitter_ms: millis(measured.jitter.map(|(mean, _)| mean)),
+            jitter_final_ms: millis(measured.jitter.map(|(_, last)| last)),
+            frames: Some(measured.frames),
+            frames_late_percent: percent(measured.late),
+            frames_lost_percent: percent(measured.lost),
+            playout_delay_ms: millis(measured.playout),
+            freezes: freezes.map(|(count, _)| count),
+            freeze_s: frozen,
+            freeze_percent: frozen.map(|time| time / measured.duration.as_secs_f64() * 100.0),
+            keyframe_requests: is_video.then_some(measured.keyframe_requests),
+            media_rate_kbps: Some(measured.sent.as_bps() as f64 / 1e3),
+            shown_rate_kbps: Some(measured.shown.as_bps() as f64 / 1e3),
+        },
     }
 }
 

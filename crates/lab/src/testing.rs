@@ -128,6 +128,7 @@ pub fn flow_outcome(
     time: Span,
 ) -> FlowOutcome {
     FlowOutcome {
+        call: Vec::new(),
         time_budget: None,
         loss_times: Default::default(),
         episodes: Vec::new(),

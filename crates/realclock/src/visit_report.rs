@@ -84,6 +84,7 @@ impl VisitReport<'_> {
             count(data) + if ends.rtts.is_empty() { 0 } else { count(reverse) }
         };
         FlowOutcome {
+            call: Vec::new(),
             time_budget: account.map(|account| account.budget),
             loss_times: account.map(|account| account.loss_times).unwrap_or_default(),
             episodes: account.map(|account| account.episodes.clone()).unwrap_or_default(),
@@ -94,6 +95,7 @@ impl VisitReport<'_> {
                 Stack::Tcp(_) => "tcp",
                 Stack::Program(_) => "program",
                 Stack::DatagramTraffic(kind) => kind.name(),
+                Stack::Call(_) => "udp",
             },
             congestion: stack
                 .map_or(without_congestion, |congestion| congestion.controller.as_str())

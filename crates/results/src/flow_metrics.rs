@@ -1,8 +1,10 @@
 //! All metrics of a flow: stored ones, those computed from its stored fields, and the layers of its
 //! reverse direction. To add a computed metric, add a row to `COMPUTED`.
 
+use crate::call::{self, OF_STREAMS, StreamMetric};
 use crate::metrics::{
-    Better, FLOW, FlowMetrics, LINK, POPULATION, PopulationMetrics, Row, SHARED, SharedMetrics,
+    Better, CALL, CallMetrics, FLOW, FlowMetrics, LINK, Metric, POPULATION, PopulationMetrics, Row,
+    SHARED, SharedMetrics,
 };
 use crate::reverse::{LAYERS, Layer, ReverseBytes};
 use crate::run::{Distribution, Flow};
@@ -24,6 +26,9 @@ enum Reader {
     LayerBytes(fn(&ReverseBytes) -> u64),
     LayerPercent(fn(&ReverseBytes) -> u64),
     TimePart(TimePart),
+    Call(&'static Metric<CallMetrics>),
+    /// Of a stream of a call, by its number.
+    CallStream(usize, &'static Metric<CallMetrics>),
 }
 
 impl FlowMetric {
@@ -34,6 +39,8 @@ impl FlowMetric {
             Reader::Computed(read) => read(flow),
             Reader::LayerBytes(read) => Some(read(&flow.reverse_bytes) as f64),
             Reader::TimePart(part) => flow.time_budget.map(|budget| budget.get(part)),
+            Reader::Call(metric) => call::of_call(flow, metric),
+            Reader::CallStream(index, metric) => call::of_stream(flow, index, metric),
             Reader::LayerPercent(read) => {
                 let sent = flow.metrics.bytes_sent;
                 (sent > 0).then(|| read(&flow.reverse_bytes) as f64 / sent as f64 * 100.0)
@@ -51,6 +58,21 @@ impl FlowMetric {
             detail: true,
         };
         Self { row, reader: Reader::TimePart(part) }
+    }
+
+    /// Returns true if it describes one stream of a call.
+    pub(crate) fn is_of_stream(&self) -> bool {
+        matches!(self.reader, Reader::CallStream(..))
+    }
+
+    /// Returns a metric of all streams of a call together.
+    fn of_call(metric: &'static Metric<CallMetrics>) -> Self {
+        Self { row: metric.row, reader: Reader::Call(metric) }
+    }
+
+    /// Returns a metric of one stream of a call.
+    fn of_stream(of: &StreamMetric) -> Self {
+        Self { row: of.row, reader: Reader::CallStream(of.stream, of.metric) }
     }
 
     fn layer(layer: &Layer, percent: bool) -> Self {
@@ -279,7 +301,8 @@ const COMPUTED: &[Computed] = &[
     )),
 ];
 
-/// Returns every metric of a flow: stored metrics, computed ones, `reverse_bytes.LAYER` and
+/// Returns every metric of a flow: stored metrics, computed ones, those of calls, of which
+/// `STREAM.METRIC` is one of a single stream, `reverse_bytes.LAYER` and
 /// `reverse_overhead_percent.LAYER` for each layer, then `time_budget.PART` for each part.
 pub fn flow_metrics() -> impl Iterator<Item = FlowMetric> {
     let stored = FLOW
@@ -288,10 +311,12 @@ pub fn flow_metrics() -> impl Iterator<Item = FlowMetric> {
     let computed = COMPUTED
         .iter()
         .map(|metric| FlowMetric { row: metric.row, reader: Reader::Computed(metric.read) });
+    let calls = CALL.iter().map(FlowMetric::of_call);
+    let streams = OF_STREAMS.iter().map(FlowMetric::of_stream);
     let bytes = LAYERS.iter().map(|layer| FlowMetric::layer(layer, false));
     let percent = LAYERS.iter().map(|layer| FlowMetric::layer(layer, true));
     let times = TimePart::ALL.into_iter().map(FlowMetric::time_part);
-    stored.chain(computed).chain(bytes).chain(percent).chain(times)
+    stored.chain(computed).chain(calls).chain(streams).chain(bytes).chain(percent).chain(times)
 }
 
 /// Returns the metric of a flow called `name`.
@@ -372,7 +397,7 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), count);
-        let ends = [("s", "_s"), ("ms", "_ms"), ("Mbps", "_mbps"), ("%", "percent")];
+        let ends = [("s", "_s"), ("ms", "_ms"), ("Mbps", "_mbps"), ("%", "percent"), ("kbps", "_kbps")];
         for row in flow_metrics().map(|metric| metric.row).filter(|row| !row.detail) {
             for (_, end) in ends.iter().filter(|(unit, _)| *unit == row.unit) {
                 assert!(row.name.ends_with(end), "{} in {}", row.name, row.unit);

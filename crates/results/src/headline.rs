@@ -6,7 +6,7 @@
 use crate::document::Results;
 use crate::flow_metrics::find_metric;
 use crate::metrics::Row;
-use crate::run::Flow;
+use crate::run::{Flow, Media};
 
 /// What a workload is about.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +58,12 @@ pub const WORKLOADS: &[Workload] = &[
         contends: false,
     },
     Workload {
+        name: CALL,
+        headline: "mos",
+        beside: &["frame_delay_p99_ms", "frames_late_percent", "freeze_percent"],
+        contends: false,
+    },
+    Workload {
         name: "ping",
         headline: "rtt_mean_ms",
         beside: &["rtt_p99_ms", "lost_percent"],
@@ -80,6 +86,11 @@ const SHARE: &str = "share_percent";
 /// The workload that competes for as long as it lasts.
 const BULK: &str = "bulk";
 
+/// The workload whose headline is about its audio.
+const CALL: &str = "call";
+/// What a call without audio is about.
+const SILENT_CALL: &str = "frame_delay_p99_ms";
+
 /// The metrics of the comparisons of one visit of one flow.
 #[derive(Debug, Clone)]
 pub struct Headline {
@@ -95,13 +106,20 @@ pub struct Headline {
 
 impl Headline {
     fn new(flow: &Flow) -> Option<Self> {
-        let Workload { headline, beside, .. } = workload(flow);
-        Some(Self {
+        let Workload { name, headline, beside, .. } = workload(flow);
+        let row = find_metric(headline)?.row;
+        let mut own = Self {
             flow: flow.name.clone(),
             visit: flow.visit,
-            row: find_metric(headline)?.row,
+            row,
             beside: beside.iter().filter_map(|name| find_metric(name)).map(|m| m.row).collect(),
-        })
+        };
+        let is_silent = !flow.call.iter().any(|stream| stream.media == Media::Audio);
+        if name == CALL && is_silent && !flow.call.is_empty() {
+            own.lead_with(find_metric(SILENT_CALL)?.row);
+            own.beside.retain(|beside| beside.name != headline);
+        }
+        Some(own)
     }
 
     /// Makes the headline that of `row`, and shows the other beside it.
@@ -245,6 +263,17 @@ mod tests {
         let found = Headlines::of(&named);
         let one = found.get("a", 1).unwrap();
         assert_eq!((one.row.name, one.beside[0].name), ("rtt_p99_ms", "goodput_mbps"));
+    }
+
+    #[test]
+    fn a_call_is_compared_by_its_audio_if_it_has_any() {
+        let call = |media: &str| {
+            let mut flow = flow("call", "call", "udp", None);
+            flow["call"] = json!([{ "media": media, "direction": "download" }]);
+            results(None, json!([flow]))
+        };
+        assert_eq!(metrics(&call("audio")), ["mos"]);
+        assert_eq!(metrics(&call("video")), [SILENT_CALL]);
     }
 
     #[test]

@@ -72,6 +72,7 @@ mod tests {
             ack_frame_bytes: None,
             ack_option_bytes: None,
             path: Default::default(),
+            call: Vec::new(),
             objects: Vec::new(),
             error: None,
         };

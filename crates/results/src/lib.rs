@@ -6,6 +6,7 @@
 //! two sets of runs for changes. [`TABLES`] turns results into tables, which `parquet` encodes. The
 //! crate depends on no simulator and accesses no files.
 
+mod call;
 pub mod comparison;
 mod document;
 mod emulation;
@@ -48,11 +49,13 @@ pub use identical::identical_variants;
 pub use manifest::{
     FlowSettings, HopSummary, InputFile, Manifest, PathSummary, SweepAxis, VariantSettings,
 };
-pub use metrics::{FlowMetrics, LinkMetrics, PopulationMetrics, SharedMetrics};
+pub use metrics::{CallMetrics, FlowMetrics, LinkMetrics, PopulationMetrics, SharedMetrics};
 pub use population::{Population, SizeClass, User, Users, group_names, is_size_class};
 pub use quantity::quantity;
 pub use reverse::ReverseBytes;
-pub use run::{Clock, Direction, Distribution, Flow, Link, Object, PathKnowledge, Point, Run};
+pub use run::{
+    CallStream, Clock, Direction, Distribution, Flow, Link, Media, Object, PathKnowledge, Point, Run,
+};
 pub use schema::json_schema;
 pub use stats::{Stats, quantile};
 pub use summary::{Summary, populations, summarise, values, visits};

@@ -94,6 +94,50 @@ metrics! {
 }
 
 metrics! {
+    /// Metrics of one stream of a call: its audio or its video, in one direction. Frames count if
+    /// they were to be played before the call ended.
+    CallMetrics, CALL;
+
+    /// Mean opinion score of the audio of a call by the E-model (ITU-T G.107), from 1 (bad) to 4.5;
+    /// there is none of video.
+    "Mean opinion score", "", Higher: mos: Option<f64>,
+    /// Mean time from the capture of a frame of a call until its last packet arrived.
+    "Mean frame delay", "ms", Lower: frame_delay_mean_ms: Option<f64>,
+    /// Median of these times, exact to 1 %.
+    "Frame delay, median", "ms", Lower: frame_delay_p50_ms: Option<f64>,
+    /// 95th percentile of these times.
+    "Frame delay, 95th percentile", "ms", Lower: frame_delay_p95_ms: Option<f64>,
+    /// 99th percentile of these times.
+    "Frame delay, 99th percentile", "ms", Lower: frame_delay_p99_ms: Option<f64>,
+    /// Longest of these times.
+    "Longest frame delay", "ms", Lower: frame_delay_max_ms: Option<f64>,
+    /// Mean interarrival jitter of the packets of a call (RFC 3550).
+    "Jitter", "ms", Lower: jitter_ms: Option<f64>,
+    /// This jitter after the last packet.
+    "Jitter at the end", "ms", Lower: jitter_final_ms: Option<f64>,
+    /// Frames of a call that were to be played.
+    "Frames", "", Neither: frames: Option<u64>,
+    /// Frames that arrived after they were to be played, in percent.
+    "Late frames", "%", Lower: frames_late_percent: Option<f64>,
+    /// Frames that never arrived as a whole, in percent.
+    "Lost frames", "%", Lower: frames_lost_percent: Option<f64>,
+    /// Mean time from the capture of a frame until it was to be played.
+    "Playout delay", "ms", Lower: playout_delay_ms: Option<f64>,
+    /// Freezes of the video of a call.
+    "Freezes", "", Lower: freezes: Option<u64>,
+    /// Total time of these freezes.
+    "Frozen", "s", Lower: freeze_s: Option<f64>,
+    /// The same in percent of the length of the call.
+    "Frozen, share of the call", "%", Lower: freeze_percent: Option<f64>,
+    /// Keyframes that the receivers of the video of a call asked for.
+    "Keyframe requests", "", Lower: keyframe_requests: Option<u64>,
+    /// Mean rate of the frames of a call that were sent, without headers.
+    "Media rate", "kbps", Neither: media_rate_kbps: Option<f64>,
+    /// Mean rate of those that were played or shown.
+    "Shown media rate", "kbps", Neither: shown_rate_kbps: Option<f64>,
+}
+
+metrics! {
     /// Metrics of all competing flows of a run.
     SharedMetrics, SHARED;
 

@@ -2,7 +2,7 @@
 
 use crate::emulation::Emulation;
 use crate::fairness::Fairness;
-use crate::metrics::{FlowMetrics, LinkMetrics};
+use crate::metrics::{CallMetrics, FlowMetrics, LinkMetrics};
 use crate::population::Population;
 use crate::reverse::ReverseBytes;
 use crate::time_budget::{self, Episode, LossTime, Written};
@@ -91,7 +91,7 @@ pub struct Flow {
     /// Key of the workload in the scenario, such as `download`; empty if it is not known.
     #[serde(default)]
     pub workload: String,
-    /// `quic` or `tcp`; `cbr`, `on-off` or `ping` for datagrams.
+    /// `quic` or `tcp`; `cbr`, `on-off` or `ping` for datagrams, `udp` for a call.
     pub transport: String,
     /// The congestion controller; `none` for datagrams.
     pub congestion: String,
@@ -129,10 +129,35 @@ pub struct Flow {
     /// What both endpoints knew about the path.
     #[serde(default)]
     pub path: PathKnowledge,
+    /// The streams of a call; absent of other workloads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub call: Vec<CallStream>,
     /// The objects transferred.
     pub objects: Vec<Object>,
     /// Why the flow ended early; `null` if it did not.
     pub error: Option<String>,
+}
+
+/// A kind of media.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Media {
+    /// Audio.
+    Audio,
+    /// Video.
+    Video,
+}
+
+/// One stream of a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CallStream {
+    /// Audio or video.
+    pub media: Media,
+    /// Direction of the media.
+    pub direction: Direction,
+    /// What its receiver has measured.
+    #[serde(flatten)]
+    pub metrics: CallMetrics,
 }
 
 /// What both endpoints of a flow knew about the path. Windows are bytes of QUIC packets per RTT.

@@ -27,7 +27,7 @@ impl Protocol {
     /// Returns an error if the HTTP version does not run over the transport.
     pub fn of(keys: &Transport, workload: &Workload) -> Result<Self, Problem> {
         match workload.clocks() {
-            Clocks::Datagrams => return Ok(Self::Datagrams),
+            Clocks::Datagrams | Clocks::VirtualDatagrams => return Ok(Self::Datagrams),
             Clocks::Programs => return Ok(Self::External),
             Clocks::Both | Clocks::RealTcp => {}
         }

@@ -70,6 +70,7 @@ impl Capture {
                 bytes.extend_from_slice(&data);
                 bytes
             }
+            Body::Media(_) => udp_zeros(packet.bytes, from, to, ecn),
             Body::Filler(filler) => filler_packet(filler, from, to, ecn, datagram.flow),
             Body::Tcp { connection, segment } => {
                 let client =
@@ -163,12 +164,7 @@ fn filler_packet(
     // Both headers have the same size.
     let payload = above.saturating_sub(UDP_HEADER as usize);
     let kind = match filler.protocol {
-        FillerProtocol::Udp => {
-            let mut bytes = ip_header(from, to, ecn, UDP, above);
-            bytes.extend_from_slice(&udp_header(from, to, payload));
-            bytes.resize(bytes.len() + payload, 0);
-            return bytes;
-        }
+        FillerProtocol::Udp => return udp_zeros(filler.bytes, from, to, ecn),
         FillerProtocol::Echo => 8,
         FillerProtocol::EchoReply => 0,
     };
@@ -181,6 +177,16 @@ fn filler_packet(
     let mut bytes = ip_header(from, to, ecn, ICMP, message.len());
     bytes.extend_from_slice(&message);
     bytes
+}
+
+/// Returns an IP packet of `bytes` with zeros over UDP.
+fn udp_zeros(bytes: u32, from: SocketAddr, to: SocketAddr, ecn: Ecn) -> Vec<u8> {
+    let above = bytes.saturating_sub(IP_HEADER) as usize;
+    let payload = above.saturating_sub(UDP_HEADER as usize);
+    let mut packet = ip_header(from, to, ecn, UDP, above);
+    packet.extend_from_slice(&udp_header(from, to, payload));
+    packet.resize(packet.len() + payload, 0);
+    packet
 }
 
 /// Returns the UDP header (RFC 768). Omits the checksum, as IPv4 permits.

@@ -78,7 +78,7 @@ pub struct NodeAudit<'a> {
 /// of the connection across the proxies' hop, whose sender is recorded.
 pub fn sampled_hops(stack: &Stack, hops: usize) -> Range<usize> {
     let pep = match stack {
-        Stack::Quic(_) | Stack::DatagramTraffic(_) | Stack::Program(_) => None,
+        Stack::Quic(_) | Stack::DatagramTraffic(_) | Stack::Call(_) | Stack::Program(_) => None,
         Stack::Tcp(stack) => stack.pep.as_ref(),
     };
     match pep {

@@ -4,6 +4,7 @@ use crate::spec::Direction;
 use crate::time_budget::Trip;
 use crate::udp_payload::UdpPayload;
 use bentpipe_link::{Ecn, FlowKey};
+use bentpipe_media as media;
 use bentpipe_quic::noq_proto::EcnCodepoint;
 use bentpipe_tcp::Segment;
 use bentpipe_units::Time;
@@ -105,7 +106,7 @@ impl Datagram {
     pub fn flow_key(&self) -> FlowKey {
         let connection = match self.body {
             Body::Tcp { connection, .. } => u32::from(connection),
-            Body::Udp(_) | Body::Filler(_) => 0,
+            Body::Udp(_) | Body::Filler(_) | Body::Media(_) => 0,
         };
         // Odd factors: two keys that differ in one of the numbers are never the same. They are
         // the primes 2 to 4 of xxHash.
@@ -131,6 +132,17 @@ pub enum Body {
     },
     /// Bytes without meaning.
     Filler(Filler),
+    /// Audio or video of a call over UDP, whose bytes do not count.
+    Media(Media),
+}
+
+/// A packet of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Media {
+    /// A part of a frame.
+    Packet(media::Packet),
+    /// The receiver of a video asks for a keyframe.
+    KeyframeRequest,
 }
 
 /// Bytes without meaning: only their number and sending time count.

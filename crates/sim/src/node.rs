@@ -133,7 +133,7 @@ impl<'a> NodePacket<'a> {
     pub fn segment(&self) -> Option<&'a Segment> {
         match &self.datagram.body {
             Body::Tcp { segment, .. } => Some(segment),
-            Body::Udp(_) | Body::Filler(_) => None,
+            Body::Udp(_) | Body::Filler(_) | Body::Media(_) => None,
         }
     }
 
@@ -142,7 +142,7 @@ impl<'a> NodePacket<'a> {
     pub fn connection(&self) -> Option<u16> {
         match self.datagram.body {
             Body::Tcp { connection, .. } => Some(connection),
-            Body::Udp(_) | Body::Filler(_) => None,
+            Body::Udp(_) | Body::Filler(_) | Body::Media(_) => None,
         }
     }
 
@@ -150,7 +150,7 @@ impl<'a> NodePacket<'a> {
     pub fn udp_payload(&self) -> Option<Bytes> {
         match &self.datagram.body {
             Body::Udp(payload) => Some(payload.bytes().freeze()),
-            Body::Tcp { .. } | Body::Filler(_) => None,
+            Body::Tcp { .. } | Body::Filler(_) | Body::Media(_) => None,
         }
     }
 

@@ -4,6 +4,7 @@ use crate::emulation::EmulationOutcome;
 use crate::spec::Direction;
 use crate::time_budget::Episode;
 use bentpipe_link::Counters;
+use bentpipe_media::StreamOutcome;
 use bentpipe_quic::FlowControlStats;
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_quic::observer::{Layers, Sizes};
@@ -152,6 +153,15 @@ pub struct PepOutcome {
     pub acks_dropped: Option<u64>,
 }
 
+/// One stream of a call: its audio or its video, in one direction.
+#[derive(Debug, Clone)]
+pub struct CallStream {
+    /// Direction of the media.
+    pub direction: Direction,
+    /// What its receiver has measured.
+    pub measured: StreamOutcome,
+}
+
 /// Outcome of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectOutcome {
@@ -189,7 +199,7 @@ pub struct FlowOutcome {
     pub name: String,
     /// Number of the visit, from 1.
     pub visit: usize,
-    /// `quic` or `tcp`; `cbr`, `on-off` or `ping` for datagrams.
+    /// `quic` or `tcp`; `cbr`, `on-off` or `ping` for datagrams, `udp` for a call.
     pub transport: &'static str,
     /// Name of the congestion controller; `none` for datagrams.
     pub congestion: String,
@@ -266,6 +276,8 @@ pub struct FlowOutcome {
     pub path: PathOutcome,
     /// Counters of proxies, if there are any.
     pub pep: Option<PepOutcome>,
+    /// Streams of a call; empty for others.
+    pub call: Vec<CallStream>,
     /// Outcome of each object. Empty for datagrams and visits of fixed duration.
     pub objects: Vec<ObjectOutcome>,
     /// Reason why the visit did not complete, if so.

@@ -1,6 +1,7 @@
 //! Specification of a run, fully resolved.
 
 use bentpipe_link::DirectionModel;
+use bentpipe_media::Call;
 use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{Network, RouteUpdates};
 use bentpipe_quic::congestion::{CongestionConfig, ControllerName};
@@ -121,6 +122,16 @@ pub enum Direction {
     Upload,
 }
 
+impl Direction {
+    /// `download` or `upload`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Download => "download",
+            Self::Upload => "upload",
+        }
+    }
+}
+
 /// An object to transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
@@ -210,6 +221,8 @@ pub enum Stack {
     Tcp(Box<TcpStack>),
     /// Datagrams without congestion control.
     DatagramTraffic(DatagramTraffic),
+    /// A call over UDP.
+    Call(Box<CallTraffic>),
     /// External programs, with the real clock only.
     Program(Box<ProgramStack>),
 }
@@ -233,6 +246,35 @@ pub enum DatagramTraffic {
         /// Size of its IP packets.
         packet: Bytes,
     },
+}
+
+/// A call.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CallTraffic {
+    /// What each direction carries.
+    pub media: Call,
+    /// The directions with media.
+    pub directions: CallDirections,
+}
+
+/// The directions in which a call has media.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CallDirections {
+    /// Both: people talk to each other.
+    #[default]
+    Both,
+    /// One.
+    One(Direction),
+}
+
+impl CallDirections {
+    /// Returns the directions.
+    pub fn each(&self) -> &[Direction] {
+        match self {
+            Self::Both => &[Direction::Download, Direction::Upload],
+            Self::One(direction) => std::slice::from_ref(direction),
+        }
+    }
 }
 
 impl DatagramTraffic {
@@ -260,7 +302,7 @@ impl Stack {
             Self::Tcp(stack) if stack.http.version == tcp::http::Version::Raw => Some(1),
             Self::Tcp(_) if visit.handshake == Handshake::ZeroRtt => Some(1),
             Self::Tcp(_) => Some(2),
-            Self::DatagramTraffic(_) | Self::Program(_) => None,
+            Self::DatagramTraffic(_) | Self::Call(_) | Self::Program(_) => None,
         }
     }
 
@@ -268,7 +310,7 @@ impl Stack {
     pub fn quic_mut(&mut self) -> Option<&mut QuicSettings> {
         match self {
             Self::Quic(settings) => Some(settings),
-            Self::Tcp(_) | Self::DatagramTraffic(_) | Self::Program(_) => None,
+            Self::Tcp(_) | Self::DatagramTraffic(_) | Self::Call(_) | Self::Program(_) => None,
         }
     }
 
@@ -277,7 +319,7 @@ impl Stack {
         match self {
             Self::Quic(settings) => Some(&settings.congestion),
             Self::Tcp(stack) => Some(&stack.congestion),
-            Self::DatagramTraffic(_) | Self::Program(_) => None,
+            Self::DatagramTraffic(_) | Self::Call(_) | Self::Program(_) => None,
         }
     }
 }

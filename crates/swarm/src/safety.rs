@@ -105,7 +105,7 @@ fn packets(flow: &FlowSpec, got: &FlowOutcome) -> Result<(), Problem> {
     let others = match &flow.stack {
         Stack::Tcp(stack) => stack.pep.is_some(),
         Stack::DatagramTraffic(traffic) => matches!(traffic, DatagramTraffic::Ping { .. }),
-        Stack::Quic(_) | Stack::Program(_) => false,
+        Stack::Quic(_) | Stack::Call(_) | Stack::Program(_) => false,
     };
     let lost = got.packets_lost_policer
         + got.packets_lost_queue

@@ -55,6 +55,9 @@ const PHRASES: Record<string, string> = {
   [METRIC.responseMedian]: "the median response time",
   [METRIC.responseP95]: "the 95th percentile of response times",
   [METRIC.responseP99]: "the 99th percentile of response times",
+  [METRIC.framesLate]: "the share of late frames",
+  [METRIC.freezePercent]: "the share of time with a frozen picture",
+  [METRIC.frameDelayP99]: "the 99th percentile of frame delays",
   [METRIC.stall]: "the time of stalls",
 };
 

@@ -4,6 +4,7 @@ import { ackSize } from "./ack-size.ts";
 import { capacity } from "./capacity.ts";
 import { dataPerAck } from "./data-per-ack.ts";
 import { flowControl } from "./flow-control.ts";
+import { frames } from "./frames.ts";
 import { goodput } from "./goodput.ts";
 import { objects } from "./objects.ts";
 import { otherSeriesOfFlow, otherSeriesOfFlows, otherSeriesOfLinks } from "./other-series.ts";
@@ -30,6 +31,7 @@ import { window } from "./window.ts";
 export const PANELS: readonly Panel[] = [
   objects,
   responses,
+  frames,
   sequence,
   goodput,
   window,

@@ -10,6 +10,10 @@ const DELAYS: Record<string, { what: string; metrics: [string, string, string] }
     what: "response times",
     metrics: [METRIC.responseMedian, METRIC.responseP95, METRIC.responseP99],
   },
+  call: {
+    what: "delays of frames",
+    metrics: [METRIC.frameDelayMedian, METRIC.frameDelayP95, METRIC.frameDelayP99],
+  },
   cbr: {
     what: "one-way delays",
     metrics: [METRIC.delayMedian, METRIC.delayP95, METRIC.delayP99],

@@ -66,7 +66,14 @@ impl ClockSupport {
         }
         let runs = match self.protocol {
             Protocol::Quic(_) => self.clocks.on_real(RealCarrier::Quic),
-            Protocol::Tcp(_) | Protocol::External | Protocol::Datagrams => true,
+            Protocol::Tcp(_) | Protocol::External => true,
+            Protocol::Datagrams if self.clocks.on_real(RealCarrier::Quic) => true,
+            Protocol::Datagrams => {
+                return Err(format!(
+                    "flow `{flow}`: `{workload}` runs on the virtual clock only; allowed with \
+                        --clock real: `cbr` or `ping`"
+                ));
+            }
         };
         if !runs {
             return Err(format!(

@@ -6,9 +6,13 @@ use super::quic::quic;
 use super::tcp::{pep, receive_buffer, tcp};
 use super::visits::visits;
 use crate::outcome;
+use bentpipe_media::e_model::Codec;
+use bentpipe_media::{Audio, Call, Playout, Video};
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_results::Direction;
 use bentpipe_scenario::{Flow, Placement, Problem, Protocol, Scenario, Workload};
+use bentpipe_scenario::workload as scenario;
+use bentpipe_sim::{self as sim, CallDirections, CallTraffic};
 use bentpipe_sim::{DatagramTraffic, FlowSpec, ProgramStack, Stack};
 use serde_spanned::Spanned;
 
@@ -34,6 +38,7 @@ pub(super) fn flow(
             interval: *ping.interval.get_ref(),
             packet: ping.packet(),
         }),
+        (Workload::Call(call), _) => Stack::Call(Box::new(call_traffic(call))),
         (Workload::External(external), _) => Stack::Program(Box::new(ProgramStack {
             server: external.server.clone().unwrap_or_default(),
             client: external.client.clone().unwrap_or_default(),
@@ -70,12 +75,37 @@ pub(super) fn flow(
     })
 }
 
+/// Returns what a call sends.
+fn call_traffic(call: &scenario::Call) -> CallTraffic {
+    let audio = call.audio_rate().map(|rate| Audio { rate });
+    let video = call.video.as_ref().map(|video| Video {
+        rate: *video.rate.get_ref(),
+        fps: video.fps(),
+        group: video.group(),
+        keyframe_size: video.keyframe_size(),
+        size_variation: video.size_variation(),
+        pacing: video.pacing(),
+        keyframe_request: video.keyframe_request,
+    });
+    let directions = match call.direction {
+        scenario::CallDirection::Both => CallDirections::Both,
+        scenario::CallDirection::Download => CallDirections::One(sim::Direction::Download),
+        scenario::CallDirection::Upload => CallDirections::One(sim::Direction::Upload),
+    };
+    let playout = match call.playout() {
+        scenario::Playout::Adaptive => Playout::Adaptive,
+        scenario::Playout::Fixed(after) => Playout::Fixed(after),
+    };
+    let codec = if call.concealment { Codec::CONCEALING } else { Codec::PLAIN };
+    CallTraffic { media: Call { audio, video, playout, codec }, directions }
+}
+
 /// Returns the congestion configuration of `stack`, or `None` without congestion control.
 fn congestion_mut(stack: &mut Stack) -> Option<&mut CongestionConfig> {
     match stack {
         Stack::Quic(settings) => Some(&mut settings.congestion),
         Stack::Tcp(stack) => Some(&mut stack.congestion),
-        Stack::DatagramTraffic(_) | Stack::Program(_) => None,
+        Stack::DatagramTraffic(_) | Stack::Call(_) | Stack::Program(_) => None,
     }
 }
 

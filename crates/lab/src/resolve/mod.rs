@@ -255,7 +255,7 @@ fn work(flow: &FlowSpec) -> u64 {
     let bytes = bytes.fold(0u64, u64::saturating_add);
     match flow.stack {
         Stack::Quic(_) => bytes.saturating_mul(QUIC_WORK),
-        Stack::Tcp(_) | Stack::DatagramTraffic(_) | Stack::Program(_) => bytes,
+        Stack::Tcp(_) | Stack::DatagramTraffic(_) | Stack::Call(_) | Stack::Program(_) => bytes,
     }
 }
 

@@ -9,7 +9,7 @@ fn pep(flow: &FlowSpec) -> (Option<&PepSpec>, bool) {
     match &flow.stack {
         Stack::Tcp(stack) => (stack.pep.as_ref(), true),
         Stack::Program(stack) => (stack.pep.as_ref(), true),
-        Stack::Quic(_) | Stack::DatagramTraffic(_) => (None, false),
+        Stack::Quic(_) | Stack::DatagramTraffic(_) | Stack::Call(_) => (None, false),
     }
 }
 

@@ -60,7 +60,9 @@ pub(super) fn flows(results: &Results) -> Vec<Column<'_>> {
             "Time of the client's first packet since the start of the run.",
             |(_, flow)| Some(flow.start_s),
         );
+    // Those of single streams of calls are in `results.json`.
     let table = flow_metrics()
+        .filter(|metric| !metric.is_of_stream())
         .fold(table, |table, metric| table.metric("", &metric.row, |(_, flow)| metric.read(flow)));
     let size = |sizes: &Option<Distribution>, read: fn(&Distribution) -> u32| {
         sizes.as_ref().map(|sizes| u64::from(read(sizes)))

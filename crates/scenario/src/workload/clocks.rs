@@ -10,6 +10,8 @@ pub enum Clocks {
     RealTcp,
     /// Datagrams of its own over neither transport, on both clocks.
     Datagrams,
+    /// Datagrams of its own, on the virtual clock alone.
+    VirtualDatagrams,
     /// The protocols of other programs, which need real time.
     Programs,
 }
@@ -35,6 +37,7 @@ impl Clocks {
         match self {
             Self::Both | Self::Datagrams | Self::Programs => true,
             Self::RealTcp => matches!(carrier, RealCarrier::Tcp),
+            Self::VirtualDatagrams => false,
         }
     }
 
@@ -43,7 +46,7 @@ impl Clocks {
     pub fn cells(self) -> [&'static str; 3] {
         let yes = match self {
             Self::Both | Self::RealTcp => "yes",
-            Self::Datagrams => "yes (UDP)",
+            Self::Datagrams | Self::VirtualDatagrams => "yes (UDP)",
             Self::Programs => "yes, whatever the programs speak",
         };
         let runs =
@@ -53,7 +56,7 @@ impl Clocks {
 
     /// Returns true if the workload uses neither QUIC nor TCP of the scenario.
     pub const fn has_own_transport(self) -> bool {
-        matches!(self, Self::Datagrams | Self::Programs)
+        matches!(self, Self::Datagrams | Self::VirtualDatagrams | Self::Programs)
     }
 }
 
@@ -66,13 +69,20 @@ mod tests {
         assert_eq!(Clocks::Both.cells(), ["yes"; 3]);
         assert_eq!(Clocks::RealTcp.cells(), ["yes", "no", "yes"]);
         assert_eq!(Clocks::Datagrams.cells(), ["yes (UDP)"; 3]);
+        assert_eq!(Clocks::VirtualDatagrams.cells(), ["yes (UDP)", "no", "no"]);
         assert_eq!(Clocks::Programs.cells()[0], "no");
     }
 
     #[test]
     fn every_workload_runs_on_a_clock() {
         let carriers = [RealCarrier::Quic, RealCarrier::Tcp];
-        for clocks in [Clocks::Both, Clocks::RealTcp, Clocks::Datagrams, Clocks::Programs] {
+        for clocks in [
+            Clocks::Both,
+            Clocks::RealTcp,
+            Clocks::Datagrams,
+            Clocks::VirtualDatagrams,
+            Clocks::Programs,
+        ] {
             let real = carriers.iter().any(|&carrier| clocks.on_real(carrier));
             assert!(clocks.on_virtual() || real, "{clocks:?}");
         }

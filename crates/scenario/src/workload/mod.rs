@@ -2,6 +2,7 @@
 //! transfer that it plans, and the [`Clocks`] that can run it.
 
 mod bulk;
+mod call;
 mod cbr;
 mod clocks;
 mod download;
@@ -18,6 +19,7 @@ mod visits;
 mod web_page;
 
 pub use bulk::Bulk;
+pub use call::{Call, CallDirection, CallVideo, Playout};
 pub use cbr::Cbr;
 pub use clocks::{Clocks, RealCarrier};
 pub use download::Download;
@@ -80,6 +82,10 @@ pub struct Task {
     #[schemars(with = "Option<Cbr>")]
     #[schemars(extend("x-clocks" = Cbr::CLOCKS.cells()))]
     pub cbr: Option<Spanned<Cbr>>,
+    /// A call: audio and video over UDP.
+    #[schemars(with = "Option<Call>")]
+    #[schemars(extend("x-clocks" = Call::CLOCKS.cells()))]
+    pub call: Option<Spanned<Call>>,
     /// ICMP echo requests from the client.
     #[schemars(with = "Option<Ping>")]
     #[schemars(extend("x-clocks" = Ping::CLOCKS.cells()))]
@@ -119,6 +125,8 @@ pub enum Workload {
     Bulk(Bulk),
     /// `cbr`
     Cbr(Cbr),
+    /// `call`
+    Call(Call),
     /// `ping`
     Ping(Ping),
     /// `probe`
@@ -138,6 +146,7 @@ impl Task {
             ("video", self.video.is_some()),
             ("bulk", self.bulk.is_some()),
             ("cbr", self.cbr.is_some()),
+            ("call", self.call.is_some()),
             ("ping", self.ping.is_some()),
             ("probe", self.probe.is_some()),
         ]
@@ -157,8 +166,8 @@ impl Task {
     ) -> Result<Workload, Problem> {
         one_of(self.given().chain([("external", external.is_some())]), span.clone())?;
         if let (Some(direction), None) = (&self.direction, &self.objects) {
-            let message = "`direction` belongs to `objects`; `bulk` and `cbr` have a `direction` \
-                of their own";
+            let message = "`direction` belongs to `objects`; `bulk`, `cbr` and `call` have a \
+                `direction` of their own";
             return Err(Problem::new(direction.span(), message));
         }
         let direction = self.direction.map(Spanned::into_inner).unwrap_or_default();
@@ -178,6 +187,8 @@ impl Task {
             bulk.get_ref().check(limit).map(|()| Workload::Bulk(bulk.into_inner()))
         } else if let Some(cbr) = self.cbr {
             cbr.get_ref().check(limit).map(|()| Workload::Cbr(cbr.into_inner()))
+        } else if let Some(call) = self.call {
+            call.get_ref().check(limit).map(|()| Workload::Call(call.into_inner()))
         } else if let Some(ping) = self.ping {
             ping.get_ref().check(limit).map(|()| Workload::Ping(ping.into_inner()))
         } else if let Some(probe) = self.probe {
@@ -201,6 +212,7 @@ impl Workload {
             Self::Video(kind) => kind,
             Self::Bulk(kind) => kind,
             Self::Cbr(kind) => kind,
+            Self::Call(kind) => kind,
             Self::Ping(kind) => kind,
             Self::Probe(kind) => kind,
             Self::External(kind) => kind,

@@ -46,6 +46,7 @@ fn link<'a>(name: &'a str, model: &'a DirectionModel, bytes: u64) -> LinkAudit<'
 /// A download of 1 MB in two seconds.
 fn outcome() -> FlowOutcome {
     FlowOutcome {
+        call: Vec::new(),
         time_budget: None,
         episodes: Vec::new(),
         loss_times: Default::default(),

@@ -142,6 +142,7 @@ impl Transport for DatagramTransport {
             reverse: ReverseReport::default(),
             flow_control: None,
             qlog: Vec::new(),
+            call: Vec::new(),
         })
     }
 

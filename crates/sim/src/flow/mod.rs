@@ -1,5 +1,6 @@
 //! Flows: a client, its server, and their visits one after the other, over any transport.
 
+mod call;
 mod counters;
 mod current_visit;
 mod datagrams;
@@ -25,6 +26,7 @@ use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{FlowSpec, Stack};
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_units::Time;
+use call::CallTransport;
 use datagrams::DatagramTransport;
 use quic::QuicTransport;
 use tcp::TcpTransport;
@@ -53,6 +55,7 @@ impl Flow {
             Stack::DatagramTraffic(traffic) => {
                 Box::new(DatagramTransport::new(traffic, &progress.spec, shared)?)
             }
+            Stack::Call(call) => Box::new(CallTransport::new(*call, &progress.spec, shared)?),
             Stack::Tcp(stack) => Box::new(TcpTransport::new(*stack, &progress, shared)?),
             Stack::Program(_) => {
                 return Err(SimError::Spec(format!(

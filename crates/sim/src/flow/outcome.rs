@@ -69,6 +69,7 @@ pub fn flow_outcome(
         rtt_p99: record.rtt_p99(),
         path: report.path,
         pep: report.pep,
+        call: report.call.clone(),
         objects: objects(visit, &progress.objects, current.start),
         error,
     }

@@ -1,6 +1,6 @@
 //! What a transport reports about a visit that ends, and what remains of a flow's visits.
 
-use crate::outcome::{Acknowledgements, FlowOutcome, PathOutcome, PepOutcome, QlogFile};
+use crate::outcome::{Acknowledgements, CallStream, FlowOutcome, PathOutcome, PepOutcome, QlogFile};
 use bentpipe_quic::FlowControlReport;
 use bentpipe_quic::congestion::SenderMetrics;
 use bentpipe_quic::observer::Layers;
@@ -29,6 +29,8 @@ pub struct VisitReport {
     pub flow_control: Option<FlowControlReport>,
     /// Its qlog.
     pub qlog: Vec<QlogFile>,
+    /// Streams of a call.
+    pub call: Vec<CallStream>,
 }
 
 /// Statistics of the transport about the reverse direction.

@@ -236,6 +236,7 @@ impl Transport for QuicTransport {
         let qlog = recording.take_qlog();
         let duplicate_bytes = progress.spuriously_lost_bytes(&recording.metrics().stats());
         Some(VisitReport {
+            call: Vec::new(),
             transport: "quic",
             connections: 1,
             handshake: visit.client.conn.connected_at(),

@@ -144,6 +144,7 @@ impl Transport for TcpTransport {
         };
         let full = Segment { len: self.stack.tcp.segment, ..Segment::default() };
         Some(VisitReport {
+            call: Vec::new(),
             transport: "tcp",
             connections: self.connections.len(),
             handshake,

@@ -1,0 +1,271 @@
+//! `call`: audio and video in one or both directions.
+
+use super::clocks::Clocks;
+use super::kind::Kind;
+use super::transfer::Transfer;
+use crate::error::Problem;
+use crate::limits::{self, Check};
+use bentpipe_results::Direction;
+use bentpipe_units::{Rate, Ratio, Span};
+use schemars::JsonSchema;
+use serde::de::{self, Deserializer};
+use serde::Deserialize;
+use serde_spanned::Spanned;
+
+/// Rate of the audio of a call whose table has neither audio nor video: that of the C4 tests.
+const AUDIO: Rate = Rate::from_bps(32_000);
+/// Largest rate of a stream: more than any video call has.
+const MOST: Rate = Rate::from_mbps(100);
+/// Smallest rate of a stream.
+const LEAST: Rate = Rate::from_bps(1_000);
+/// Most frames per second.
+const MOST_FRAMES: u64 = 240;
+/// Longest time between two keyframes.
+const LONGEST_GROUP: Span = Span::from_secs(60);
+/// Playout by default.
+const PLAYOUT: Playout = Playout::Fixed(Span::from_millis(60));
+
+/// A call over UDP, without congestion control. Without `audio` and `video`, it has audio of 32
+/// kbps.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Call {
+    /// Length of the call.
+    #[schemars(with = "Span")]
+    pub duration: Spanned<Span>,
+    /// Rate of the audio, without headers, in frames of 20 ms. Without it, a call with `video` is
+    /// silent.
+    #[schemars(with = "Option<Rate>")]
+    pub audio: Option<Spanned<Rate>>,
+    /// Video.
+    pub video: Option<CallVideo>,
+    /// Directions with media.
+    #[serde(default)]
+    pub direction: CallDirection,
+    /// When frames are played: this long after the smallest delay so far, or `"adaptive"`; 60 ms by
+    /// default.
+    #[schemars(with = "Option<Playout>")]
+    pub playout: Option<Spanned<Playout>>,
+    /// Whether the receiver conceals lost frames of audio, which `mos` depends on: that of G.711
+    /// with concealment, or without.
+    #[serde(default = "yes")]
+    pub concealment: bool,
+}
+
+/// The video of a call: groups of a keyframe and of frames that depend on all before them.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CallVideo {
+    /// Mean rate, without headers.
+    #[schemars(with = "Rate")]
+    pub rate: Spanned<Rate>,
+    /// Frames per second; 30 by default.
+    #[schemars(with = "Option<u64>", range(min = 1, max = 240))]
+    pub fps: Option<Spanned<u64>>,
+    /// Time between two keyframes; 1 s by default.
+    #[schemars(with = "Option<Span>")]
+    pub keyframe_interval: Option<Spanned<Span>>,
+    /// Size of a keyframe in sizes of other frames; 10 by default.
+    #[schemars(with = "Option<u64>", range(min = 1, max = 100))]
+    pub keyframe_size: Option<Spanned<u64>>,
+    /// Coefficient of variation of the lognormal distribution of sizes; 0 by default.
+    #[schemars(with = "Option<Ratio>")]
+    pub size_variation: Option<Spanned<Ratio>>,
+    /// Time over which the packets of a frame are spread, at most that between two frames; by
+    /// default they are sent at once.
+    #[schemars(with = "Option<Span>")]
+    pub pacing: Option<Spanned<Span>>,
+    /// Whether the receiver asks for a keyframe when a frame is lost or late.
+    #[serde(default = "yes")]
+    pub keyframe_request: bool,
+}
+
+/// The directions in which a call has media.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CallDirection {
+    /// Both.
+    #[default]
+    Both,
+    /// From the server to the client.
+    Download,
+    /// From the client to the server.
+    Upload,
+}
+
+/// When frames are played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Playout {
+    /// `"60 ms"`: this long after the smallest delay so far.
+    Fixed(Span),
+    /// `"adaptive"`: adapted to earlier delays at the start of each second.
+    Adaptive,
+}
+
+impl std::str::FromStr for Playout {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "adaptive" => Ok(Self::Adaptive),
+            text => text
+                .parse()
+                .map(Self::Fixed)
+                .map_err(|error| format!("{error}; or `adaptive` as playout")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Playout {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for Playout {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Playout".into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let span = generator.subschema_for::<Span>();
+        schemars::json_schema!({ "anyOf": [{ "enum": ["adaptive"] }, span] })
+    }
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// Returns an error if the rate of a stream is out of range.
+fn rate(key: &str, rate: &Spanned<Rate>) -> Check {
+    if (LEAST..=MOST).contains(rate.get_ref()) {
+        return Ok(());
+    }
+    let message = format!("`{key}` of {rate} is out of range; allowed: {LEAST} to {MOST}");
+    Err(Problem::new(rate.span(), message))
+}
+
+impl Call {
+    /// The clocks that can run it.
+    pub(super) const CLOCKS: Clocks = Clocks::VirtualDatagrams;
+
+    pub(super) fn check(&self, limit: Span) -> Check {
+        super::transfer::duration(&self.duration, limit)?;
+        self.audio.as_ref().map_or(Ok(()), |audio| rate("audio", audio))?;
+        self.video.as_ref().map_or(Ok(()), CallVideo::check)
+    }
+
+    /// Returns the rate of the audio, if there is any.
+    pub fn audio_rate(&self) -> Option<Rate> {
+        let default = self.video.is_none().then_some(AUDIO);
+        self.audio.as_ref().map(|audio| *audio.get_ref()).or(default)
+    }
+
+    /// Returns when frames are played.
+    pub fn playout(&self) -> Playout {
+        self.playout.as_ref().map_or(PLAYOUT, |playout| *playout.get_ref())
+    }
+}
+
+impl CallVideo {
+    fn check(&self) -> Check {
+        rate("rate", &self.rate)?;
+        self.fps.as_ref().map_or(Ok(()), |fps| limits::between("fps", fps, 1, MOST_FRAMES))?;
+        let size = self.keyframe_size.as_ref();
+        size.map_or(Ok(()), |size| limits::between("keyframe_size", size, 1, 100))?;
+        let frame = Span::from_secs(1) / u64::from(self.fps());
+        let within = |key: &str, span: Option<&Spanned<Span>>, low: Span, high: Span| match span {
+            Some(span) if !(low..=high).contains(span.get_ref()) => {
+                let message =
+                    format!("`{key}` of {span} is out of range; allowed: {low} to {high}");
+                Err(Problem::new(span.span(), message))
+            }
+            _ => Ok(()),
+        };
+        let interval = self.keyframe_interval.as_ref();
+        within("keyframe_interval", interval, frame, LONGEST_GROUP)?;
+        within("pacing", self.pacing.as_ref(), Span::ZERO, frame)
+    }
+
+    /// Returns the frames per second.
+    pub fn fps(&self) -> u32 {
+        self.fps.as_ref().map_or(30, |fps| *fps.get_ref() as u32)
+    }
+
+    /// Returns the frames of a group, the keyframe included.
+    pub fn group(&self) -> u32 {
+        let interval = self.keyframe_interval.as_ref().map(|interval| *interval.get_ref());
+        let seconds = interval.unwrap_or(Span::from_secs(1)).as_secs_f64();
+        (seconds * f64::from(self.fps())).round().max(1.0) as u32
+    }
+
+    /// Returns the size of a keyframe in sizes of other frames.
+    pub fn keyframe_size(&self) -> u32 {
+        self.keyframe_size.as_ref().map_or(10, |size| *size.get_ref() as u32)
+    }
+
+    /// Returns the coefficient of variation of sizes.
+    pub fn size_variation(&self) -> Ratio {
+        self.size_variation.as_ref().map_or(Ratio::ZERO, |variation| *variation.get_ref())
+    }
+
+    /// Returns the time over which a frame is sent.
+    pub fn pacing(&self) -> Span {
+        self.pacing.as_ref().map_or(Span::ZERO, |pacing| *pacing.get_ref())
+    }
+}
+
+impl Kind for Call {
+    fn key(&self) -> &'static str {
+        "call"
+    }
+
+    fn clocks(&self) -> Clocks {
+        Self::CLOCKS
+    }
+
+    fn transfer(&self, _seed: u64) -> Transfer {
+        let direction = match self.direction {
+            CallDirection::Both | CallDirection::Download => Direction::Download,
+            CallDirection::Upload => Direction::Upload,
+        };
+        Transfer { direction, objects: Vec::new(), duration: Some(*self.duration.get_ref()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> Result<Call, String> {
+        let call: Call = toml::from_str(text).map_err(|error| error.to_string())?;
+        call.check(Span::from_secs(60)).map_err(|problem| problem.message)?;
+        Ok(call)
+    }
+
+    #[test]
+    fn a_call_without_media_has_audio() {
+        let call = check("duration = \"60 s\"").unwrap();
+        assert_eq!((call.audio_rate(), call.playout()), (Some(AUDIO), PLAYOUT));
+        let silent = check("duration = \"60 s\"\nvideo.rate = \"1 Mbps\"").unwrap();
+        assert_eq!(silent.audio_rate(), None);
+        let video = silent.video.unwrap();
+        assert_eq!((video.fps(), video.group(), video.keyframe_size()), (30, 30, 10));
+    }
+
+    #[test]
+    fn values_out_of_range_name_what_is_allowed() {
+        let cases = [
+            ("audio = \"10 bps\"", "1 kbps to 100 Mbps"),
+            ("video = { rate = \"1 Mbps\", fps = 0 }", "1 to 240"),
+            ("video = { rate = \"1 Mbps\", pacing = \"40 ms\" }", "0 ns to 33.333333 ms"),
+            ("video = { rate = \"1 Mbps\", keyframe_interval = \"2 min\" }", "to 1 min"),
+            ("video = { rate = \"1 Mbps\", keyframe_size = 1000 }", "1 to 100"),
+            ("playout = \"soon\"", "`adaptive`"),
+        ];
+        for (keys, allowed) in cases {
+            let error = check(&format!("duration = \"60 s\"\n{keys}")).unwrap_err();
+            assert!(error.contains(allowed), "{keys}: {error}");
+        }
+        assert!(check("duration = \"61 s\"").unwrap_err().contains("time_limit"));
+    }
+}

@@ -1,0 +1,224 @@
+//! Calls over UDP: audio and video in one or both directions, without congestion control.
+
+use super::current_visit::VisitStart;
+use super::progress::FlowProgress;
+use super::report::{ReverseReport, VisitReport};
+use super::shared::Shared;
+use super::transport::{Outbox, Outgoing, Transport, side};
+use crate::datagram::{Body, Datagram, Media, PathDirection, Role};
+use crate::error::SimError;
+use crate::outcome::{CallStream, PathOutcome, ReverseBytes};
+use crate::packet_arena::PacketId;
+use crate::spec::{CallTraffic, Direction, FlowSpec};
+use crate::visit_progress::VisitProgress;
+use bentpipe_link::{Ecn, Packet};
+use bentpipe_media::{HEADERS, MediaKind, REQUEST_BYTES, Receiver, Sender};
+use bentpipe_quic::{IP_HEADER, SenderMetrics, UDP_HEADER};
+use bentpipe_timeseries::Series;
+use bentpipe_units::{Span, Time};
+
+/// A call over UDP.
+pub struct CallTransport {
+    traffic: CallTraffic,
+    last_node: u16,
+    visit: Option<ActiveVisit>,
+}
+
+/// The active visit.
+struct ActiveVisit {
+    data_direction: PathDirection,
+    progress: VisitProgress,
+    /// The directions that carry media.
+    media: Vec<MediaDirection>,
+    /// Bytes of packets that each end has sent: towards the client, then towards the server.
+    sent: [u64; 2],
+    metrics: SenderMetrics,
+}
+
+/// Media in one direction.
+struct MediaDirection {
+    toward: PathDirection,
+    sender: Sender,
+    receiver: Receiver,
+    /// True if the receiver's end is to send a keyframe request.
+    requests_keyframe: bool,
+}
+
+impl CallTransport {
+    /// Creates the transport of a call that has not started.
+    pub fn new(
+        traffic: CallTraffic,
+        spec: &FlowSpec,
+        shared: &Shared,
+    ) -> Result<Self, SimError> {
+        if spec.visits.iter().any(|visit| visit.duration.is_none()) {
+            let name = &spec.name;
+            let message = format!("call `{name}` has no duration; allowed: visits with one");
+            return Err(SimError::Spec(message));
+        }
+        Ok(Self { traffic, last_node: shared.last_node, visit: None })
+    }
+}
+
+impl ActiveVisit {
+    /// Returns the next packet in a direction, with the size of the IP packet.
+    fn next(&mut self, now: Time, toward: PathDirection) -> Option<(Media, u32)> {
+        for media in &mut self.media {
+            if media.toward == toward {
+                if let Some(packet) = media.sender.poll(now) {
+                    return Some((Media::Packet(packet), packet.payload + HEADERS));
+                }
+            } else if std::mem::take(&mut media.requests_keyframe) {
+                return Some((Media::KeyframeRequest, REQUEST_BYTES));
+            }
+        }
+        None
+    }
+
+    /// Counts a packet of `bytes` of the data's direction, and returns its position in the bytes of
+    /// its direction.
+    fn count(&mut self, now: Time, toward: PathDirection, bytes: u32) -> f64 {
+        let sent = &mut self.sent[usize::from(toward == PathDirection::ToServer)];
+        *sent += u64::from(bytes);
+        let position = *sent as f64;
+        if toward == self.data_direction {
+            let mut stats = self.metrics.stats();
+            stats.packets_sent += 1;
+            stats.bytes_sent += u64::from(bytes);
+            if let Some(series) = &mut stats.series {
+                series.sent.push(now, position);
+            }
+        }
+        position
+    }
+}
+
+/// Returns the name of the series of the delays of frames.
+fn delay_series(kind: MediaKind, direction: Direction) -> &'static str {
+    match (kind, direction) {
+        (MediaKind::Audio, Direction::Download) => "audio_download_delay",
+        (MediaKind::Audio, Direction::Upload) => "audio_upload_delay",
+        (MediaKind::Video, Direction::Download) => "video_download_delay",
+        (MediaKind::Video, Direction::Upload) => "video_upload_delay",
+    }
+}
+
+/// Returns the direction of media in terms of results.
+fn direction(toward: PathDirection) -> Direction {
+    match toward {
+        PathDirection::ToClient => Direction::Download,
+        PathDirection::ToServer => Direction::Upload,
+    }
+}
+
+impl Transport for CallTransport {
+    fn begin(
+        &mut self,
+        start: &VisitStart,
+        progress: &mut FlowProgress,
+        shared: &Shared,
+    ) -> Result<(), SimError> {
+        let times = (start.now, start.ends.unwrap_or(start.now));
+        let CallTraffic { media, directions } = &self.traffic;
+        let media = directions.each().iter().map(|&one| {
+            let toward = PathDirection::of(one);
+            let purpose = format!("flow/{}/{}/{}", progress.spec.name, one.name(), start.number);
+            MediaDirection {
+                toward,
+                sender: Sender::new(media, times, shared.seed, &purpose),
+                receiver: Receiver::new(media, times, start.series),
+                requests_keyframe: false,
+            }
+        });
+        self.visit = Some(ActiveVisit {
+            data_direction: start.data_direction,
+            progress: start.progress.clone(),
+            media: media.collect(),
+            sent: [0; 2],
+            metrics: SenderMetrics::new(start.series),
+        });
+        Ok(())
+    }
+
+    fn report(&mut self, now: Time, _progress: &FlowProgress) -> Option<VisitReport> {
+        let visit = self.visit.take()?;
+        let (mut call, mut series) = (Vec::new(), Vec::new());
+        for MediaDirection { toward, sender, receiver, .. } in visit.media {
+            let direction = direction(toward);
+            for mut measured in receiver.finish(now, &sender) {
+                if let Some(delays) = measured.series.take().filter(|delays| !delays.is_empty()) {
+                    let name = delay_series(measured.kind, direction);
+                    series.push(Series::new(name, "ms", delays.into_points()));
+                }
+                call.push(CallStream { direction, measured });
+            }
+        }
+        Some(VisitReport {
+            transport: "udp",
+            connections: 0,
+            handshake: None,
+            metrics: visit.metrics,
+            duplicate_bytes: 0,
+            path: PathOutcome::default(),
+            pep: None,
+            reverse: ReverseReport { series, ..ReverseReport::default() },
+            flow_control: None,
+            qlog: Vec::new(),
+            call,
+        })
+    }
+
+    fn end(&mut self, _now: Time, _timed: bool) {}
+
+    fn deliver(&mut self, now: Time, _node: u16, _ecn: Ecn, datagram: &mut Datagram) {
+        let Body::Media(media) = datagram.body else { return };
+        let Some(visit) = &mut self.visit else { return };
+        let toward = datagram.toward;
+        match media {
+            Media::Packet(packet) => {
+                if toward == visit.data_direction {
+                    visit.progress.received(0, packet.payload as usize, now);
+                }
+                let direction = visit.media.iter_mut().find(|media| media.toward == toward);
+                if let Some(direction) = direction {
+                    direction.requests_keyframe |= direction.receiver.received(now, &packet);
+                }
+            }
+            Media::KeyframeRequest => {
+                let others = visit.media.iter_mut().filter(|media| media.toward != toward);
+                others.for_each(|media| media.sender.request_keyframe());
+            }
+        }
+    }
+
+    fn wake(&mut self, _now: Time, _node: u16) {}
+
+    fn next_timeout(&self, node: u16) -> Option<Time> {
+        let (visit, side) = (self.visit.as_ref()?, side(node, self.last_node)?);
+        // Requests are sent at once, without a timer.
+        let own = visit.media.iter().filter(|media| media.toward.source() == side);
+        own.filter_map(|media| media.sender.due()).min()
+    }
+
+    fn poll_transmit(&mut self, outbox: &mut Outbox<'_>) -> Option<Packet<PacketId>> {
+        let (visit, toward) = (self.visit.as_mut()?, PathDirection::leaving(outbox.side()?));
+        let (media, bytes) = visit.next(outbox.now, toward)?;
+        let packet = Outgoing {
+            toward,
+            to: if outbox.side() == Some(Role::Client) { self.last_node } else { 0 },
+            bytes,
+            ecn: Ecn::NotEct,
+            position: visit.count(outbox.now, toward, bytes),
+            answers: false,
+            held: Span::ZERO,
+            body: Body::Media(media),
+        };
+        Some(outbox.send(packet, || ReverseBytes {
+            ip: u64::from(IP_HEADER),
+            udp: u64::from(UDP_HEADER),
+            payload: u64::from(bytes - IP_HEADER - UDP_HEADER),
+            total: u64::from(bytes),
+            ..ReverseBytes::default()
+        }))
+    }
+}
