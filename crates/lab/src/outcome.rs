@@ -1,13 +1,14 @@
 //! Converts the outcome of a run to the types of the results.
 
 use bentpipe_media::MediaKind;
+use bentpipe_media::abr::PlayerOutcome;
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_quic::observer::Sizes;
 use bentpipe_results::fairness::{Contender, Fairness, LinkUse};
 use bentpipe_results::{
     CallMetrics, CallStream, Direction, DirectionEmulation, Distribution, Emulation, Episode, Flow,
-    FlowMetrics, Link, LinkMetrics, LossTime, Media, Object, PathKnowledge, Point, ProxyEmulation, ReverseBytes, Run,
-    contends,
+    FlowMetrics, Link, LinkMetrics, LossTime, Media, Object, PathKnowledge, Player, PlayerMetrics,
+    Point, ProxyEmulation, ReverseBytes, Run, contends,
 };
 use bentpipe_sim as sim;
 use bentpipe_timeseries::{LossPlace, LossTimes};
@@ -118,6 +119,7 @@ fn flow(flow: &sim::FlowOutcome) -> Flow {
         ack_frame_bytes: sizes("quic"),
         ack_option_bytes: sizes("tcp"),
         path: path(&flow.path),
+        player: flow.player.as_ref().map(player),
         call: flow.call.iter().map(call_stream).collect(),
         objects: flow.objects.iter().map(object).collect(),
         error: flow.error.clone(),
@@ -171,14 +173,28 @@ fn metrics(flow: &sim::FlowOutcome) -> FlowMetrics {
     }
 }
 
+fn player(played: &PlayerOutcome) -> Player {
+    Player {
+        stall_s: played.stalled.as_secs_f64(),
+        metrics: PlayerMetrics {
+            startup_s: seconds(played.startup),
+            stalls: Some(played.stalls),
+            stall_percent: Some(played.stall_percent),
+            mean_bitrate_kbps: Some(played.mean_bitrate.as_bps() as f64 / 1e3),
+            switches: Some(played.switches),
+            switch_sum_mbps: Some(played.switch_sum_mbps),
+            qoe_linear: Some(played.quality),
+        },
+    }
+}
+
 fn call_stream(stream: &sim::CallStream) -> CallStream {
     let measured = &stream.measured;
     let delay = |quantile| {
         millis((!measured.delays.is_empty()).then(|| measured.delays.quantile(quantile)))
     };
-    let percent = |frames: u64| {
-        (measured.frames > 0).then(|| frames as f64 / measured.frames as f64 * 100.0)
-    };
+    let percent =
+        |frames: u64| (measured.frames > 0).then(|| frames as f64 / measured.frames as f64 * 100.0);
     let freezes = measured.freezes;
     let frozen = freezes.map(|(_, time)| time.as_secs_f64());
     let is_video = measured.kind == MediaKind::Video;

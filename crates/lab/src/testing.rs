@@ -129,6 +129,7 @@ pub fn flow_outcome(
 ) -> FlowOutcome {
     FlowOutcome {
         call: Vec::new(),
+        player: None,
         time_budget: None,
         loss_times: Default::default(),
         episodes: Vec::new(),

@@ -81,7 +81,9 @@ fn controllers_get_the_distance_and_the_response_to_path_changes() {
     let configs = spec.flows.iter().map(|flow| match &flow.stack {
         Stack::Quic(settings) => &settings.congestion,
         Stack::Tcp(stack) => &stack.congestion,
-        Stack::DatagramTraffic(_) | Stack::Call(_) | Stack::Program(_) => panic!("no congestion control"),
+        Stack::DatagramTraffic(_) | Stack::Call(_) | Stack::Program(_) => {
+            panic!("no congestion control")
+        }
     });
     let configs: Vec<_> = configs.collect();
     // Great circles on a sphere are 563 km and 12,199 km. The ellipsoid differs by up to 0.5 %.

@@ -7,9 +7,9 @@ const USUAL: usize = 30;
 /// How much longer than usual an interval is that people see as a freeze.
 const NOTICED: Span = Span::from_millis(150);
 
-/// Counts freezes as browsers do (W3C, "Identifiers for WebRTC's Statistics API", `freezeCount`): an
-/// interval between two shown frames of at least three times the mean of the last 30, and of that
-/// mean and 150 ms. A freeze lasts for the whole interval.
+/// Counts freezes as browsers do (W3C, "Identifiers for WebRTC's Statistics API", `freezeCount`):
+/// an interval between two shown frames of at least three times the mean of the last 30, and of
+/// that mean and 150 ms. A freeze lasts for the whole interval.
 #[derive(Debug)]
 pub struct Freezes {
     last: Option<Time>,

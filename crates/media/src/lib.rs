@@ -3,8 +3,9 @@
 //! [`Sender`] cuts the audio and video frames of one direction of a call into packets and says when
 //! each is due. [`Receiver`] takes them at the other end: it plays frames after a playout delay,
 //! measures their delays, and asks for keyframes. [`e_model`] converts delay and loss to the
-//! quality that listeners would give.
+//! quality that listeners would give. [`abr`] has the player of an adaptive video.
 
+pub mod abr;
 pub mod e_model;
 mod frame_clock;
 mod freezes;

@@ -126,9 +126,8 @@ mod tests {
     #[test]
     fn adaptive_playout_covers_varying_delays_after_a_while() {
         let mut playout = PlayoutDelay::new(Playout::Adaptive, MediaKind::Audio);
-        let late = (0..5_000_u64).filter(|frame| {
-            !playout.arrived(frame / 50, Span::from_millis(300 + frame % 10))
-        });
+        let late = (0..5_000_u64)
+            .filter(|frame| !playout.arrived(frame / 50, Span::from_millis(300 + frame % 10)));
         // The deviation is learnt in the first seconds.
         assert!(late.max().is_none_or(|last| last < 500));
         let current = playout.current().unwrap().as_millis_f64();

@@ -52,19 +52,14 @@ pub struct StreamOutcome {
 
 impl Receiver {
     /// Creates the receiver of a call between two times. With a limit, it records time series.
-    pub fn new(
-        call: &Call,
-        (begun, ends): (Time, Time),
-        series: Option<SeriesLimit>,
-    ) -> Self {
+    pub fn new(call: &Call, (begun, ends): (Time, Time), series: Option<SeriesLimit>) -> Self {
         let stream = |kind, per_second, asks| {
             let clock = FrameClock::new(begun, ends, per_second);
             StreamReceiver::new(kind, clock, call.playout, asks, series.map(BoundedSeries::new))
         };
         let audio = call.audio.map(|_| stream(MediaKind::Audio, AUDIO_FRAMES, false));
         let video = call.video;
-        let video =
-            video.map(|video| stream(MediaKind::Video, video.fps, video.keyframe_request));
+        let video = video.map(|video| stream(MediaKind::Video, video.fps, video.keyframe_request));
         Self { call: *call, streams: audio.into_iter().chain(video).collect() }
     }
 
@@ -82,12 +77,7 @@ impl Receiver {
     }
 }
 
-fn outcome(
-    mut stream: StreamReceiver,
-    now: Time,
-    call: &Call,
-    sender: &Sender,
-) -> StreamOutcome {
+fn outcome(mut stream: StreamReceiver, now: Time, call: &Call, sender: &Sender) -> StreamOutcome {
     stream.finish(now);
     let kind = stream.kind();
     let duration = stream.duration();

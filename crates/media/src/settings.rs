@@ -62,8 +62,8 @@ pub struct Video {
 impl Video {
     /// Returns the mean sizes of a keyframe and of another frame.
     pub fn frames(&self) -> (Bytes, Bytes) {
-        let in_group = self.rate.as_bps() as f64 / 8.0 * f64::from(self.group)
-            / f64::from(self.fps.max(1));
+        let in_group =
+            self.rate.as_bps() as f64 / 8.0 * f64::from(self.group) / f64::from(self.fps.max(1));
         let shares = f64::from(self.group.saturating_sub(1)) + f64::from(self.keyframe_size);
         let other = (in_group / shares).max(1.0);
         let bytes = |size: f64| Bytes::new(size.round() as u64);

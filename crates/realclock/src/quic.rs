@@ -234,6 +234,7 @@ mod tests {
             objects: Vec::new(),
             duration: None,
             measured,
+            player: None,
         };
         let flow = FlowSpec {
             in_population: false,
@@ -272,6 +273,7 @@ mod tests {
             objects: vec![bentpipe_sim::Object::new("object", Bytes::new(bytes))],
             duration: None,
             measured: true,
+            player: None,
         };
         let complete = ClientTimes {
             handshake: Some(Span::from_millis(500)),

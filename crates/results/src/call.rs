@@ -1,4 +1,4 @@
-//! The streams of a call: audio and video in each direction, and the metrics of the call as a whole.
+//! The streams of a call, audio and video in each direction, and the metrics of the whole call.
 
 use crate::metrics::{Better, CALL, CallMetrics, Metric, Row};
 use crate::run::{CallStream, Direction, Flow, Media};

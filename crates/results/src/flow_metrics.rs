@@ -3,8 +3,8 @@
 
 use crate::call::{self, OF_STREAMS, StreamMetric};
 use crate::metrics::{
-    Better, CALL, CallMetrics, FLOW, FlowMetrics, LINK, Metric, POPULATION, PopulationMetrics, Row,
-    SHARED, SharedMetrics,
+    Better, CALL, CallMetrics, FLOW, FlowMetrics, LINK, Metric, PLAYER, POPULATION, PlayerMetrics,
+    PopulationMetrics, Row, SHARED, SharedMetrics,
 };
 use crate::reverse::{LAYERS, Layer, ReverseBytes};
 use crate::run::{Distribution, Flow};
@@ -26,6 +26,7 @@ enum Reader {
     LayerBytes(fn(&ReverseBytes) -> u64),
     LayerPercent(fn(&ReverseBytes) -> u64),
     TimePart(TimePart),
+    Player(fn(&PlayerMetrics) -> Option<f64>),
     Call(&'static Metric<CallMetrics>),
     /// Of a stream of a call, by its number.
     CallStream(usize, &'static Metric<CallMetrics>),
@@ -39,6 +40,7 @@ impl FlowMetric {
             Reader::Computed(read) => read(flow),
             Reader::LayerBytes(read) => Some(read(&flow.reverse_bytes) as f64),
             Reader::TimePart(part) => flow.time_budget.map(|budget| budget.get(part)),
+            Reader::Player(read) => read(&flow.player.as_ref()?.metrics),
             Reader::Call(metric) => call::of_call(flow, metric),
             Reader::CallStream(index, metric) => call::of_stream(flow, index, metric),
             Reader::LayerPercent(read) => {
@@ -58,6 +60,15 @@ impl FlowMetric {
             detail: true,
         };
         Self { row, reader: Reader::TimePart(part) }
+    }
+
+    /// Returns false if it describes calls or players, and the flow is none.
+    pub(crate) fn concerns(&self, flow: &Flow) -> bool {
+        match self.reader {
+            Reader::Player(_) => flow.player.is_some(),
+            Reader::Call(_) | Reader::CallStream(..) => !flow.call.is_empty(),
+            _ => true,
+        }
     }
 
     /// Returns true if it describes one stream of a call.
@@ -201,8 +212,12 @@ const COMPUTED: &[Computed] = &[
         "Stalls",
         "s",
         "Time for which a player stalls that begins with the first segment, plays each for the \
-         interval between requests, and waits for a segment that is late; `video` only.",
+         interval between requests, and waits for a segment that is late, of a `video`; those \
+         of the player of `abr`.",
         |flow| {
+            if let Some(player) = &flow.player {
+                return Some(player.stall_s);
+            }
             let times = segment_times(flow)?;
             Some(times.iter().copied().fold(0.0, f64::max) - times.first()?)
         },
@@ -311,12 +326,22 @@ pub fn flow_metrics() -> impl Iterator<Item = FlowMetric> {
     let computed = COMPUTED
         .iter()
         .map(|metric| FlowMetric { row: metric.row, reader: Reader::Computed(metric.read) });
+    let player = PLAYER
+        .iter()
+        .map(|metric| FlowMetric { row: metric.row, reader: Reader::Player(metric.read) });
     let calls = CALL.iter().map(FlowMetric::of_call);
     let streams = OF_STREAMS.iter().map(FlowMetric::of_stream);
     let bytes = LAYERS.iter().map(|layer| FlowMetric::layer(layer, false));
     let percent = LAYERS.iter().map(|layer| FlowMetric::layer(layer, true));
     let times = TimePart::ALL.into_iter().map(FlowMetric::time_part);
-    stored.chain(computed).chain(calls).chain(streams).chain(bytes).chain(percent).chain(times)
+    stored
+        .chain(computed)
+        .chain(player)
+        .chain(calls)
+        .chain(streams)
+        .chain(bytes)
+        .chain(percent)
+        .chain(times)
 }
 
 /// Returns the metric of a flow called `name`.
@@ -397,7 +422,8 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), count);
-        let ends = [("s", "_s"), ("ms", "_ms"), ("Mbps", "_mbps"), ("%", "percent"), ("kbps", "_kbps")];
+        let ends =
+            [("s", "_s"), ("ms", "_ms"), ("Mbps", "_mbps"), ("%", "percent"), ("kbps", "_kbps")];
         for row in flow_metrics().map(|metric| metric.row).filter(|row| !row.detail) {
             for (_, end) in ends.iter().filter(|(unit, _)| *unit == row.unit) {
                 assert!(row.name.ends_with(end), "{} in {}", row.name, row.unit);

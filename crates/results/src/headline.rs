@@ -40,6 +40,12 @@ pub const WORKLOADS: &[Workload] = &[
         contends: true,
     },
     Workload {
+        name: "abr",
+        headline: "qoe_linear",
+        beside: &["mean_bitrate_kbps", "stall_s", "switches", "startup_s"],
+        contends: true,
+    },
+    Workload {
         name: "bulk",
         headline: "goodput_mbps",
         beside: &["rtt_mean_ms", "queue_delay_mean_ms"],

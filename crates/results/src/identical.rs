@@ -73,6 +73,7 @@ mod tests {
             ack_option_bytes: None,
             path: Default::default(),
             call: Vec::new(),
+            player: None,
             objects: Vec::new(),
             error: None,
         };

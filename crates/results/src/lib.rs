@@ -49,12 +49,15 @@ pub use identical::identical_variants;
 pub use manifest::{
     FlowSettings, HopSummary, InputFile, Manifest, PathSummary, SweepAxis, VariantSettings,
 };
-pub use metrics::{CallMetrics, FlowMetrics, LinkMetrics, PopulationMetrics, SharedMetrics};
+pub use metrics::{
+    CallMetrics, FlowMetrics, LinkMetrics, PlayerMetrics, PopulationMetrics, SharedMetrics,
+};
 pub use population::{Population, SizeClass, User, Users, group_names, is_size_class};
 pub use quantity::quantity;
 pub use reverse::ReverseBytes;
 pub use run::{
-    CallStream, Clock, Direction, Distribution, Flow, Link, Media, Object, PathKnowledge, Point, Run,
+    CallStream, Clock, Direction, Distribution, Flow, Link, Media, Object, PathKnowledge, Player,
+    Point, Run,
 };
 pub use schema::json_schema;
 pub use stats::{Stats, quantile};

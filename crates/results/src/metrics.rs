@@ -138,6 +138,27 @@ metrics! {
 }
 
 metrics! {
+    /// What the player of an adaptive video has played.
+    PlayerMetrics, PLAYER;
+
+    /// Time until the player began to play; `abr` only.
+    "Start of the video", "s", Lower: startup_s: Option<f64>,
+    /// Number of stalls after that; `abr` only.
+    "Number of stalls", "", Lower: stalls: Option<u64>,
+    /// Time of stalls in percent of the time from the start of the video to its end; `abr` only.
+    "Stalled", "%", Lower: stall_percent: Option<f64>,
+    /// Mean bitrate of the segments that were played; `abr` only.
+    "Mean bitrate", "kbps", Higher: mean_bitrate_kbps: Option<f64>,
+    /// Changes of the bitrate from one segment to the next; `abr` only.
+    "Bitrate switches", "", Lower: switches: Option<u64>,
+    /// Sum of these changes; `abr` only.
+    "Sum of bitrate switches", "Mbps", Lower: switch_sum_mbps: Option<f64>,
+    /// Linear quality of experience: bitrates of all segments less their changes, in Mbps, less 4.3
+    /// for each second of stalls; `abr` only.
+    "Quality of experience", "", Higher: qoe_linear: Option<f64>,
+}
+
+metrics! {
     /// Metrics of all competing flows of a run.
     SharedMetrics, SHARED;
 

@@ -2,7 +2,7 @@
 
 use crate::emulation::Emulation;
 use crate::fairness::Fairness;
-use crate::metrics::{CallMetrics, FlowMetrics, LinkMetrics};
+use crate::metrics::{CallMetrics, FlowMetrics, LinkMetrics, PlayerMetrics};
 use crate::population::Population;
 use crate::reverse::ReverseBytes;
 use crate::time_budget::{self, Episode, LossTime, Written};
@@ -129,6 +129,9 @@ pub struct Flow {
     /// What both endpoints knew about the path.
     #[serde(default)]
     pub path: PathKnowledge,
+    /// What the player of an adaptive video has played; absent of other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub player: Option<Player>,
     /// The streams of a call; absent of other workloads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub call: Vec<CallStream>,
@@ -158,6 +161,16 @@ pub struct CallStream {
     /// What its receiver has measured.
     #[serde(flatten)]
     pub metrics: CallMetrics,
+}
+
+/// What the player of an adaptive video has played.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Player {
+    /// Total time of stalls, in seconds.
+    pub stall_s: f64,
+    /// Its metrics.
+    #[serde(flatten)]
+    pub metrics: PlayerMetrics,
 }
 
 /// What both endpoints of a flow knew about the path. Windows are bytes of QUIC packets per RTT.

@@ -41,7 +41,8 @@ pub struct Summary {
 
 /// Computes statistics for each variant, point, flow and visit, in the order of `runs`.
 ///
-/// They cover every metric that is not a detail, and the details named in `details`.
+/// They cover every metric that is not a detail, and the details named in `details`; metrics of
+/// calls and of players only of flows that are one.
 pub fn summarise(runs: &[Run], details: &[&str]) -> Vec<Summary> {
     let chosen: Vec<FlowMetric> = flow_metrics()
         .filter(|metric| !metric.row.detail || details.contains(&metric.row.name))
@@ -50,6 +51,9 @@ pub fn summarise(runs: &[Run], details: &[&str]) -> Vec<Summary> {
     for group in runs.chunk_by(|a, b| a.variant == b.variant && a.point == b.point) {
         for ((flow, visit), samples) in by_visit(group) {
             for metric in &chosen {
+                if !samples.iter().any(|sample| metric.concerns(sample)) {
+                    continue;
+                }
                 let values: Vec<f64> =
                     samples.iter().filter_map(|sample| metric.read(sample)).collect();
                 summary.push(Summary::new(&group[0], flow, visit, metric.row.name, &values));

@@ -29,7 +29,7 @@ impl Protocol {
         match workload.clocks() {
             Clocks::Datagrams | Clocks::VirtualDatagrams => return Ok(Self::Datagrams),
             Clocks::Programs => return Ok(Self::External),
-            Clocks::Both | Clocks::RealTcp => {}
+            Clocks::Both | Clocks::RealTcp | Clocks::Virtual => {}
         }
         let transport = keys.transport.as_ref().map(|transport| *transport.get_ref());
         let http = keys.http.as_ref().map(|http| *http.get_ref());

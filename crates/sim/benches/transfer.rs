@@ -54,6 +54,7 @@ fn spec(http: Http, trace: bool, qlog: Forms) -> RunSpec {
                 direction: Direction::Download,
                 objects: vec![Object::new("object", Bytes::from_mb(10))],
                 measured: true,
+                player: None,
             }],
         }],
         time_limit: Span::from_secs(600),

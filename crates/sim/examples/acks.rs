@@ -130,6 +130,7 @@ impl Options {
                 direction,
                 objects: object,
                 measured: true,
+                player: None,
             }],
         };
         let bytes = Bytes::new((self.number("megabytes", 10.0)? * 1e6) as u64);

@@ -82,6 +82,7 @@ fn flow(number: usize, ends: Option<(usize, usize)>, stack: Stack, duration: Spa
             objects,
             duration: Some(duration),
             measured: true,
+            player: None,
         }],
     }
 }

@@ -84,6 +84,7 @@ fn spec(name: &str, flows: u64, duration: Span) -> Result<RunSpec, Error> {
                 direction: Direction::Download,
                 objects: vec![Object::new("object", Bytes::new(1 << 50))],
                 measured: true,
+                player: None,
             }],
         })
     };

@@ -106,6 +106,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 direction: Direction::Download,
                 objects: vec![Object::new("object", Bytes::from_mb(megabytes))],
                 measured: true,
+                player: None,
             }],
         }],
         time_limit: Span::from_secs(3600),

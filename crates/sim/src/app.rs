@@ -39,11 +39,10 @@ pub fn server(conn: Conn, settings: &QuicSettings, progress: VisitProgress) -> T
     }
 }
 
-/// Returns the direction and the sizes of the objects, copied so that no lock is held while
-/// waiting.
-fn plan(progress: &VisitProgress) -> (Direction, Vec<u64>) {
+/// Returns the direction and the number of the objects.
+fn plan(progress: &VisitProgress) -> (Direction, usize) {
     let state = progress.state();
-    (state.direction, state.objects.iter().map(|object| object.bytes).collect())
+    (state.direction, state.objects.len())
 }
 
 fn pieces(total: u64) -> impl Iterator<Item = Bytes> {
@@ -66,13 +65,13 @@ async fn h3_client(conn: Conn, stream_window: u64, progress: VisitProgress) {
         Some(Err(error)) => return progress.failed(format!("HTTP/3: {error}")),
         None => return conn.clone().spawn(h3_task(conn, stream_window, progress)),
     };
-    let (direction, sizes) = plan(&progress);
-    for (index, bytes) in sizes.into_iter().enumerate() {
+    let (direction, objects) = plan(&progress);
+    for index in 0..objects {
         let (conn, progress, mut requests) = (conn.clone(), progress.clone(), requests.clone());
         conn.clone().spawn(async move {
             let exchange = async {
                 poll_fn(|cx| progress.poll_due(index, conn.now(), cx)).await;
-                progress.started(index, conn.now());
+                let bytes = progress.started(index, conn.now());
                 h3_exchange(&conn, &mut requests, direction, index, bytes, &progress).await
             };
             match unless_refused(&conn, early, exchange).await {
@@ -200,32 +199,26 @@ async fn h3_answer(
 const RAW_REQUEST: usize = 17;
 
 async fn raw_client(conn: Conn, progress: VisitProgress) {
-    let (direction, sizes) = plan(&progress);
-    for (index, bytes) in sizes.into_iter().enumerate() {
-        conn.spawn(raw_object(conn.clone(), direction, index, bytes, progress.clone()));
+    let (direction, objects) = plan(&progress);
+    for index in 0..objects {
+        conn.spawn(raw_object(conn.clone(), direction, index, progress.clone()));
     }
 }
 
 /// Returns the exchange of object `index`, which is made again if the server refuses it as early
 /// data.
-fn raw_object(
-    conn: Conn,
-    direction: Direction,
-    index: usize,
-    bytes: u64,
-    progress: VisitProgress,
-) -> Task {
+fn raw_object(conn: Conn, direction: Direction, index: usize, progress: VisitProgress) -> Task {
     Box::pin(async move {
         let early = is_early(&conn);
         let exchange = async {
             poll_fn(|cx| progress.poll_due(index, conn.now(), cx)).await;
-            progress.started(index, conn.now());
+            let bytes = progress.started(index, conn.now());
             raw_exchange(&conn, direction, index, bytes, &progress).await
         };
         match unless_refused(&conn, early, exchange).await {
             Some(Ok(())) => progress.ended(index, conn.now()),
             Some(Err(error)) => progress.failed(format!("object {index}: {error}")),
-            None => conn.spawn(raw_object(conn.clone(), direction, index, bytes, progress)),
+            None => conn.spawn(raw_object(conn.clone(), direction, index, progress)),
         }
     })
 }

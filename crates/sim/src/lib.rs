@@ -42,13 +42,13 @@ pub use flow::SendSchedule;
 pub use loss_reason::LossReason;
 pub use mesh::{MeshDriver, MeshRecords, PacketFate};
 pub use outcome::{
-    Acknowledgements, Arrivals, CallStream, FlowOutcome, LinkOutcome, ObjectOutcome, PathOutcome, PepOutcome,
-    QlogFile, ReverseBytes, RunOutcome,
+    Acknowledgements, Arrivals, CallStream, FlowOutcome, LinkOutcome, ObjectOutcome, PathOutcome,
+    PepOutcome, QlogFile, ReverseBytes, RunOutcome,
 };
 pub use runner::{RunError, Runner, Simulator};
 pub use simulation::{run, run_with_nodes};
 pub use spec::{
-    CallDirections, CallTraffic, CapturePoint, DatagramTraffic, Direction, Failure, FlowSpec, HopEnd, HopSpec, MeshSpec, Object,
-    PepSpec, ProgramStack, RunSpec, Stack, TcpStack, Visit,
+    CallDirections, CallTraffic, CapturePoint, DatagramTraffic, Direction, Failure, FlowSpec,
+    HopEnd, HopSpec, MeshSpec, Object, PepSpec, ProgramStack, RunSpec, Stack, TcpStack, Visit,
 };
 pub use time_budget::Episode;

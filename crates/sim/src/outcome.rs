@@ -5,6 +5,7 @@ use crate::spec::Direction;
 use crate::time_budget::Episode;
 use bentpipe_link::Counters;
 use bentpipe_media::StreamOutcome;
+use bentpipe_media::abr::PlayerOutcome;
 use bentpipe_quic::FlowControlStats;
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_quic::observer::{Layers, Sizes};
@@ -276,6 +277,8 @@ pub struct FlowOutcome {
     pub path: PathOutcome,
     /// Counters of proxies, if there are any.
     pub pep: Option<PepOutcome>,
+    /// What a player has played, if there is one.
+    pub player: Option<PlayerOutcome>,
     /// Streams of a call; empty for others.
     pub call: Vec<CallStream>,
     /// Outcome of each object. Empty for datagrams and visits of fixed duration.

@@ -2,6 +2,7 @@
 
 use bentpipe_link::DirectionModel;
 use bentpipe_media::Call;
+use bentpipe_media::abr::AdaptiveVideo;
 use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{Network, RouteUpdates};
 use bentpipe_quic::congestion::{CongestionConfig, ControllerName};
@@ -173,6 +174,9 @@ pub struct Visit {
     pub duration: Option<Span>,
     /// Whether it appears in the results.
     pub measured: bool,
+    /// A player that requests the objects one after the other and decides on their sizes; `None` if
+    /// they are as planned.
+    pub player: Option<Arc<AdaptiveVideo>>,
 }
 
 impl Visit {

@@ -2,6 +2,7 @@
 
 use crate::spec::{Direction, Visit};
 use crate::time_budget::Requests;
+use bentpipe_media::abr::{Player, PlayerOutcome, PlayerSeries};
 use bentpipe_timeseries::{BoundedSeries, SeriesLimit};
 use bentpipe_units::{Span, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,6 +56,22 @@ pub struct State {
     waiting: Vec<Waker>,
     /// Times at which delayed requests may be made.
     releases: Vec<Time>,
+    /// The player that requests the objects, if there is one.
+    player: Option<Player>,
+    /// The object that the player requests next, and when.
+    next: Option<(usize, Time)>,
+}
+
+impl State {
+    /// Waits until `due`, or until something changes if that is not known.
+    fn wait(&mut self, due: Option<Time>, now: Time, cx: &Context<'_>) -> Poll<()> {
+        if due.is_some_and(|due| due <= now) {
+            return Poll::Ready(());
+        }
+        self.releases.extend(due);
+        self.waiting.push(cx.waker().clone());
+        Poll::Pending
+    }
 }
 
 /// State of one object.
@@ -105,6 +122,8 @@ impl VisitProgress {
             error: None,
             waiting: Vec::new(),
             releases: Vec::new(),
+            player: visit.player.as_ref().map(|video| Player::new(video.clone(), now, series)),
+            next: visit.player.as_ref().map(|_| (0, now)),
         };
         let over = AtomicBool::new(state.open == 0 && !state.timed);
         Self(Arc::new(Inner { state: Mutex::new(state), over }))
@@ -140,18 +159,17 @@ impl VisitProgress {
     pub fn poll_due(&self, index: usize, now: Time, cx: &Context<'_>) -> Poll<()> {
         let mut state = self.state();
         let Some(object) = state.objects.get(index) else { return Poll::Ready(()) };
+        if state.player.is_some() {
+            let due = state.next.filter(|(next, _)| *next == index).map(|(_, due)| due);
+            return state.wait(due, now, cx);
+        }
         let begun = state.begun;
         let completed =
             |&other: &usize| state.objects.get(other).map_or(Some(begun), |other| other.completion);
         let last =
             object.after.iter().map(completed).try_fold(begun, |last, at| Some(last.max(at?)));
         let due = last.map(|last| last + object.delay);
-        if due.is_some_and(|due| due <= now) {
-            return Poll::Ready(());
-        }
-        state.releases.extend(due);
-        state.waiting.push(cx.waker().clone());
-        Poll::Pending
+        state.wait(due, now, cx)
     }
 
     /// Returns the time at which to call [`VisitProgress::release`].
@@ -171,10 +189,16 @@ impl VisitProgress {
         true
     }
 
-    /// Records the request of object `index`. One that is made again keeps its first time.
-    pub fn started(&self, index: usize, now: Time) {
+    /// Records the request of object `index`, and returns its size. One that is made again keeps
+    /// its first time and its size.
+    pub fn started(&self, index: usize, now: Time) -> u64 {
         let mut guard = self.state();
         let state = &mut *guard;
+        if let (Some(player), Some(object)) = (&mut state.player, state.objects.get_mut(index))
+            && object.start.is_none()
+        {
+            object.bytes = player.request(now);
+        }
         if let Some(object) = state.objects.get_mut(index) {
             object.start.get_or_insert(now);
         }
@@ -184,6 +208,23 @@ impl VisitProgress {
         if state.direction == Direction::Upload {
             state.data_from.get_or_insert(now);
         }
+        state.objects.get(index).map_or(0, |object| object.bytes)
+    }
+
+    /// Returns the object that a player requests next, and when; `None` without a player, and after
+    /// the last object.
+    pub fn next_request(&self) -> Option<(usize, Time)> {
+        self.state().next
+    }
+
+    /// Returns what the player has played by `now`, if there is one.
+    pub fn played(&self, now: Time) -> Option<PlayerOutcome> {
+        self.state().player.as_mut().map(|player| player.finish(now))
+    }
+
+    /// Takes the time series of the player, if there are any.
+    pub fn take_player_series(&self) -> Option<PlayerSeries> {
+        self.state().player.as_mut()?.take_series()
     }
 
     /// Returns the requests before `now`, without those that a packet which arrives now has caused.
@@ -223,6 +264,9 @@ impl VisitProgress {
         if object.received == object.bytes {
             object.completion = Some(now);
             state.open -= 1;
+            if let Some(player) = &mut state.player {
+                state.next = player.arrived(now).map(|due| (index + 1, due));
+            }
             if state.open == 0 && !state.timed {
                 self.0.over.store(true, Ordering::Relaxed);
             }
@@ -292,6 +336,7 @@ mod tests {
             direction: Direction::Download,
             objects: vec![Object::new("a", Bytes::new(10))],
             measured: true,
+            player: None,
         }
     }
 

@@ -15,6 +15,8 @@ export const SERIES = {
   smoothedRtt: "smoothed_rtt",
   pacingRate: "pacing_rate",
   responseTime: "response_time",
+  playerBuffer: "player_buffer",
+  playerBitrate: "player_bitrate",
   audioDownloadDelay: "audio_download_delay",
   audioUploadDelay: "audio_upload_delay",
   videoDownloadDelay: "video_download_delay",

@@ -18,6 +18,7 @@ import {
   type RunsView,
   routeChanges,
 } from "./panel.ts";
+import { player } from "./player.ts";
 import { queue } from "./queue.ts";
 import { responses } from "./responses.ts";
 import { reverseRate } from "./reverse-rate.ts";
@@ -32,6 +33,7 @@ export const PANELS: readonly Panel[] = [
   objects,
   responses,
   frames,
+  player,
   sequence,
   goodput,
   window,

@@ -108,6 +108,27 @@ pub fn cases() -> Vec<Case> {
             &["28 B", "29 B to 65535 B"],
         ),
         case(
+            "a call with a controller",
+            flows("a", "call = { duration = \"1 s\" }\ncongestion = \"cubic\""),
+            7,
+            &["`congestion` has no effect over call"],
+        ),
+        case(
+            "video that is sent for longer than a frame",
+            flows(
+                "a",
+                "call = { duration = \"1 s\", video = { rate = \"1 Mbps\", pacing = \"1 s\" } }",
+            ),
+            6,
+            &["`pacing` of 1 s", "to 33.333333 ms"],
+        ),
+        case(
+            "adaptive video with bitrates in no order",
+            flows("a", "abr = { duration = \"8 s\", ladder = [\"2 Mbps\", \"1 Mbps\"] }"),
+            6,
+            &["2 Mbps before 1 Mbps", "ascending"],
+        ),
+        case(
             "a ping without an interval",
             flows("a", "ping = { duration = \"1 s\" }"),
             6,

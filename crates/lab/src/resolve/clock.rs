@@ -66,6 +66,12 @@ impl ClockSupport {
         }
         let runs = match self.protocol {
             Protocol::Quic(_) => self.clocks.on_real(RealCarrier::Quic),
+            Protocol::Tcp(_) if !self.clocks.on_real(RealCarrier::Tcp) => {
+                return Err(format!(
+                    "flow `{flow}`: `{workload}` runs on the virtual clock only; allowed with \
+                        --clock real: `video`"
+                ));
+            }
             Protocol::Tcp(_) | Protocol::External => true,
             Protocol::Datagrams if self.clocks.on_real(RealCarrier::Quic) => true,
             Protocol::Datagrams => {

@@ -4,12 +4,15 @@ use super::bottleneck::bottleneck;
 use super::path::ResolvedPath;
 use super::repeat::{handshake, is_repeat};
 use crate::outcome;
+use bentpipe_media::abr::{AdaptiveVideo, Algorithm};
 use bentpipe_quic::Handshake;
 use bentpipe_results::Direction;
+use bentpipe_scenario::workload::{Abr, AbrAlgorithm};
 use bentpipe_scenario::workload::{PlannedObject, Sequence, Transfer, Visit as VisitSection, Work};
-use bentpipe_scenario::{Flow, Scenario};
+use bentpipe_scenario::{Flow, Scenario, Workload};
 use bentpipe_sim::{Object, Visit};
 use bentpipe_units::{Bytes, Span};
+use std::sync::Arc;
 
 /// Idle time between the implied first visit and the measured one.
 const DEFAULT_IDLE: Span = Span::from_secs(10);
@@ -37,7 +40,7 @@ pub(super) fn visits(flow: &Flow, path: &ResolvedPath, scenario: &Scenario) -> V
         }
         Work::Once(workload) => workload,
     };
-    let visit = Visit { align, ..planned(workload.transfer(scenario.seed), handshake) };
+    let visit = Visit { align, ..planned(workload, scenario.seed, handshake) };
     if !is_repeat(flow) {
         // Begins where that of the variants with a first visit does.
         let others = scenario.variants.iter().flat_map(|variant| &variant.flows).any(is_repeat);
@@ -56,6 +59,7 @@ pub(super) fn visits(flow: &Flow, path: &ResolvedPath, scenario: &Scenario) -> V
         objects: vec![Object::new("first-visit", fill)],
         measured: false,
         align: None,
+        player: None,
         ..visit.clone()
     };
     let Sequence { idle_before, .. } = &flow.sequence;
@@ -86,13 +90,13 @@ fn explicit(visit: &VisitSection, first: bool, handshake: Handshake, seed: u64) 
     Visit {
         idle_before: visit.keys.idle_before.unwrap_or_default(),
         measured: visit.keys.measured.unwrap_or(true),
-        ..planned(visit.workload.transfer(seed), handshake)
+        ..planned(&visit.workload, seed, handshake)
     }
 }
 
 /// Returns a measured visit that starts at once.
-fn planned(transfer: Transfer, handshake: Handshake) -> Visit {
-    let Transfer { direction, objects, duration } = transfer;
+fn planned(workload: &Workload, seed: u64, handshake: Handshake) -> Visit {
+    let Transfer { direction, objects, duration } = workload.transfer(seed);
     let objects = objects.into_iter().map(|PlannedObject { name, bytes, after, delay }| Object {
         name,
         bytes,
@@ -108,5 +112,29 @@ fn planned(transfer: Transfer, handshake: Handshake) -> Visit {
         direction: sim_direction(direction),
         objects: objects.collect(),
         measured: true,
+        player: match workload {
+            Workload::Abr(abr) => Some(Arc::new(adaptive_video(abr, seed))),
+            _ => None,
+        },
+    }
+}
+
+/// Returns an adaptive video, whose sizes are the same in all runs.
+fn adaptive_video(abr: &Abr, seed: u64) -> AdaptiveVideo {
+    let (ladder, segment) = (abr.ladder(), abr.segment());
+    let (segments, variation) = (abr.segments() as usize, abr.size_variation());
+    AdaptiveVideo {
+        sizes: AdaptiveVideo::draw_sizes(&ladder, segment, segments, variation, seed),
+        ladder,
+        segment,
+        algorithm: match abr.algorithm {
+            AbrAlgorithm::Throughput => Algorithm::Throughput,
+            AbrAlgorithm::Buffer => Algorithm::Buffer,
+            AbrAlgorithm::Bola => Algorithm::Bola,
+            AbrAlgorithm::Dynamic => Algorithm::Dynamic,
+            AbrAlgorithm::RobustMpc => Algorithm::RobustMpc,
+        },
+        start_buffer: abr.start_buffer(),
+        max_buffer: abr.max_buffer(),
     }
 }

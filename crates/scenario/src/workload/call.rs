@@ -8,8 +8,8 @@ use crate::limits::{self, Check};
 use bentpipe_results::Direction;
 use bentpipe_units::{Rate, Ratio, Span};
 use schemars::JsonSchema;
-use serde::de::{self, Deserializer};
 use serde::Deserialize;
+use serde::de::{self, Deserializer};
 use serde_spanned::Spanned;
 
 /// Rate of the audio of a call whose table has neither audio nor video: that of the C4 tests.

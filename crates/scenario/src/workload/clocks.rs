@@ -8,6 +8,8 @@ pub enum Clocks {
     /// Objects over QUIC or TCP on the virtual clock. On the real clock over TCP alone: over QUIC,
     /// `bentpipe get` makes one download per visit.
     RealTcp,
+    /// Objects over QUIC or TCP, on the virtual clock alone.
+    Virtual,
     /// Datagrams of its own over neither transport, on both clocks.
     Datagrams,
     /// Datagrams of its own, on the virtual clock alone.
@@ -37,7 +39,7 @@ impl Clocks {
         match self {
             Self::Both | Self::Datagrams | Self::Programs => true,
             Self::RealTcp => matches!(carrier, RealCarrier::Tcp),
-            Self::VirtualDatagrams => false,
+            Self::Virtual | Self::VirtualDatagrams => false,
         }
     }
 
@@ -45,7 +47,7 @@ impl Clocks {
     /// TCP.
     pub fn cells(self) -> [&'static str; 3] {
         let yes = match self {
-            Self::Both | Self::RealTcp => "yes",
+            Self::Both | Self::RealTcp | Self::Virtual => "yes",
             Self::Datagrams | Self::VirtualDatagrams => "yes (UDP)",
             Self::Programs => "yes, whatever the programs speak",
         };
@@ -69,6 +71,7 @@ mod tests {
         assert_eq!(Clocks::Both.cells(), ["yes"; 3]);
         assert_eq!(Clocks::RealTcp.cells(), ["yes", "no", "yes"]);
         assert_eq!(Clocks::Datagrams.cells(), ["yes (UDP)"; 3]);
+        assert_eq!(Clocks::Virtual.cells(), ["yes", "no", "no"]);
         assert_eq!(Clocks::VirtualDatagrams.cells(), ["yes (UDP)", "no", "no"]);
         assert_eq!(Clocks::Programs.cells()[0], "no");
     }
@@ -79,6 +82,7 @@ mod tests {
         for clocks in [
             Clocks::Both,
             Clocks::RealTcp,
+            Clocks::Virtual,
             Clocks::Datagrams,
             Clocks::VirtualDatagrams,
             Clocks::Programs,

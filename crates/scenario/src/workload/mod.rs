@@ -1,6 +1,7 @@
 //! Workloads: what a flow transfers. Each workload has a module with its keys, its checks, the
 //! transfer that it plans, and the [`Clocks`] that can run it.
 
+mod abr;
 mod bulk;
 mod call;
 mod cbr;
@@ -18,6 +19,7 @@ mod video;
 mod visits;
 mod web_page;
 
+pub use abr::{Abr, AbrAlgorithm};
 pub use bulk::Bulk;
 pub use call::{Call, CallDirection, CallVideo, Playout};
 pub use cbr::Cbr;
@@ -74,6 +76,10 @@ pub struct Task {
     #[schemars(with = "Option<Video>")]
     #[schemars(extend("x-clocks" = Video::CLOCKS.cells()))]
     pub video: Option<Spanned<Video>>,
+    /// Adaptive video, whose player chooses the bitrate of each segment.
+    #[schemars(with = "Option<Abr>")]
+    #[schemars(extend("x-clocks" = Abr::CLOCKS.cells()))]
+    pub abr: Option<Spanned<Abr>>,
     /// Unlimited data for a fixed time.
     #[schemars(with = "Option<Bulk>")]
     #[schemars(extend("x-clocks" = Bulk::CLOCKS.cells()))]
@@ -121,6 +127,8 @@ pub enum Workload {
     WebPage(WebPage),
     /// `video`
     Video(Video),
+    /// `abr`
+    Abr(Abr),
     /// `bulk`
     Bulk(Bulk),
     /// `cbr`
@@ -144,6 +152,7 @@ impl Task {
             ("objects", self.objects.is_some()),
             ("web_page", self.web_page.is_some()),
             ("video", self.video.is_some()),
+            ("abr", self.abr.is_some()),
             ("bulk", self.bulk.is_some()),
             ("cbr", self.cbr.is_some()),
             ("call", self.call.is_some()),
@@ -183,6 +192,8 @@ impl Task {
             Ok(Workload::WebPage(WebPage(count.into_inner() as usize)))
         } else if let Some(video) = self.video {
             video.get_ref().check(limit).map(|()| Workload::Video(video.into_inner()))
+        } else if let Some(abr) = self.abr {
+            abr.get_ref().check(limit).map(|()| Workload::Abr(abr.into_inner()))
         } else if let Some(bulk) = self.bulk {
             bulk.get_ref().check(limit).map(|()| Workload::Bulk(bulk.into_inner()))
         } else if let Some(cbr) = self.cbr {
@@ -210,6 +221,7 @@ impl Workload {
             Self::Objects(kind) => kind,
             Self::WebPage(kind) => kind,
             Self::Video(kind) => kind,
+            Self::Abr(kind) => kind,
             Self::Bulk(kind) => kind,
             Self::Cbr(kind) => kind,
             Self::Call(kind) => kind,

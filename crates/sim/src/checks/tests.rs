@@ -47,6 +47,7 @@ fn link<'a>(name: &'a str, model: &'a DirectionModel, bytes: u64) -> LinkAudit<'
 fn outcome() -> FlowOutcome {
     FlowOutcome {
         call: Vec::new(),
+        player: None,
         time_budget: None,
         episodes: Vec::new(),
         loss_times: Default::default(),

@@ -46,11 +46,7 @@ struct MediaDirection {
 
 impl CallTransport {
     /// Creates the transport of a call that has not started.
-    pub fn new(
-        traffic: CallTraffic,
-        spec: &FlowSpec,
-        shared: &Shared,
-    ) -> Result<Self, SimError> {
+    pub fn new(traffic: CallTraffic, spec: &FlowSpec, shared: &Shared) -> Result<Self, SimError> {
         if spec.visits.iter().any(|visit| visit.duration.is_none()) {
             let name = &spec.name;
             let message = format!("call `{name}` has no duration; allowed: visits with one");

@@ -22,6 +22,7 @@ pub fn flow_outcome(
     let since = |at: Time| at.since(current.start);
     let completed_at = current.completion(now);
     let error = completed_at.is_none().then(|| reason_given_up(current, now, limit));
+    let player = current.progress.played(now);
     let progress = current.progress.state();
     let counters = &current.counters;
     let record = report.metrics.stats();
@@ -35,6 +36,10 @@ pub fn flow_outcome(
         direction: visit.direction,
         bytes: match visit.duration {
             Some(_) => progress.received,
+            // A player has decided on their sizes.
+            None if visit.player.is_some() => {
+                progress.objects.iter().map(|object| object.bytes).sum()
+            }
             None => visit.objects.iter().map(|object| object.bytes.get()).sum(),
         },
         received: progress.received,
@@ -70,6 +75,7 @@ pub fn flow_outcome(
         path: report.path,
         pep: report.pep,
         call: report.call.clone(),
+        player,
         objects: objects(visit, &progress.objects, current.start),
         error,
     }

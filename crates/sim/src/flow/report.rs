@@ -1,6 +1,8 @@
 //! What a transport reports about a visit that ends, and what remains of a flow's visits.
 
-use crate::outcome::{Acknowledgements, CallStream, FlowOutcome, PathOutcome, PepOutcome, QlogFile};
+use crate::outcome::{
+    Acknowledgements, CallStream, FlowOutcome, PathOutcome, PepOutcome, QlogFile,
+};
 use bentpipe_quic::FlowControlReport;
 use bentpipe_quic::congestion::SenderMetrics;
 use bentpipe_quic::observer::Layers;

@@ -42,6 +42,10 @@ pub fn flow_trace(
     if let Some(received) = visit.progress.state().series.take() {
         add("received", "bytes", received);
     }
+    if let Some(player) = visit.progress.take_player_series() {
+        add("player_buffer", "s", player.buffer);
+        add("player_bitrate", "Mbps", player.level);
+    }
     add("response_time", "ms", visit.progress.response_times());
     let flow_control = report.flow_control.as_ref().and_then(FlowControlReport::take_series);
     if let Some(flow_control) = flow_control {

@@ -38,6 +38,7 @@ pub fn download(bytes: u64, handshake: Handshake) -> Visit {
         direction: Direction::Download,
         objects: vec![Object::new("object", Bytes::new(bytes))],
         measured: true,
+        player: None,
     }
 }
 

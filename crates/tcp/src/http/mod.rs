@@ -135,6 +135,22 @@ impl Exchange {
         }
     }
 
+    /// Holds an object back until [`Self::request`] releases it. Call it before the first event.
+    pub fn hold(&mut self, object: usize) {
+        self.schedule.hold(object);
+    }
+
+    /// Requests an object that was held back at `due`; [`Self::next_timeout`] says when to handle
+    /// that.
+    pub fn request(&mut self, object: usize, due: Time) {
+        self.schedule.request(object, due);
+    }
+
+    /// Sets the size of an object that is requested now.
+    pub fn set_size(&mut self, object: usize, bytes: u64) {
+        self.schedule.set_size(object, bytes);
+    }
+
     /// Returns when to call [`Self::handle_timeout`].
     pub fn next_timeout(&self) -> Option<Time> {
         self.schedule.next_timeout()

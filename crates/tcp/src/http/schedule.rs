@@ -91,6 +91,27 @@ impl Schedule {
         self.ready.len()
     }
 
+    /// Holds an object back until [`Schedule::request`] releases it.
+    pub(super) fn hold(&mut self, object: usize) {
+        if let Some(missing) = self.missing.get_mut(object) {
+            *missing += 1;
+        }
+    }
+
+    /// Makes an object that was held back ready at `due`.
+    pub(super) fn request(&mut self, object: usize, due: Time) {
+        if object < self.missing.len() {
+            self.delayed.push(Reverse((due, object)));
+        }
+    }
+
+    /// Sets the size of an object that no end has begun to send.
+    pub(super) fn set_size(&mut self, object: usize, bytes: u64) {
+        if let Some(size) = self.bytes.get_mut(object) {
+            *size = bytes;
+        }
+    }
+
     /// Removes and returns the object that has been ready longest, which is requested now.
     pub(super) fn take(&mut self) -> Option<usize> {
         let object = self.ready.pop_front()?;
@@ -219,6 +240,21 @@ mod tests {
             assert_eq!(taken(&mut schedule), [expected]);
             schedule.ended(Time::ZERO, expected);
         }
+    }
+
+    #[test]
+    fn an_object_that_is_held_back_waits_for_its_request() {
+        let mut schedule = Schedule::new(vec![object(&[], 0), object(&[], 0)]);
+        schedule.hold(1);
+        schedule.advance(Time::from_millis(10));
+        assert_eq!(taken(&mut schedule), [0]);
+        schedule.ended(Time::from_millis(20), 0);
+        assert_eq!(schedule.next_timeout(), None);
+        schedule.request(1, Time::from_millis(30));
+        schedule.set_size(1, 77);
+        assert_eq!(schedule.next_timeout(), Some(Time::from_millis(30)));
+        schedule.advance(Time::from_millis(30));
+        assert_eq!((taken(&mut schedule), schedule.bytes(1)), (vec![1], 77));
     }
 
     proptest::proptest! {

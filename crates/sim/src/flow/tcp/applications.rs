@@ -57,8 +57,13 @@ impl Applications {
             delay: object.delay,
         });
         let upload = visit.direction == Direction::Upload;
+        let mut exchange = Exchange::new(settings, opening, upload, objects.collect());
+        if visit.player.is_some() {
+            // The player requests the others.
+            (1..visit.objects.len()).for_each(|index| exchange.hold(index));
+        }
         Self {
-            exchange: Exchange::new(settings, opening, upload, objects.collect()),
+            exchange,
             progress,
             data_direction: PathDirection::of(visit.direction),
             ready: None,
@@ -207,11 +212,19 @@ impl Applications {
             again |= !matches!(event, ExchangeEvent::Received(..));
             match event {
                 ExchangeEvent::Ready => self.ready = Some(now),
-                ExchangeEvent::Started(index) => self.progress.started(index, now),
+                ExchangeEvent::Started(index) => {
+                    let bytes = self.progress.started(index, now);
+                    self.exchange.set_size(index, bytes);
+                }
                 ExchangeEvent::Received(index, bytes) => {
                     self.progress.received(index, bytes as usize, now);
                 }
-                ExchangeEvent::Ended(index) => self.progress.ended(index, now),
+                ExchangeEvent::Ended(index) => {
+                    self.progress.ended(index, now);
+                    if let Some((next, due)) = self.progress.next_request() {
+                        self.exchange.request(next, due);
+                    }
+                }
             }
         }
         again
