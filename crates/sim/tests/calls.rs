@@ -238,6 +238,18 @@ fn a_queue_longer_than_the_playout_makes_all_frames_late() {
 }
 
 #[test]
+fn a_queue_for_each_flow_keeps_a_call_as_it_is_alone() {
+    let audio = beside_overload("queue = { limit = \"1 BDP\", aqm = \"fq-codel\" }");
+    assert_eq!((audio.late, audio.lost), (0, 0));
+    // Alone 50.096 ms; here at most one packet of the load more, which is being sent.
+    let alone = Span::from_millis(50) + Rate::from_mbps(10).time_for(Bytes::new(AUDIO_PACKET));
+    let packet = Rate::from_mbps(10).time_for(Bytes::new(1_500));
+    let largest = audio.largest_delay.unwrap();
+    assert!((alone..=alone + packet).contains(&largest), "{largest}");
+    near(audio.mos.unwrap(), 4.41, 0.02);
+}
+
+#[test]
 fn both_directions_have_media_of_their_own() {
     let media = Call { video: Some(VIDEO), ..audio() };
     let mut spec = spec(20, "", vec![call_flow(media, CallDirections::Both, 5)]);
