@@ -2,6 +2,8 @@
 
 /** Direction of application data. */
 export type Direction = "download" | "upload";
+/** A kind of media. */
+export type Media = "audio" | "video";
 
 /** One run of one variant at one point of the sweep. */
 export interface Run {
@@ -117,6 +119,8 @@ export interface Flow {
   bytes: number;
   /** Bytes of the packets sent, IP headers included. */
   bytes_sent: number;
+  /** The streams of a call; absent of other workloads. */
+  call?: CallStream[];
   /** True if all bytes arrived, or the fixed duration has passed. */
   completed: boolean;
   /**
@@ -191,6 +195,8 @@ export interface Flow {
   pep_acks_dropped: number | null;
   /** Maximum of the bytes that a proxy buffered for one connection; `null` without a proxy. */
   pep_buffer_max_bytes: number | null;
+  /** What the player of an adaptive video has played; absent of other workloads. */
+  player?: Player | null;
   /**
    * Mean time that the packets of the data that arrived had waited in queues; `null` on the real
    * clock.
@@ -231,7 +237,7 @@ export interface Flow {
   start_s: number;
   /** What the completion time was spent on; `null` for datagrams and on the real clock. */
   time_budget: TimeBudget | null;
-  /** `quic` or `tcp`; `cbr`, `on-off` or `ping` for datagrams. */
+  /** `quic` or `tcp`; `cbr`, `on-off` or `ping` for datagrams, `udp` for a call. */
   transport: string;
   /** Number of the visit, from 1. */
   visit: number;
@@ -262,6 +268,51 @@ export interface Distribution {
   n: number;
   /** 99th percentile: the smallest size that 99 % of the values do not exceed. */
   p99: number;
+}
+
+/** One stream of a call. */
+export interface CallStream {
+  direction: Direction;
+  /** Longest of these times. */
+  frame_delay_max_ms: number | null;
+  /** Mean time from the capture of a frame of a call until its last packet arrived. */
+  frame_delay_mean_ms: number | null;
+  /** Median of these times, exact to 1 %. */
+  frame_delay_p50_ms: number | null;
+  /** 95th percentile of these times. */
+  frame_delay_p95_ms: number | null;
+  /** 99th percentile of these times. */
+  frame_delay_p99_ms: number | null;
+  /** Frames of a call that were to be played. */
+  frames: number | null;
+  /** Frames that arrived after they were to be played, in percent. */
+  frames_late_percent: number | null;
+  /** Frames that never arrived as a whole, in percent. */
+  frames_lost_percent: number | null;
+  /** The same in percent of the length of the call. */
+  freeze_percent: number | null;
+  /** Total time of these freezes. */
+  freeze_s: number | null;
+  /** Freezes of the video of a call. */
+  freezes: number | null;
+  /** This jitter after the last packet. */
+  jitter_final_ms: number | null;
+  /** Mean interarrival jitter of the packets of a call (RFC 3550). */
+  jitter_ms: number | null;
+  /** Keyframes that the receivers of the video of a call asked for. */
+  keyframe_requests: number | null;
+  media: Media;
+  /** Mean rate of the frames of a call that were sent, without headers. */
+  media_rate_kbps: number | null;
+  /**
+   * Mean opinion score of the audio of a call by the E-model (ITU-T G.107), from 1 (bad) to 4.5;
+   * there is none of video.
+   */
+  mos: number | null;
+  /** Mean time from the capture of a frame until it was to be played. */
+  playout_delay_ms: number | null;
+  /** Mean rate of those that were played or shown. */
+  shown_rate_kbps: number | null;
 }
 
 /**
@@ -332,6 +383,29 @@ export interface PathKnowledge {
    * without tokens.
    */
   token: string | null;
+}
+
+/** What the player of an adaptive video has played. */
+export interface Player {
+  /** Mean bitrate of the segments that were played; `abr` only. */
+  mean_bitrate_kbps: number | null;
+  /**
+   * Linear quality of experience: bitrates of all segments less their changes, in Mbps, less 4.3
+   * for each second of stalls; `abr` only.
+   */
+  qoe_linear: number | null;
+  /** Time of stalls in percent of the time from the start of the video to its end; `abr` only. */
+  stall_percent: number | null;
+  /** Total time of stalls, in seconds. */
+  stall_s: number;
+  /** Number of stalls after that; `abr` only. */
+  stalls: number | null;
+  /** Time until the player began to play; `abr` only. */
+  startup_s: number | null;
+  /** Sum of these changes; `abr` only. */
+  switch_sum_mbps: number | null;
+  /** Changes of the bitrate from one segment to the next; `abr` only. */
+  switches: number | null;
 }
 
 /** Bytes of the reverse direction, from the receiver of the data to its sender, by layer. */
