@@ -128,13 +128,13 @@ pub enum Workload {
     /// `video`
     Video(Video),
     /// `abr`
-    Abr(Abr),
+    Abr(Box<Abr>),
     /// `bulk`
     Bulk(Bulk),
     /// `cbr`
     Cbr(Cbr),
     /// `call`
-    Call(Call),
+    Call(Box<Call>),
     /// `ping`
     Ping(Ping),
     /// `probe`
@@ -193,13 +193,13 @@ impl Task {
         } else if let Some(video) = self.video {
             video.get_ref().check(limit).map(|()| Workload::Video(video.into_inner()))
         } else if let Some(abr) = self.abr {
-            abr.get_ref().check(limit).map(|()| Workload::Abr(abr.into_inner()))
+            abr.get_ref().check(limit).map(|()| Workload::Abr(Box::new(abr.into_inner())))
         } else if let Some(bulk) = self.bulk {
             bulk.get_ref().check(limit).map(|()| Workload::Bulk(bulk.into_inner()))
         } else if let Some(cbr) = self.cbr {
             cbr.get_ref().check(limit).map(|()| Workload::Cbr(cbr.into_inner()))
         } else if let Some(call) = self.call {
-            call.get_ref().check(limit).map(|()| Workload::Call(call.into_inner()))
+            call.get_ref().check(limit).map(|()| Workload::Call(Box::new(call.into_inner())))
         } else if let Some(ping) = self.ping {
             ping.get_ref().check(limit).map(|()| Workload::Ping(ping.into_inner()))
         } else if let Some(probe) = self.probe {
@@ -221,10 +221,10 @@ impl Workload {
             Self::Objects(kind) => kind,
             Self::WebPage(kind) => kind,
             Self::Video(kind) => kind,
-            Self::Abr(kind) => kind,
+            Self::Abr(kind) => kind.as_ref(),
             Self::Bulk(kind) => kind,
             Self::Cbr(kind) => kind,
-            Self::Call(kind) => kind,
+            Self::Call(kind) => kind.as_ref(),
             Self::Ping(kind) => kind,
             Self::Probe(kind) => kind,
             Self::External(kind) => kind,
