@@ -3,7 +3,7 @@
 //! One map serves all entries of a registry. A serde enum would lose the line of an invalid value,
 //! because serde buffers the contents of tagged variants and forgets their positions.
 
-use crate::ConfigError;
+use crate::{ConfigError, Dscp};
 use bentpipe_units::{Bytes, Ratio, Span};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
@@ -39,6 +39,8 @@ pub enum Kind {
     Bytes,
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// A list of DSCPs.
+    Dscps,
     /// A file, relative to the scenario.
     Path,
 }
@@ -60,6 +62,8 @@ pub enum Value {
     Bytes(Bytes),
     /// A word.
     Choice(&'static str),
+    /// A list of DSCPs.
+    Dscps(Vec<Dscp>),
     /// A file.
     Path(PathBuf),
 }
@@ -82,6 +86,7 @@ impl Kind {
             Self::Span => Value::Span(map.next_value()?),
             Self::Bytes => Value::Bytes(map.next_value()?),
             Self::Choice(words) => Value::Choice(map.next_value_seed(OneOf(words))?),
+            Self::Dscps => Value::Dscps(map.next_value()?),
             Self::Path => Value::Path(map.next_value()?),
         })
     }
@@ -96,6 +101,7 @@ impl Kind {
             Self::Span => generator.subschema_for::<Option<Span>>(),
             Self::Bytes => generator.subschema_for::<Option<Bytes>>(),
             Self::Choice(words) => json_schema!({ "enum": words }),
+            Self::Dscps => generator.subschema_for::<Option<Vec<Dscp>>>(),
             Self::Path => generator.subschema_for::<Option<PathBuf>>(),
         }
     }
@@ -134,6 +140,10 @@ impl fmt::Display for Value {
             Self::Span(value) => value.fmt(f),
             Self::Bytes(value) => value.fmt(f),
             Self::Choice(value) => value.fmt(f),
+            Self::Dscps(list) => {
+                let list: Vec<String> = list.iter().map(Dscp::to_string).collect();
+                write!(f, "[{}]", list.join(", "))
+            }
             Self::Path(value) => value.display().fmt(f),
         }
     }
@@ -149,6 +159,7 @@ impl Serialize for Value {
             Self::Span(value) => value.serialize(serializer),
             Self::Bytes(value) => value.serialize(serializer),
             Self::Choice(value) => value.serialize(serializer),
+            Self::Dscps(value) => value.serialize(serializer),
             Self::Path(value) => value.serialize(serializer),
         }
     }
@@ -249,5 +260,6 @@ values! {
     span: Span(Span), "Returns the time span of key `name`.";
     bytes: Bytes(Bytes), "Returns the size of key `name`.";
     choice: Choice(&'static str), "Returns the word of key `name`.";
+    dscps: Dscps(Vec<Dscp>), "Returns the DSCPs of key `name`.";
     path: Path(PathBuf), "Returns the file of key `name`.";
 }

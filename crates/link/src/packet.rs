@@ -1,5 +1,6 @@
 //! Packets as a link sees them, and what happens to them.
 
+use crate::Dscp;
 use bentpipe_units::{Span, Time};
 
 /// The ECN field of an IP packet (RFC 3168 §5).
@@ -19,27 +20,20 @@ pub enum Ecn {
 }
 
 impl Ecn {
+    /// Returns the two bits of the field (RFC 3168 §5).
+    pub const fn bits(self) -> u8 {
+        match self {
+            Self::NotEct => 0b00,
+            Self::Ect1 => 0b01,
+            Self::Ect0 => 0b10,
+            Self::Ce => 0b11,
+        }
+    }
+
     /// Returns true if a queue may mark the packet instead of dropping it: ECT(0), ECT(1) or
     /// already marked.
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotEct)
-    }
-}
-
-/// The differentiated services code point of an IP packet (RFC 2474 §3): 0 to 63, by default 0.
-// Of 16 bits, like the ECN field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Dscp(u16);
-
-impl Dscp {
-    /// Returns the code point in the upper six bits of a traffic class octet.
-    pub const fn of_traffic_class(octet: u8) -> Self {
-        Self((octet >> 2) as u16)
-    }
-
-    /// Returns the code point as a number.
-    pub const fn get(self) -> u8 {
-        self.0 as u8
     }
 }
 
@@ -71,7 +65,7 @@ impl<P> Packet<P> {
     /// Creates a packet of `bytes` without a flow key and with the default DSCP.
     #[inline]
     pub const fn new(bytes: u32, ecn: Ecn, payload: P) -> Self {
-        Self { bytes, ecn, dscp: Dscp(0), flow: FlowKey(0), payload }
+        Self { bytes, ecn, dscp: Dscp::BEST_EFFORT, flow: FlowKey(0), payload }
     }
 
     /// Returns a packet with the same header fields and another payload.

@@ -1,9 +1,10 @@
 //! Notations of a queue and its disciplines, and the error messages for invalid ones.
 
 use bentpipe_link::disciplines::{
-    CoDel, DropTail, FlowHash, FlowQueueing, Fq, FqCoDel, HeadDrop, Overflow, QueueDiscipline,
+    CoDel, DropTail, FlowHash, FlowQueueing, Fq, FqCoDel, HeadDrop, Overflow, Pie, Priority,
+    QueueDiscipline, Red,
 };
-use bentpipe_link::{DirectionPatch, QueueConfig, QueueLimit};
+use bentpipe_link::{DirectionPatch, Dscp, QueueConfig, QueueLimit};
 use bentpipe_units::{Bytes, Span};
 
 /// Invalid keys, with words of the error.
@@ -40,6 +41,20 @@ const WRONG: &[(&str, &[&str])] = &[
     ("queue = { aqm = \"fq\", quantum = \"255 B\" }", &["quantum = 255 B", "256 B to 1 MB"]),
     ("queue = { aqm = \"fq\", target = \"5 ms\" }", &["target = 5 ms", "aqm = \"fq-codel\""]),
     ("queue = { aqm = \"fq-codel\", drop_batch = 0 }", &["drop_batch = 0", "1 to"]),
+    ("queue = { aqm = \"priority\", high = [] }", &["high = []", "no high class"]),
+    ("queue = { aqm = \"priority\", high = [\"XF\"] }", &["XF", "\"EF\"", "0 to 63"]),
+    ("queue = { aqm = \"priority\", high = [64] }", &["64", "0 to 63"]),
+    ("queue = { aqm = \"pie\", target = \"0 s\" }", &["target = 0 ns", "above 0 s"]),
+    ("queue = { aqm = \"pie\", tupdate = \"0.5 ms\" }", &["tupdate = 500 us", "1 ms"]),
+    ("queue = { aqm = \"pie\", alpha = 0 }", &["alpha = 0", "above 0"]),
+    ("queue = { aqm = \"pie\", beta = nan }", &["beta = NaN", "above 0"]),
+    ("queue = { aqm = \"red\", min_threshold = 0 }", &["min_threshold = 0", "above 0"]),
+    (
+        "queue = { aqm = \"red\", max_threshold = 5 }",
+        &["max_threshold = 5", "above min_threshold of 5"],
+    ),
+    ("queue = { aqm = \"red\", weight = 1.5 }", &["weight = 1.5", "to 1"]),
+    ("queue = { aqm = \"red\", max_probability = 2 }", &["2", "0 to 1"]),
 ];
 
 #[test]
@@ -75,6 +90,7 @@ fn every_queue_is_read_and_written_again() {
     let codel = CoDel { target: ms(20), interval: ms(600), ecn: true };
     let by_flow =
         |overflow| FlowQueueing { hash: FlowHash::Exact, quantum: Bytes::new(300), overflow };
+    let high: Vec<Dscp> = [46, 3].map(|code| Dscp::new(code).unwrap()).to_vec();
     for (text, wanted) in [
         ("queue = \"0.25 BDP\"", queue(QueueLimit::Bdp(0.25), DropTail.into())),
         ("queue = \"500 kB\"", queue(QueueLimit::Bytes(Bytes::new(500_000)), DropTail.into())),
@@ -114,6 +130,27 @@ fn every_queue_is_read_and_written_again() {
                     drop_batch: 8,
                 }
                 .into(),
+            ),
+        ),
+        ("queue = { aqm = \"priority\" }", queue(QueueLimit::Bdp(1.0), Priority::default().into())),
+        (
+            "queue = { aqm = \"priority\", high = [\"EF\", 3] }",
+            queue(QueueLimit::Bdp(1.0), Priority { high: high.clone() }.into()),
+        ),
+        (
+            "queue = { aqm = \"pie\", target = \"40 ms\", tupdate = \"30 ms\", alpha = 0.01, \
+             beta = 1, ecn = true }",
+            queue(
+                QueueLimit::Bdp(1.0),
+                Pie { target: ms(40), tupdate: ms(30), alpha: 0.01, beta: 1.0, ecn: true }.into(),
+            ),
+        ),
+        (
+            "queue = { aqm = \"red\", min_threshold = 10, max_threshold = 30, gentle = false }",
+            queue(
+                QueueLimit::Bdp(1.0),
+                Red { min_threshold: 10.0, max_threshold: 30.0, gentle: false, ..Red::default() }
+                    .into(),
             ),
         ),
     ] {

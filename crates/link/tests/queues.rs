@@ -115,6 +115,9 @@ fn idle_aqm(limit: &str) -> Vec<String> {
         "aqm = \"fq\", hash = \"exact\", overflow = \"arriving\"".to_owned(),
         format!("aqm = \"fq-codel\", {aqm}"),
         format!("aqm = \"fq-codel\", hash = \"exact\", {aqm}"),
+        "aqm = \"priority\"".to_owned(),
+        "aqm = \"pie\", target = \"10 s\"".to_owned(),
+        "aqm = \"red\", min_threshold = 100000, max_threshold = 200000".to_owned(),
     ]
     .iter()
     .map(|keys| format!("{{ limit = \"{limit}\", {keys} }}"))

@@ -89,8 +89,13 @@ impl Observed {
                     blocked: Span::ZERO,
                     serialised_ns: 0,
                 };
-                if let Err((cause, held)) = self.queue.enqueue(held) {
-                    self.ends(&held.packet, Fate::Refused(cause));
+                match self.queue.enqueue(held) {
+                    Err((cause, held)) => self.ends(&held.packet, Fate::Refused(cause)),
+                    Ok(false) => {}
+                    Ok(true) => {
+                        assert!(ecn.is_capable() && ecn != Ecn::Ce, "{ecn:?} was marked");
+                        self.packets[packet.payload].0.ecn = Ecn::Ce;
+                    }
                 }
                 self.end_dropped();
             }

@@ -24,6 +24,11 @@ impl<P> Fifo<P> {
         self.bytes
     }
 
+    /// Returns the number of packets that wait.
+    pub fn packets(&self) -> u64 {
+        self.packets.len() as u64
+    }
+
     /// Returns true if one more packet of `bytes` is within the limit.
     #[inline]
     pub fn has_room(&self, bytes: u32) -> bool {

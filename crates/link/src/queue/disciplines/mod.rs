@@ -15,6 +15,9 @@ mod fq;
 mod fq_codel;
 mod head_drop;
 mod packet_lists;
+mod pie;
+mod priority;
+mod red;
 mod registry;
 
 use super::accepted::Accepted;
@@ -35,6 +38,9 @@ registry::queue_disciplines! {
     codel::CoDel,
     fq::Fq,
     fq_codel::FqCoDel,
+    priority::Priority,
+    pie::Pie,
+    red::Red,
 }
 
 impl QueueDiscipline {
