@@ -10,6 +10,7 @@ use crate::error::EmuError;
 use crate::kernel_tcp::{ObjectOutcome, TransferOutcome};
 use crate::namespace::Namespace;
 use bentpipe_units::{Span, Time};
+use nix::sys::socket::{setsockopt, sockopt};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Mutex;
@@ -40,6 +41,8 @@ pub struct DatagramExchange {
     pub echo: bool,
     /// Size of the IP packets, in bytes: 36 to 65,535.
     pub packet: u32,
+    /// The traffic class of IPv6 and TOS of IPv4: DSCP and ECN field (RFC 3168 §5).
+    pub traffic_class: u8,
     /// Start of the visit, and its end: later arrivals do not count.
     pub begin: Time,
     /// End of the visit.
@@ -78,6 +81,10 @@ impl Emulator {
         let ends = [client_addresses(exchange.client)[0], server_addresses()[0]]
             .map(|address| SocketAddr::new(address, exchange.port));
         let sockets = [bound(client, ends[0])?, bound(self.testbed().server(), ends[1])?];
+        for socket in &sockets {
+            setsockopt(socket, sockopt::Ipv4Tos, &i32::from(exchange.traffic_class))
+                .map_err(|error| EmuError::system("setting DSCP and ECN", error))?;
+        }
         let outcome = Mutex::new(TransferOutcome {
             begin: exchange.begin,
             objects: vec![ObjectOutcome::default()],

@@ -33,6 +33,7 @@ pub fn visit(
         upload: visit.direction == Direction::Upload,
         echo,
         packet: u32::try_from(packet.get()).unwrap_or(u32::MAX),
+        traffic_class: flow.marking.dscp.get() << 2 | flow.marking.ecn.bits(),
         begin,
         end,
     };

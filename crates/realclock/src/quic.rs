@@ -240,6 +240,7 @@ mod tests {
             in_population: false,
             name: "web".to_owned(),
             server: "server".to_owned(),
+            marking: bentpipe_sim::Marking::default(),
             stack: bentpipe_sim::Stack::Quic(Box::default()),
             terminal: 0,
             ends: None,

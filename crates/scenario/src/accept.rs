@@ -107,6 +107,7 @@ fn ineffective(key: &SetKey<'_>, flows: &[&Flow], accepted: &[String]) -> Proble
     let words = |name: &String| match name.as_str() {
         "quic" | "tcp" => format!("transport = \"{name}\""),
         "external" => "external programs".to_owned(),
+        "datagrams" => "cbr or ping".to_owned(),
         http => format!("http = \"{http}\""),
     };
     let allowed: Vec<String> = accepted.iter().map(words).collect();

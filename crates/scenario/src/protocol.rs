@@ -65,7 +65,7 @@ impl Protocol {
             Self::Tcp(Version::H1) => &["tcp", "h1"],
             Self::Tcp(Version::Raw) => &["tcp"],
             Self::External => &["external"],
-            Self::Datagrams => &[],
+            Self::Datagrams => &["datagrams"],
         }
     }
 }

@@ -11,6 +11,7 @@ use super::window::{ConnectionWindow, Window};
 use crate::error::nearest;
 use crate::idle_timeout::IdleTimeout;
 use crate::packet_threshold::PacketThreshold;
+use bentpipe_link::Dscp;
 use bentpipe_quic::congestion::PathChangeResponse;
 use bentpipe_quic::congestion::config::Parameters;
 use bentpipe_quic::congestion::{ControllerName, LossFilterName, ResumeName, SlowStartName};
@@ -83,6 +84,10 @@ pub struct Transport {
     pub initial_window: Option<Spanned<u64>>,
     /// Maximum congestion window; unlimited by default.
     pub max_window: Option<Window>,
+    /// DSCP of all packets of the flow, for queues with `aqm = "priority"`: a name such as `EF`, or
+    /// 0 to 63; `CS0` by default.
+    #[schemars(extend("x-accepted-by" = ["quic", "tcp", "datagrams"]))]
+    pub dscp: Option<Dscp>,
     /// Receive windows and the send buffer.
     #[serde(default)]
     #[schemars(extend("x-accepted-by" = ["quic", "h2"]))]

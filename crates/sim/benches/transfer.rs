@@ -3,7 +3,7 @@
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, Http, QuicSettings};
-use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunSpec, Stack, Visit};
+use bentpipe_sim::{Direction, FlowSpec, HopSpec, Marking, Object, RunSpec, Stack, Visit};
 use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Rate, Span};
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -38,6 +38,7 @@ fn spec(http: Http, trace: bool, qlog: Forms) -> RunSpec {
             terminal: 0,
             server: "server".into(),
             start: Span::ZERO,
+            marking: Marking::default(),
             stack: Stack::quic(QuicSettings {
                 http,
                 stream_window: bdp.mul_f64(4.0),

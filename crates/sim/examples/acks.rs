@@ -17,8 +17,8 @@ use bentpipe_quic::ack::Auto;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{AckBy, AckRule, Handshake, QuicSettings, StockController};
 use bentpipe_sim::{
-    DatagramTraffic, Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunSpec, Stack, TcpStack,
-    Visit,
+    DatagramTraffic, Direction, FlowOutcome, FlowSpec, HopSpec, Marking, Object, RunSpec, Stack,
+    TcpStack, Visit,
 };
 use bentpipe_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
@@ -120,6 +120,7 @@ impl Options {
             terminal: 0,
             server: "server".into(),
             start: Span::ZERO,
+            marking: Marking::default(),
             stack,
             visits: vec![Visit {
                 duration,

@@ -17,8 +17,8 @@ use bentpipe_orbit::{
 use bentpipe_quic::Handshake;
 use bentpipe_quic::congestion::{CongestionConfig, SlowStartName};
 use bentpipe_sim::{
-    DatagramTraffic, Direction, FlowSpec, HopSpec, MeshSpec, Object, RunSpec, Stack, TcpStack,
-    Visit,
+    DatagramTraffic, Direction, FlowSpec, HopSpec, Marking, MeshSpec, Object, RunSpec, Stack,
+    TcpStack, Visit,
 };
 use bentpipe_tcp::http::Version;
 use bentpipe_units::{Bytes, Epoch, Rate, Span};
@@ -72,6 +72,7 @@ fn flow(number: usize, ends: Option<(usize, usize)>, stack: Stack, duration: Spa
         ends,
         server: format!("server {number}"),
         start: Span::ZERO,
+        marking: Marking::default(),
         stack,
         visits: vec![Visit {
             handshake: Handshake::OneRtt,

@@ -13,7 +13,9 @@ mod common;
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::congestion::{CongestionConfig, SlowStartName};
 use bentpipe_quic::{Handshake, Http, QuicSettings};
-use bentpipe_sim::{Direction, FlowSpec, HopSpec, Object, RunSpec, Stack, TcpStack, Visit};
+use bentpipe_sim::{
+    Direction, FlowSpec, HopSpec, Marking, Object, RunSpec, Stack, TcpStack, Visit,
+};
 use bentpipe_tcp::http::{self, Version};
 use bentpipe_units::{Bytes, Rate, Span};
 use std::path::Path;
@@ -74,6 +76,7 @@ fn spec(name: &str, flows: u64, duration: Span) -> Result<RunSpec, Error> {
             server: "server".into(),
             // Spread over an RTT, so that flows do not send in step.
             start: Span::from_nanos(RTT.as_nanos() / flows * number),
+            marking: Marking::default(),
             stack: stack(name)?,
             visits: vec![Visit {
                 duration: Some(duration),

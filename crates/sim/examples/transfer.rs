@@ -11,7 +11,8 @@ use bentpipe_link::DirectionConfig;
 use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, Http, QuicSettings};
 use bentpipe_sim::{
-    CapturePoint, Direction, FlowSpec, HopEnd, HopSpec, Object, RunSpec, Stack, TcpStack, Visit,
+    CapturePoint, Direction, FlowSpec, HopEnd, HopSpec, Marking, Object, RunSpec, Stack, TcpStack,
+    Visit,
 };
 use bentpipe_tcp::http::{self, Version};
 use bentpipe_timeseries::SeriesLimit;
@@ -96,6 +97,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             terminal: 0,
             server: "server".into(),
             start: Span::ZERO,
+            marking: Marking::default(),
             stack: stack(&text(4, "h3"), chosen, bdp)?,
             visits: vec![Visit {
                 duration: None,

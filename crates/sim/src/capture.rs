@@ -1,7 +1,7 @@
 //! Captures the packets at one end of a hop, with the TLS secrets, as pcapng.
 
 use crate::datagram::{Body, Datagram, Filler, FillerProtocol, socket};
-use bentpipe_link::{Ecn, Packet};
+use bentpipe_link::Packet;
 use bentpipe_quic::{IP_HEADER, UDP_HEADER};
 use bentpipe_tcp::{Flags, Segment};
 use bentpipe_units::Time;
@@ -58,26 +58,29 @@ impl Capture {
         terminal: usize,
         packet: &Packet<&Datagram>,
     ) {
-        let (ecn, datagram) = (packet.ecn, packet.payload);
+        let traffic_class = packet.dscp.get() << 2 | packet.ecn.bits();
+        let datagram = packet.payload;
         let (flow, side) = (datagram.flow as usize, datagram.toward.source());
         let (mut from, mut to) =
             (socket(flow, side, terminal), socket(flow, side.peer(), terminal));
         let bytes = match &datagram.body {
             Body::Udp(payload) => {
                 let data = payload.bytes();
-                let mut bytes = ip_header(from, to, ecn, UDP, UDP_HEADER as usize + data.len());
+                let mut bytes =
+                    ip_header(from, to, traffic_class, UDP, UDP_HEADER as usize + data.len());
                 bytes.extend_from_slice(&udp_header(from, to, data.len()));
                 bytes.extend_from_slice(&data);
                 bytes
             }
-            Body::Media(_) => udp_zeros(packet.bytes, from, to, ecn),
-            Body::Filler(filler) => filler_packet(filler, from, to, ecn, datagram.flow),
+            Body::Media(_) => udp_zeros(packet.bytes, from, to, traffic_class),
+            Body::Filler(filler) => filler_packet(filler, from, to, traffic_class, datagram.flow),
             Body::Tcp { connection, segment } => {
                 let client =
                     if side == crate::datagram::Role::Client { &mut from } else { &mut to };
                 client.set_port(client.port().wrapping_add(connection.wrapping_mul(1000)));
                 let header = tcp_header(from, to, segment);
-                let mut bytes = ip_header(from, to, ecn, TCP, header.len() + segment.len as usize);
+                let mut bytes =
+                    ip_header(from, to, traffic_class, TCP, header.len() + segment.len as usize);
                 bytes.extend_from_slice(&header);
                 bytes
             }
@@ -128,19 +131,19 @@ impl Capture {
 }
 
 /// Returns the IPv4 header (RFC 791) of a packet with `payload` bytes of `protocol`.
-fn ip_header(from: SocketAddr, to: SocketAddr, ecn: Ecn, protocol: u8, payload: usize) -> Vec<u8> {
+fn ip_header(
+    from: SocketAddr,
+    to: SocketAddr,
+    traffic_class: u8,
+    protocol: u8,
+    payload: usize,
+) -> Vec<u8> {
     let address = |address: SocketAddr| match address.ip() {
         IpAddr::V4(ip) => ip,
         IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
     };
-    let ecn_bits = match ecn {
-        Ecn::NotEct => 0,
-        Ecn::Ect1 => 1,
-        Ecn::Ect0 => 2,
-        Ecn::Ce => 3,
-    };
     let mut bytes = Vec::with_capacity(IP_HEADER as usize + payload);
-    bytes.extend_from_slice(&[0x45, ecn_bits]);
+    bytes.extend_from_slice(&[0x45, traffic_class]);
     bytes.extend_from_slice(&((IP_HEADER as usize + payload) as u16).to_be_bytes());
     // Identification zero, don't fragment, 64 hops.
     bytes.extend_from_slice(&[0, 0, 0x40, 0, 64, protocol, 0, 0]);
@@ -157,14 +160,14 @@ fn filler_packet(
     filler: &Filler,
     from: SocketAddr,
     to: SocketAddr,
-    ecn: Ecn,
+    traffic_class: u8,
     flow: u32,
 ) -> Vec<u8> {
     let above = filler.bytes.saturating_sub(IP_HEADER) as usize;
     // Both headers have the same size.
     let payload = above.saturating_sub(UDP_HEADER as usize);
     let kind = match filler.protocol {
-        FillerProtocol::Udp => return udp_zeros(filler.bytes, from, to, ecn),
+        FillerProtocol::Udp => return udp_zeros(filler.bytes, from, to, traffic_class),
         FillerProtocol::Echo => 8,
         FillerProtocol::EchoReply => 0,
     };
@@ -174,16 +177,16 @@ fn filler_packet(
     let checksum = internet_checksum(&message);
     message[2..4].copy_from_slice(&checksum.to_be_bytes());
     message.resize(message.len() + payload, 0);
-    let mut bytes = ip_header(from, to, ecn, ICMP, message.len());
+    let mut bytes = ip_header(from, to, traffic_class, ICMP, message.len());
     bytes.extend_from_slice(&message);
     bytes
 }
 
 /// Returns an IP packet of `bytes` with zeros over UDP.
-fn udp_zeros(bytes: u32, from: SocketAddr, to: SocketAddr, ecn: Ecn) -> Vec<u8> {
+fn udp_zeros(bytes: u32, from: SocketAddr, to: SocketAddr, traffic_class: u8) -> Vec<u8> {
     let above = bytes.saturating_sub(IP_HEADER) as usize;
     let payload = above.saturating_sub(UDP_HEADER as usize);
-    let mut packet = ip_header(from, to, ecn, UDP, above);
+    let mut packet = ip_header(from, to, traffic_class, UDP, above);
     packet.extend_from_slice(&udp_header(from, to, payload));
     packet.resize(packet.len() + payload, 0);
     packet
@@ -252,13 +255,14 @@ fn internet_checksum(bytes: &[u8]) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bentpipe_link::Ecn;
 
     const ENDS: [([u8; 4], u16); 2] = [([198, 18, 0, 1], 50_000), ([198, 19, 0, 1], 443)];
 
     #[test]
     fn ip_header_has_a_valid_checksum_and_length() {
         let [from, to] = ENDS.map(SocketAddr::from);
-        let mut bytes = ip_header(from, to, Ecn::Ect0, UDP, 1208);
+        let mut bytes = ip_header(from, to, Ecn::Ect0.bits(), UDP, 1208);
         bytes.extend_from_slice(&udp_header(from, to, 1200));
         assert_eq!(internet_checksum(&bytes[..20]), 0);
         assert_eq!(u16::from_be_bytes([bytes[2], bytes[3]]), 1228);
@@ -286,14 +290,14 @@ mod tests {
         let [from, to] = ENDS.map(SocketAddr::from);
         for (protocol, kind) in [(FillerProtocol::Echo, 8), (FillerProtocol::EchoReply, 0)] {
             let filler = Filler { protocol, number: 258, sent: Time::ZERO, bytes: 84 };
-            let bytes = filler_packet(&filler, from, to, Ecn::NotEct, 3);
+            let bytes = filler_packet(&filler, from, to, 0, 3);
             assert_eq!((bytes.len(), bytes[9], bytes[20]), (84, ICMP, kind));
             assert_eq!(internet_checksum(&bytes[20..]), 0);
             assert_eq!(bytes[24..28], [0, 3, 1, 2]);
         }
         let filler =
             Filler { protocol: FillerProtocol::Udp, number: 0, sent: Time::ZERO, bytes: 1500 };
-        let bytes = filler_packet(&filler, from, to, Ecn::NotEct, 3);
+        let bytes = filler_packet(&filler, from, to, 0, 3);
         assert_eq!((bytes.len(), bytes[9], &bytes[24..26]), (1500, UDP, &[0x05, 0xc8][..]));
     }
 }

@@ -3,7 +3,7 @@
 use crate::spec::Direction;
 use crate::time_budget::Trip;
 use crate::udp_payload::UdpPayload;
-use bentpipe_link::{Ecn, FlowKey};
+use bentpipe_link::{Dscp, Ecn, FlowKey};
 use bentpipe_media as media;
 use bentpipe_quic::noq_proto::EcnCodepoint;
 use bentpipe_tcp::Segment;
@@ -92,6 +92,8 @@ pub struct Datagram {
     pub toward: PathDirection,
     /// Its destination: node 0 is the client's, node k is behind hop k - 1.
     pub to: u16,
+    /// Its DSCP.
+    pub dscp: Dscp,
     /// Position in the sent bytes, for time series.
     pub position: f64,
     /// Its way so far.
@@ -202,7 +204,9 @@ mod tests {
                     let key = |position| {
                         let trip = Trip::default();
                         let body = Body::Tcp { connection, segment: Segment::default() };
-                        Datagram { flow, visit, toward, to: 0, position, trip, body }.flow_key()
+                        let dscp = Dscp::BEST_EFFORT;
+                        Datagram { flow, visit, toward, to: 0, dscp, position, trip, body }
+                            .flow_key()
                     };
                     assert_eq!(key(1.0), key(2.0));
                     keys.push(key(1.0));

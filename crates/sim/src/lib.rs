@@ -49,6 +49,7 @@ pub use runner::{RunError, Runner, Simulator};
 pub use simulation::{run, run_with_nodes};
 pub use spec::{
     CallDirections, CallTraffic, CapturePoint, DatagramTraffic, Direction, Failure, FlowSpec,
-    HopEnd, HopSpec, MeshSpec, Object, PepSpec, ProgramStack, RunSpec, Stack, TcpStack, Visit,
+    HopEnd, HopSpec, Marking, MeshSpec, Object, PepSpec, ProgramStack, RunSpec, Stack, TcpStack,
+    Visit,
 };
 pub use time_budget::Episode;

@@ -179,10 +179,10 @@ impl<'a> NodePacket<'a> {
     }
 
     fn made(&self, toward: PathDirection, bytes: u32, body: Body) -> NewPacket {
-        let &Datagram { flow, visit, .. } = self.datagram;
+        let &Datagram { flow, visit, dscp, .. } = self.datagram;
         // Destination and trip follow when it is sent.
         let (to, position, trip) = (0, 0.0, Trip::default());
-        let datagram = Datagram { flow, visit, toward, to, position, trip, body };
+        let datagram = Datagram { flow, visit, toward, to, dscp, position, trip, body };
         NewPacket { ecn: Ecn::NotEct, bytes, original: None, datagram }
     }
 }

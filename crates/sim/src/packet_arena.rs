@@ -134,8 +134,8 @@ impl PacketArena {
     /// Stores a packet of `bytes`. Returns it as links see it.
     #[inline(always)]
     pub fn send(&mut self, bytes: u32, ecn: Ecn, datagram: Datagram) -> Packet<PacketId> {
-        let flow = datagram.flow_key();
-        Packet { flow, ..Packet::new(bytes, ecn, self.put(datagram)) }
+        let (flow, dscp) = (datagram.flow_key(), datagram.dscp);
+        Packet { flow, dscp, ..Packet::new(bytes, ecn, self.put(datagram)) }
     }
 
     /// Stores a copy of the packet `of`, which has come as far as that.
@@ -175,6 +175,7 @@ mod tests {
             visit,
             toward: PathDirection::ToServer,
             to: 1,
+            dscp: bentpipe_link::Dscp::BEST_EFFORT,
             position: 0.0,
             trip: Trip::default(),
             body,

@@ -1,6 +1,6 @@
 //! Specification of a run, fully resolved.
 
-use bentpipe_link::DirectionModel;
+use bentpipe_link::{DirectionModel, Dscp, Ecn};
 use bentpipe_media::Call;
 use bentpipe_media::abr::AdaptiveVideo;
 use bentpipe_orbit::HandoverLoss;
@@ -210,10 +210,21 @@ pub struct FlowSpec {
     pub start: Span,
     /// Transport and its settings.
     pub stack: Stack,
+    /// What its packets carry for queues.
+    pub marking: Marking,
     /// Its visits, one after the other.
     pub visits: Vec<Visit>,
     /// True if it is one of the users of a population, which record no time series and no qlog.
     pub in_population: bool,
+}
+
+/// What the packets of a flow carry for queues, in both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Marking {
+    /// The DSCP.
+    pub dscp: Dscp,
+    /// The ECN field of datagrams without congestion control. Other transports set their own.
+    pub ecn: Ecn,
 }
 
 /// Transport of a flow.

@@ -6,6 +6,7 @@ use super::quic::quic;
 use super::tcp::{pep, receive_buffer, tcp};
 use super::visits::visits;
 use crate::outcome;
+use bentpipe_link::Ecn;
 use bentpipe_media::e_model::Codec;
 use bentpipe_media::{Audio, Call, Playout, Video};
 use bentpipe_quic::congestion::CongestionConfig;
@@ -13,7 +14,7 @@ use bentpipe_results::Direction;
 use bentpipe_scenario::workload as scenario;
 use bentpipe_scenario::{Flow, Placement, Problem, Protocol, Scenario, Workload};
 use bentpipe_sim::{self as sim, CallDirections, CallTraffic};
-use bentpipe_sim::{DatagramTraffic, FlowSpec, ProgramStack, Stack};
+use bentpipe_sim::{DatagramTraffic, FlowSpec, Marking, ProgramStack, Stack};
 use serde_spanned::Spanned;
 
 /// Returns the specification of `flow`, which both clocks run.
@@ -71,6 +72,13 @@ pub(super) fn flow(
         server: placement.server.clone().unwrap_or_else(|| "server".to_owned()),
         start: placement.start_time.unwrap_or_default(),
         stack,
+        marking: Marking {
+            dscp: flow.transport.dscp.unwrap_or_default(),
+            ecn: match flow.work.first() {
+                Workload::Cbr(cbr) => cbr.ecn.into(),
+                _ => Ecn::NotEct,
+            },
+        },
         visits,
     })
 }

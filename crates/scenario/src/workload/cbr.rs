@@ -4,6 +4,7 @@ use super::clocks::Clocks;
 use super::kind::Kind;
 use super::transfer::Transfer;
 use crate::error::Problem;
+use bentpipe_link::Ecn;
 use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
@@ -33,9 +34,35 @@ pub struct Cbr {
     /// Mean duration of a pause between bursts.
     #[schemars(with = "Option<Span>")]
     pub off: Option<Spanned<Span>>,
+    /// ECN field of the packets, which queues may mark unless it is `not-ect`, the default.
+    #[serde(default)]
+    pub ecn: EcnField,
     /// Direction of the data; download by default.
     #[serde(default)]
     pub direction: Direction,
+}
+
+/// ECN field of packets that are sent (RFC 3168 §5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EcnField {
+    /// Not ECN-capable: dropped rather than marked.
+    #[default]
+    NotEct,
+    /// ECN-capable, ECT(0).
+    Ect0,
+    /// ECN-capable, ECT(1), which RFC 9331 assigns to L4S.
+    Ect1,
+}
+
+impl From<EcnField> for Ecn {
+    fn from(field: EcnField) -> Self {
+        match field {
+            EcnField::NotEct => Self::NotEct,
+            EcnField::Ect0 => Self::Ect0,
+            EcnField::Ect1 => Self::Ect1,
+        }
+    }
 }
 
 impl Cbr {

@@ -22,6 +22,8 @@ pub struct DatagramTransport {
     traffic: DatagramTraffic,
     /// Size of its IP packets.
     bytes: u32,
+    /// Their ECN field.
+    ecn: Ecn,
     last_node: u16,
     visit: Option<ActiveVisit>,
 }
@@ -46,7 +48,8 @@ impl DatagramTransport {
     ) -> Result<Self, SimError> {
         let bytes = check(spec, traffic)
             .map_err(|reason| SimError::Spec(format!("flow `{}`: {reason}", spec.name)))?;
-        Ok(Self { traffic, bytes, last_node: shared.last_node, visit: None })
+        let ecn = spec.marking.ecn;
+        Ok(Self { traffic, bytes, ecn, last_node: shared.last_node, visit: None })
     }
 
     /// Payload of UDP or ICMP in bytes.
@@ -182,7 +185,7 @@ impl Transport for DatagramTransport {
             toward,
             to: if outbox.node == 0 { self.last_node } else { 0 },
             bytes,
-            ecn: Ecn::NotEct,
+            ecn: self.ecn,
             position: (filler.number + 1) as f64 * f64::from(content),
             answers: false,
             held: Span::ZERO,

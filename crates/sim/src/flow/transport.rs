@@ -129,6 +129,7 @@ impl Outbox<'_> {
             visit: self.progress.visit(),
             toward,
             to,
+            dscp: self.progress.spec.marking.dscp,
             position,
             trip,
             body,

@@ -117,7 +117,7 @@ impl<N: PacketNetwork> Simulation<N> {
     /// Stores a packet that a node sends.
     fn store(&mut self, packet: NewPacket) -> Packet<PacketId> {
         let NewPacket { ecn, bytes, original, datagram } = packet;
-        let flow = datagram.flow_key();
+        let (flow, dscp) = (datagram.flow_key(), datagram.dscp);
         let payload = match original {
             Some(original) => self.packet_arena.put_copy(datagram, original),
             None => self.packet_arena.put(Datagram {
@@ -129,7 +129,7 @@ impl<N: PacketNetwork> Simulation<N> {
                 ..datagram
             }),
         };
-        Packet { flow, ..Packet::new(bytes, ecn, payload) }
+        Packet { flow, dscp, ..Packet::new(bytes, ecn, payload) }
     }
 
     /// Lets nodes wake and release packets that are due.

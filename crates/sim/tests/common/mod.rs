@@ -7,7 +7,7 @@ use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::Handshake;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_sim::{
-    Direction, FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Stack, TcpStack, Visit,
+    Direction, FlowSpec, HopSpec, Marking, Object, RunOutcome, RunSpec, Stack, TcpStack, Visit,
 };
 use bentpipe_tcp::http::{self, Version};
 use bentpipe_units::{Bytes, Rate, Span};
@@ -51,6 +51,7 @@ pub fn flow(name: &str, stack: Stack, visits: Vec<Visit>) -> FlowSpec {
         terminal: 0,
         server: "server".to_owned(),
         start: Span::ZERO,
+        marking: Marking::default(),
         stack,
         visits,
     }
