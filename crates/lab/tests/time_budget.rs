@@ -190,6 +190,23 @@ fn a_competitor_that_comes_later_waits_and_costs_nothing() {
 }
 
 #[test]
+fn behind_flow_queues_a_competitor_costs_what_it_sends_meanwhile() {
+    // The first 100 packets are alone on the link. Then both take turns, so that the other flow
+    // sends 1900 of its packets before the last of this one's, although they all came later.
+    let object = segments(2000);
+    let flows = format!(
+        "[[flow]]\nname = \"main\"\ndownload = \"{object} B\"\n\
+         [[flow]]\nname = \"cross\"\nstart_time = \"100 ms\"\ndownload = \"{object} B\"\n"
+    );
+    let link = LINK.replace(
+        "queue = \"50 MB\"",
+        "queue = { limit = \"50 MB\", aqm = \"fq\", hash = \"exact\" }",
+    );
+    let flow = Case::at_once(0).forward(&link).flows(&flows).run();
+    check(&flow, &plain_and(&[(TimePart::OtherFlows, 1.9)]));
+}
+
+#[test]
 fn an_upload_over_a_quarter_of_the_carrier_waits_for_capacity_three_quarters_of_the_time() {
     let link = format!("{LINK}, capacity_allocation = {{ cra = \"3 Mbps\" }}");
     let case = Case::at_once(0).reverse(&link);
