@@ -337,8 +337,8 @@ mod tests {
         assert!(rises.map(|pair| pair[1] - pair[0]).fold(0.0, f64::max) <= 0.04 + 1e-12);
         // Half of 60,000 packets.
         assert!((27_000..33_000).contains(&drops) && marks == 0, "{drops}, {marks}");
-        // For that, the probability has to be higher: after a drop, the sum has to reach 0.85 again,
-        // which takes two packets or more below 0.85, and one from there on. So it stays there.
+        // For that, the probability has to be higher. After a drop, the sum has to reach 0.85: that
+        // takes two packets or more below 0.85, and one from there on. So it stays there.
         let mean = probabilities[30_000..].iter().sum::<f64>() / 30_000.0;
         assert!((mean - 0.85).abs() < 0.05, "{mean}");
         assert!(longest < Span::from_millis(60), "{longest}");
