@@ -8,6 +8,7 @@ use crate::limits::{Check, HEADERS, above_zero, between};
 use crate::orbit_check;
 use crate::pep::PepSection;
 use crate::population::MAX_USERS;
+use crate::reconfiguration::Reconfiguration;
 use crate::scenario::{Expect, ONLY_HOP, PathSection, PointFilter, Scenario};
 use crate::transport::{MeasuredVisit, Transport};
 use crate::workload::Work;
@@ -96,6 +97,8 @@ fn path(scenario: &Scenario) -> Check {
         self::pep(scenario, pep.get_ref())?;
     }
     recording(path)?;
+    let hops = path.hop.iter().filter_map(|hop| hop.get_ref().reconfiguration.as_ref());
+    path.reconfiguration.iter().chain(hops).try_for_each(reconfiguration)?;
     if path.hop.is_empty() {
         let fixed = [("forward", &path.forward), ("return", &path.reverse)];
         let with_delay = fixed
@@ -117,6 +120,7 @@ fn path(scenario: &Scenario) -> Check {
         ("forward", path.forward.as_ref().map(Spanned::span)),
         ("return", path.reverse.as_ref().map(Spanned::span)),
         ("rtt", path.rtt.as_ref().map(Spanned::span)),
+        ("reconfiguration", path.reconfiguration.as_ref().map(Spanned::span)),
     ];
     if let Some((key, Some(span))) = beside.into_iter().find(|(_, span)| span.is_some()) {
         return Err(Problem::new(
@@ -139,6 +143,10 @@ fn recording(path: &PathSection) -> Check {
         return Err(Problem::new(section.span(), message));
     }
     section.get_ref().period.as_ref().map_or(Ok(()), |period| above_zero("period", period))
+}
+
+fn reconfiguration(change: &Spanned<Reconfiguration>) -> Check {
+    change.get_ref().check().map_err(|message| Problem::new(change.span(), message))
 }
 
 fn work(scenario: &Scenario) -> Check {

@@ -26,6 +26,7 @@ mod population;
 mod preset;
 pub mod profiles;
 mod protocol;
+mod reconfiguration;
 mod recording;
 mod scenario;
 mod section;
@@ -51,6 +52,7 @@ pub use packet_threshold::PacketThreshold;
 pub use pep::PepSection;
 pub use population::{MAX_USERS, Users};
 pub use protocol::Protocol;
+pub use reconfiguration::{Ramp, Reconfiguration, RttLevels};
 pub use recording::{Fill, RecordingSection};
 pub use scenario::{
     CaptureAt, Crypto, Expect, FairnessSection, Hop, ONLY_HOP, Output, PathSection, PointFilter,

@@ -1,5 +1,6 @@
 //! Built-in paths, from `profiles.toml`.
 
+pub use crate::reconfiguration::{Ramp, Reconfiguration, RttLevels};
 use bentpipe_link::disciplines::QueueDiscipline;
 use bentpipe_link::{DelayConfig, DirectionConfig, QueueLimit, RateConfig};
 use bentpipe_results::Direction;
@@ -29,24 +30,6 @@ pub struct Profile {
     pub targets: Vec<Target>,
     /// Random changes of the path, drawn for each run.
     pub reconfiguration: Option<Reconfiguration>,
-}
-
-/// Random changes of a path from one satellite to the next.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Reconfiguration {
-    /// Time between two changes.
-    pub period: Span,
-    /// Length of the drawn schedule, which then repeats.
-    pub length: Span,
-    /// Smallest and largest rate, as multiples of the base rate.
-    pub rate_factor: (f64, f64),
-    /// Largest difference of an RTT from the base.
-    pub rtt_step: Span,
-    /// Shortest and longest outage at a change.
-    pub outage: (Span, Span),
-    /// Probability that a change has an outage.
-    pub outage_probability: f64,
 }
 
 /// A target transfer time.
@@ -215,6 +198,8 @@ mod tests {
                 "ka-sat",
                 "geo-dama",
                 "leo",
+                "starlink-2023",
+                "starlink-2026",
                 "terrestrial"
             ]
         );
@@ -225,6 +210,8 @@ mod tests {
                 "{}",
                 profile.name
             );
+            let change = profile.reconfiguration.as_ref();
+            assert_eq!(change.map_or(Ok(()), Reconfiguration::check), Ok(()), "{}", profile.name);
         }
     }
 

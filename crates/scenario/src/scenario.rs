@@ -4,6 +4,7 @@ use crate::error::Problem;
 use crate::flow::{DefaultsTable, Flow, FlowTable, Variant, VariantTable, WorkloadTable};
 use crate::orbit::OrbitSection;
 use crate::pep::PepSection;
+use crate::reconfiguration::Reconfiguration;
 use crate::recording::RecordingSection;
 use crate::section::Merged;
 use bentpipe_link::DirectionPatch;
@@ -143,6 +144,9 @@ pub struct PathSection {
     /// True (the default) if all terminals share the path's carriers, false if each terminal has
     /// its own.
     pub shared: Option<bool>,
+    /// Random changes of the path at regular times, instead of the profile's.
+    #[schemars(with = "Option<Reconfiguration>")]
+    pub reconfiguration: Option<Spanned<Reconfiguration>>,
     /// Which part of its recordings a path replays.
     #[schemars(with = "Option<RecordingSection>")]
     pub recording: Option<Spanned<RecordingSection>>,
@@ -176,6 +180,9 @@ pub struct Hop {
     #[serde(rename = "return")]
     #[schemars(with = "Option<DirectionPatch>")]
     pub reverse: Option<Spanned<DirectionPatch>>,
+    /// Random changes of the hop at regular times, instead of the profile's.
+    #[schemars(with = "Option<Reconfiguration>")]
+    pub reconfiguration: Option<Spanned<Reconfiguration>>,
     /// True if all terminals share the hop's carriers, false if each terminal has its own; the
     /// path's `shared` by default.
     pub shared: Option<bool>,

@@ -347,7 +347,8 @@ impl Case {
         }
         for hop in &self.drawn {
             let name = &self.spec.hops[hop.index].name;
-            let (mut forward, mut reverse) = leo::draw(hop.profile, seed, run, name);
+            let base = (&hop.base.0, &hop.base.1);
+            let (mut forward, mut reverse) = leo::draw(base, &hop.change, seed, run, name);
             hop.forward.iter().for_each(|patch| patch.apply_to(&mut forward));
             hop.reverse.iter().for_each(|patch| patch.apply_to(&mut reverse));
             // `resolve_path` has read the traces already.

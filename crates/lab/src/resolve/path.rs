@@ -7,23 +7,26 @@ use super::orbit_path::OrbitPath;
 use super::replay::Replay;
 use bentpipe_link::{
     CapacityAllocation, DelayConfig, DirectionConfig, DirectionModel, DirectionPatch, InputFiles,
-    PolicerConfig, QueueConfig, QueueLimit,
+    PolicerConfig, QueueConfig, QueueLimit, RateConfig,
 };
 use bentpipe_results::Direction;
 use bentpipe_scenario::profiles::{Profile, idle_delay, profile, profiles, queue_bytes};
-use bentpipe_scenario::{ONLY_HOP, Scenario};
+use bentpipe_scenario::{ONLY_HOP, Reconfiguration, Scenario};
 use bentpipe_scenario::{Problem, nearest};
 use bentpipe_sim::HopSpec;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use serde_spanned::Spanned;
 use std::sync::Arc;
 
-/// A hop whose directions are drawn from its profile for each run.
+/// A hop whose directions are drawn for each run.
 #[derive(Debug, Clone)]
 pub(crate) struct DrawnHop {
     /// Index into the hops of the path.
     pub index: usize,
-    pub profile: &'static Profile,
+    /// Directions that change: those of the profile or, with changes that the scenario gives, its
+    /// own.
+    pub base: (DirectionConfig, DirectionConfig),
+    pub change: Reconfiguration,
     /// Overrides of the scenario, applied in order.
     pub forward: Vec<DirectionPatch>,
     /// Overrides of the scenario, applied in order.
@@ -165,6 +168,7 @@ pub(crate) fn resolve_path(
             reverse: section.reverse.as_ref(),
             half_rtt: half.as_ref(),
             shared: section.shared.unwrap_or(true),
+            change: section.reconfiguration.as_ref(),
             span,
         };
         add_hop(&mut path, &hop, scenario, files)?;
@@ -178,6 +182,7 @@ pub(crate) fn resolve_path(
             reverse: hop.reverse.as_ref(),
             half_rtt: None,
             shared: hop.shared.or(section.shared).unwrap_or(true),
+            change: hop.reconfiguration.as_ref(),
             span: spanned.span(),
         };
         add_hop(&mut path, &section, scenario, files)?;
@@ -196,6 +201,8 @@ struct HopSection<'a> {
     /// Half of `path.rtt`, as the delay of each direction.
     half_rtt: Option<&'a DirectionPatch>,
     shared: bool,
+    /// Changes that the scenario gives.
+    change: Option<&'a Spanned<Reconfiguration>>,
     /// Location in the text of the scenario.
     span: std::ops::Range<usize>,
 }
@@ -250,13 +257,27 @@ fn add_hop(
     let (Some(reverse_config), Some(forward_config)) = (configs.pop(), configs.pop()) else {
         return Ok(());
     };
-    if let Some(profile) = hop.profile.filter(|profile| profile.reconfiguration.is_some()) {
+    let index = path.hops.len();
+    if let Some(change) = hop.change {
+        changeable(change, &forward_config, &reverse_config)?;
+        path.drawn.push(DrawnHop {
+            index,
+            base: (forward_config.clone(), reverse_config.clone()),
+            change: change.get_ref().clone(),
+            forward: Vec::new(),
+            reverse: Vec::new(),
+            files: Arc::clone(files),
+        });
+    } else if let Some((profile, change)) = hop.profile.and_then(|profile| {
+        profile.reconfiguration.as_ref().map(|change| (profile, change.clone()))
+    }) {
         let patches = |own: &Option<Spanned<DirectionPatch>>| {
             hop.half_rtt.into_iter().chain(own.as_ref().map(Spanned::get_ref)).cloned().collect()
         };
         path.drawn.push(DrawnHop {
-            index: path.hops.len(),
-            profile,
+            index,
+            base: (profile.forward.clone(), profile.reverse.clone()),
+            change,
             forward: patches(&forward),
             reverse: patches(&reverse),
             files: Arc::clone(files),
@@ -270,6 +291,34 @@ fn add_hop(
         reverse: reverse_model,
         shared: hop.shared || alone,
     });
+    Ok(())
+}
+
+/// Checks that the directions of a hop can follow the changes that the scenario gives.
+fn changeable(
+    change: &Spanned<Reconfiguration>,
+    forward: &DirectionConfig,
+    reverse: &DirectionConfig,
+) -> Result<(), Problem> {
+    let refused = |message: String| Err(Problem::new(change.span(), message));
+    for (key, direction) in [("forward", forward), ("return", reverse)] {
+        let (DelayConfig::Constant(delay), RateConfig::Constant(_)) =
+            (&direction.delay, &direction.rate)
+        else {
+            return refused(format!(
+                "`reconfiguration` changes a constant rate and delay, and those of `{key}` change \
+                    already; allowed: a rate and a delay"
+            ));
+        };
+        let most = change.get_ref().rtt.map_or(change.get_ref().rtt_step, |levels| levels.spread);
+        if most / 2 > *delay {
+            return refused(format!(
+                "an RTT that falls by {most} needs a delay of {} in each direction, and `{key}` \
+                    has {delay}; allowed: more delay, or less `spread`",
+                most / 2
+            ));
+        }
+    }
     Ok(())
 }
 

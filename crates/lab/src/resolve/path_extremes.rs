@@ -3,7 +3,7 @@
 use super::path::ResolvedPath;
 use super::recording::idle;
 use bentpipe_link::DirectionModel;
-use bentpipe_units::{Rate, Span};
+use bentpipe_units::Rate;
 
 impl ResolvedPath {
     /// Adds the RTT and the gaps of the hops to the extremes of the path. Routes have added theirs.
@@ -17,8 +17,10 @@ impl ResolvedPath {
             extremes.gap += hop.forward.longest_gap().max(hop.reverse.longest_gap());
         }
         for drawn in &self.drawn {
-            let change = drawn.profile.reconfiguration.as_ref();
-            extremes.rtt += change.map_or(Span::ZERO, |change| change.rtt_step);
+            extremes.rtt += drawn.change.most_rtt();
+            if drawn.change.outage_loss < 1.0 {
+                extremes.gap += drawn.change.outage.1;
+            }
         }
         if let Some(orbit) = &self.orbit {
             let gaps = orbit.kinds.used().map(|kind| kind.model.longest_gap());
@@ -31,8 +33,7 @@ impl ResolvedPath {
     /// hop number `hop`, or in none of an orbit.
     pub(super) fn rates(&self, hop: Option<usize>, link: &DirectionModel) -> (Rate, Rate) {
         let drawn = self.drawn.iter().find(|drawn| Some(drawn.index) == hop);
-        let change = drawn.and_then(|drawn| drawn.profile.reconfiguration.as_ref());
-        let (least, most) = change.map_or((1.0, 1.0), |change| change.rate_factor);
+        let (least, most) = drawn.map_or((1.0, 1.0), |drawn| drawn.change.rate_range());
         let peak = link.peak_rate(self.extremes.rtt).mul_f64(most.max(1.0));
         (link.least_rate().mul_f64(least.min(1.0)), peak)
     }

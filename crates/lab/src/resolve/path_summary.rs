@@ -14,9 +14,7 @@ pub(super) fn summary(path: &ResolvedPath, bdp: Bytes) -> PathSummary {
     let hops = path.hops.iter().zip(&path.configs).enumerate().map(
         |(index, (hop, (forward, reverse)))| {
             let drawn = path.drawn.iter().find(|drawn| drawn.index == index);
-            let period = drawn
-                .and_then(|drawn| drawn.profile.reconfiguration.as_ref())
-                .map(|change| change.period);
+            let period = drawn.map(|drawn| drawn.change.period);
             let changes =
                 period.map_or_else(String::new, |period| format!("; changes every {period}"));
             HopSummary {
