@@ -186,6 +186,8 @@ mod tests {
                     packets_lost_routing: 0,
                     arrivals: None,
                     delays: Default::default(),
+                    call: None,
+                    player: None,
                     packets_declared_lost: Some(12),
                     flow_control_blocked: None,
                     flow_control_blocked_longest: None,
