@@ -11,7 +11,7 @@ from tools.atlas.text import digest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Folders of scenarios/ in which each scenario has results. The book may quote examples besides.
-FOLDERS = ["published", "studies", "safety", "validation"]
+FOLDERS = ["published", "conformance", "studies", "safety", "validation"]
 # Results of measurements. Those of scenarios name them in `scenarios`, with their digests.
 MEASURED = "measured"
 # Scenarios that run on both clocks, for tools/atlas/clocks.

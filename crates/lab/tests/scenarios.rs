@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 
 fn scenarios() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    let mut files: Vec<PathBuf> = ["examples", "published", "studies", "safety", "validation"]
-        .iter()
-        .flat_map(|folder| std::fs::read_dir(root.join(folder)).expect("read the folder").flatten())
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
-        .collect();
+    let mut files: Vec<PathBuf> =
+        ["examples", "published", "conformance", "studies", "safety", "validation"]
+            .iter()
+            .flat_map(|folder| {
+                std::fs::read_dir(root.join(folder)).expect("read the folder").flatten()
+            })
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+            .collect();
     files.sort();
     files
 }
