@@ -5,7 +5,14 @@ mod bottleneck;
 use bentpipe_congestion::algorithms::bbr::v3::{Bbr3, Parameters};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use bottleneck::bbr::{bandwidth_mbps, plain, secs};
-use bottleneck::{Path, Run};
+use bottleneck::{MTU, Path, Run};
+
+/// Runs with the parameters of the draft.
+fn draft(path: Path) -> Run {
+    let parameters =
+        Parameters { loss_significance: 0.0, probe_rtt_rounds: 0.0, ..Parameters::default() };
+    run_with(path, 1, &parameters)
+}
 
 fn run(path: Path, seed: u64) -> Run {
     run_with(path, seed, &Parameters::default())
@@ -133,6 +140,88 @@ fn a_reduction_to_a_fifth_of_the_capacity_is_adopted_after_two_cycles() {
     let bandwidth = bandwidth_mbps(&mut run);
     assert!((19.0..22.0).contains(&bandwidth), "{bandwidth}");
     assert!(run.utilisation(secs(17.0), secs(25.0)) > 0.85);
+}
+
+#[test]
+fn a_probe_without_growth_ends_at_40_ms_and_probe_rtt_cuts_it_at_a_second() {
+    let after_probes = |rtt: u64| {
+        let mut run = draft(Path::new(Rate::from_mbps(10), Span::from_millis(rtt)));
+        run.until(secs(60.0));
+        let followers = run.phases.windows(2).filter(|pair| pair[0].1 == "probe bw up");
+        followers.map(|pair| pair[1].1).collect::<Vec<_>>()
+    };
+    let short = after_probes(40);
+    assert!(short.iter().filter(|phase| **phase == "probe bw down").count() >= 10, "{short:?}");
+    // ProbeBW_REFILL and three rounds of ProbeBW_UP after 2 to 3 s are more than 5 s.
+    let long = after_probes(1000);
+    assert!(!long.is_empty() && long.iter().all(|phase| *phase == "probe rtt"), "{long:?}");
+}
+
+#[test]
+fn a_bdp_below_a_packet_keeps_four_packets_in_flight() {
+    let buffer = Bytes::new(20 * MTU.get());
+    let path = Path { buffer, ..Path::new(Rate::from_bps(64_000), Span::from_millis(1)) };
+    let mut run = draft(path);
+    run.until(secs(20.0));
+    let mut rates = Vec::new();
+    while run.now < secs(60.0) {
+        run.until(run.now + Span::from_millis(100));
+        let control = run.controller.send_control();
+        assert!(control.cwnd.get() >= 4 * MTU.get(), "{}", control.cwnd);
+        rates.extend(control.pacing_rate.map(Rate::as_bps));
+    }
+    rates.sort_unstable();
+    let median = rates[rates.len() / 2];
+    assert!((57_600..=80_000).contains(&median), "{median}");
+    assert!(run.utilisation(secs(20.0), secs(60.0)) > 0.98);
+}
+
+#[test]
+fn a_fall_to_a_tenth_bounds_the_rate_at_once_and_is_adopted_after_two_cycles() {
+    let mut run = draft(Path::new(Rate::from_mbps(100), Span::from_millis(40)));
+    run.until(secs(10.0));
+    run.path.rate = Rate::from_mbps(10);
+    // The queue of 500 kB now holds 400 ms, so a round takes 440 ms. Each one with losses lowers
+    // the short-term bound by at most 30 %.
+    let mut paced = Rate::from_mbps(100);
+    while run.now < secs(13.0) {
+        run.until(run.now + Span::from_millis(10));
+        paced = paced.min(run.controller.send_control().pacing_rate.unwrap());
+    }
+    assert!(paced < Rate::from_mbps(35), "{paced}");
+    // The filter of the maximum keeps the old rate for two cycles (MaxBwFilterLen), and
+    // ProbeBW_REFILL takes the bound away: until then each probe paces by it.
+    let probes = |run: &Run| {
+        let visits = run.visits("probe bw up");
+        visits.iter().filter(|(from, to)| *from > secs(10.0) && *to < run.now).count()
+    };
+    while probes(&run) < 2 {
+        assert!(bandwidth_mbps(&mut run) > 99.0, "{:?}", run.phases);
+        run.until(run.now + Span::from_millis(100));
+        assert!(run.now < secs(30.0), "{:?}", run.phases);
+    }
+    // The maximum is renewed a round after the second probe.
+    run.until(run.now + Span::from_secs(1));
+    let bandwidth = bandwidth_mbps(&mut run);
+    assert!((9.0..11.0).contains(&bandwidth), "{bandwidth} at {}", run.now);
+}
+
+#[test]
+fn a_policer_is_found_by_the_short_term_bounds() {
+    let path = Path {
+        policed: true,
+        buffer: Bytes::new(256_000),
+        ..Path::new(Rate::from_mbps(10), Span::from_millis(40))
+    };
+    let mut run = draft(path);
+    run.until(secs(10.0));
+    let (dropped, passed) = (run.dropped, run.passed.0);
+    run.until(secs(70.0));
+    let dropped = (run.dropped - dropped) as f64;
+    let lost = dropped / (dropped + (run.passed.0 - passed) as f64);
+    // Each probe spends the bucket, finds more than the policer passes, and loses.
+    assert!((0.005..0.04).contains(&lost), "{lost}");
+    assert!(run.utilisation(secs(10.0), secs(70.0)) > 0.9);
 }
 
 #[test]

@@ -326,6 +326,17 @@ mod tests {
         assert_eq!(phases, ["Reno-friendly", "concave", "convex"]);
     }
 
+    /// 100 Mbps and an RTT of 600 or 1,200 s, from and to Mars: K is far below the RTT, so that the
+    /// window has passed its last maximum before a packet sent after the reduction is acknowledged.
+    #[test]
+    fn k_of_windows_of_millions_of_packets_is_minutes() {
+        for (packets, seconds) in [(5_000_000.0, 155.4), (10_000_000.0, 195.7)] {
+            let mut cubic = cubic();
+            cubic.shape.w_max = Some(packets * P);
+            assert!(near(cubic.epoch(Time::ZERO, 0.7 * packets * P).k, seconds, 0.05));
+        }
+    }
+
     #[test]
     fn growth_never_falls_below_the_first_step_before_a_loss() {
         let mut path = Path::new(Span::from_millis(600));

@@ -31,6 +31,8 @@ pub struct Path {
     pub rtt: Span,
     /// Capacity of the queue.
     pub buffer: Bytes,
+    /// Whether the queue is the bucket of a policer: it drops alike, but no packet waits in it.
+    pub policed: bool,
     /// Probability that a packet is lost.
     pub loss: f64,
     /// Packets per ACK.
@@ -56,6 +58,7 @@ impl Path {
             rate,
             rtt,
             buffer,
+            policed: false,
             loss: 0.0,
             ack_every: 2,
             frame: Span::ZERO,
@@ -314,20 +317,15 @@ impl Run {
                 continue;
             }
             self.free_at = self.free_at.max(self.now) + self.path.rate.time_for(MTU);
+            let leaves = if self.path.policed { self.now } else { self.free_at };
             if lost
-                || self
-                    .path
-                    .is_outage
-                    .is_some_and(|is_outage| is_outage(self.free_at + self.path.offset))
+                || self.path.is_outage.is_some_and(|is_outage| is_outage(leaves + self.path.offset))
             {
                 self.dropped += 1;
             } else {
                 self.passed.0 += 1;
-                self.passed.1 += self.free_at.since(self.now);
-                self.at(
-                    self.free_at + self.path.one_way(self.free_at),
-                    Event::Arrive(packet.number),
-                );
+                self.passed.1 += leaves.since(self.now);
+                self.at(leaves + self.path.one_way(leaves), Event::Arrive(packet.number));
             }
         }
     }
