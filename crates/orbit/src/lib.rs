@@ -12,6 +12,8 @@
 //! - [`Routes`] are the shortest paths to some destinations over one topology;
 //! - a [`RouteTimeline`] advances topology and routes in time and reports changes.
 //!
+//! [`contacts`] has contact plans, from which nothing is computed but arrivals.
+//!
 //! # Time
 //!
 //! The time of a network starts at an [`Epoch`](bentpipe_units::Epoch); everything else counts
@@ -25,6 +27,7 @@
 
 pub mod cities;
 mod constellation;
+pub mod contacts;
 mod elements;
 mod ephemeris;
 mod error;

@@ -3,6 +3,7 @@
 mod compare;
 #[cfg(feature = "product")]
 pub mod config_file;
+mod contacts;
 mod count;
 mod explain;
 #[cfg(feature = "product")]
@@ -27,6 +28,7 @@ mod suggest;
 mod values;
 
 pub use compare::Compare;
+pub use contacts::Contacts;
 pub use explain::Explain;
 #[cfg(feature = "product")]
 pub use front::FrontCommand;
@@ -205,6 +207,8 @@ pub enum Command {
     /// Show the routes through a satellite network over time, without packets
     #[command(after_help = ORBIT_EXAMPLES)]
     Orbit(Orbit),
+    /// Show a contact plan, and when data can arrive over it at the earliest
+    Contacts(Contacts),
     /// List the built-in constellations
     Constellations {
         /// Print one JSON document to standard output, and nothing else

@@ -7,6 +7,7 @@ pub mod cities;
 mod compare;
 mod completions;
 pub mod constellations;
+mod contacts;
 pub mod controllers;
 mod explain;
 #[cfg(feature = "product")]
@@ -95,6 +96,7 @@ pub fn run(
         #[cfg(feature = "product")]
         Command::Pep(args) => pep::run(&args),
         Command::Orbit(args) => orbit::run(&args),
+        Command::Contacts(args) => contacts::run(&args),
         Command::Constellations { json } => constellations::print(json),
         Command::Cities { part, json } => cities::print(part.as_deref(), json),
         Command::Schema { results, explain } => schema::print(results, explain),
