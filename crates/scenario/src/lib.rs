@@ -59,8 +59,8 @@ pub use scenario::{
     Published, Scenario, TimeSeries, json_schema,
 };
 pub use transport::{
-    FlowControlPreset, HttpKind, MeasuredVisit, PathChangeResponseName, PepMode, TcpBuffers,
-    Transport, TransportKind,
+    FlowControlPreset, HttpKind, MeasuredVisit, PathChangeResponseName, PepMode, PresetName,
+    TcpBuffers, Transport, TransportKind,
 };
 pub use window::{ConnectionWindow, Window};
 pub use workload::Workload;

@@ -60,7 +60,8 @@ mod tests {
 
     #[test]
     fn every_preset_can_be_read_for_each_transport() {
-        for preset in [PresetName::Bentpipe, PresetName::Rfc, PresetName::Draft] {
+        let all = [PresetName::Bentpipe, PresetName::Rfc, PresetName::Draft, PresetName::DeepSpace];
+        for preset in all {
             for protocol in [Protocol::Quic(Http::H3), Protocol::Tcp(Version::H2)] {
                 let mut keys = layer(preset, protocol);
                 let read: Transport = section::take(&mut keys, 0..0).unwrap();

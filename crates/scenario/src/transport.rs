@@ -27,8 +27,9 @@ use serde_spanned::Spanned;
 #[serde(deny_unknown_fields)]
 pub struct Transport {
     /// Values of all keys that are not set: `bentpipe` (the default; those of `bentpipe serve` and
-    /// `bentpipe get`), `rfc` (a plain RFC 9002 endpoint with CUBIC) or `draft` (the same with any
-    /// controller, whose parameters are those of its document).
+    /// `bentpipe get`), `rfc` (a plain RFC 9002 endpoint with CUBIC), `draft` (the same with any
+    /// controller, whose parameters are those of its document) or `deep-space` (the path's rate,
+    /// for delays of minutes).
     #[schemars(extend("x-real-clock" = ["bentpipe"]))]
     pub preset: Option<PresetName>,
     /// Transport protocol: `quic` or `tcp`; by default, the one that `http` runs over, or QUIC.
@@ -275,6 +276,10 @@ pub enum PresetName {
     /// As `rfc`, but with the controller of the scenario: controllers exactly as their documents
     /// specify them, with their own slow start and the parameters of the document.
     Draft,
+    /// An endpoint of a path with delays of minutes: it sends at the path's rate from the first
+    /// packet on, and no silence ends a connection or its window.
+    #[serde(rename = "deep-space")]
+    DeepSpace,
 }
 
 impl PresetName {
@@ -284,6 +289,7 @@ impl PresetName {
             Self::Bentpipe => "bentpipe",
             Self::Rfc => "rfc",
             Self::Draft => "draft",
+            Self::DeepSpace => "deep-space",
         }
     }
 }

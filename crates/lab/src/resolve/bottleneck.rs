@@ -3,7 +3,7 @@
 use super::path::ResolvedPath;
 use bentpipe_results::Direction;
 use bentpipe_scenario::Window;
-use bentpipe_units::Bytes;
+use bentpipe_units::{Bytes, Rate, Span};
 
 /// Smallest `auto` window.
 const MIN_AUTO_WINDOW: Bytes = Bytes::from_mb(1);
@@ -13,6 +13,10 @@ const MIN_AUTO_WINDOW: Bytes = Bytes::from_mb(1);
 pub(super) struct Bottleneck {
     /// Rate of the link times the RTT of the whole path.
     pub bdp: Bytes,
+    /// Highest rate of the link that is then the slowest.
+    pub peak: Rate,
+    /// Longest time until an answer to a packet can arrive: the longest RTT and the longest gap.
+    pub longest: Span,
     /// A window that never limits the sender.
     auto: Bytes,
 }
@@ -25,7 +29,14 @@ pub(super) fn bottleneck(path: &ResolvedPath, direction: Direction, mtu: Bytes) 
     });
     // Twice the BDP and the queue, because window updates arrive one RTT late.
     let auto = (bdp + queue).max(most_outstanding(path, direction, mtu)).mul_f64(2.0);
-    Bottleneck { bdp, auto: auto.max(MIN_AUTO_WINDOW) }
+    let peak = path
+        .links(direction)
+        .iter()
+        .map(|link| link.peak)
+        .min()
+        .unwrap_or(Rate::from_bps(u64::MAX));
+    let longest = path.extremes.rtt + path.extremes.gap;
+    Bottleneck { bdp, peak, longest, auto: auto.max(MIN_AUTO_WINDOW) }
 }
 
 /// Returns the most data that a path that changes can have in flight and in a queue at any time of

@@ -5,7 +5,7 @@ use super::extremes::Extremes;
 use super::transport::{congestion, initial_window, stream_windows};
 use bentpipe_quic::{FlowControlRule, Http, LossDetection, QuicSettings};
 use bentpipe_scenario::{
-    ConnectionWindow, Flow, FlowControlPreset, IdleTimeout, Problem, Transport, Window,
+    ConnectionWindow, Flow, FlowControlPreset, IdleTimeout, PresetName, Problem, Transport, Window,
 };
 use bentpipe_units::{Bytes, Span};
 use serde_spanned::Spanned;
@@ -47,11 +47,7 @@ pub(super) fn quic(
         stock: None,
         flow_control: rule,
         max_ack_delay: keys.max_ack_delay.unwrap_or(default.max_ack_delay),
-        initial_rtt: keys
-            .quic
-            .initial_rtt
-            .as_ref()
-            .map_or(default.initial_rtt, |rtt| *rtt.get_ref()),
+        initial_rtt: initial_rtt(keys, extremes),
         loss_detection: loss_detection(keys),
         initial_window: initial_window(keys, default.initial_window),
         stream_window,
@@ -65,6 +61,17 @@ pub(super) fn quic(
         max_mtu: if discovery { largest } else { initial },
         idle_timeout: idle_timeout(keys, extremes),
     })
+}
+
+/// Returns the RTT that is assumed before the first sample. A deep-space endpoint knows that of its
+/// path, and its first probe timeout, three times this, is one RTT.
+fn initial_rtt(keys: &Transport, extremes: Extremes) -> Span {
+    let default = QuicSettings::default().initial_rtt;
+    match &keys.quic.initial_rtt {
+        Some(rtt) => *rtt.get_ref(),
+        None if keys.preset == Some(PresetName::DeepSpace) => default.max(extremes.rtt / 3),
+        None => default,
+    }
 }
 
 /// Returns when packets are declared lost.

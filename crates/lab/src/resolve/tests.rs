@@ -126,3 +126,23 @@ fn thresholds_are_those_of_the_rfc_unless_they_are_given() {
     };
     assert_eq!(given, expected);
 }
+
+#[test]
+fn a_deep_space_endpoint_knows_the_rate_and_the_rtt_of_its_path() {
+    let path = hop("\"20 min\"", "\"8 Mbps\"");
+    let given = |keys: &str| {
+        let settings = settings(&path, &format!("preset = \"deep-space\"\n{keys}"));
+        (settings.congestion.parameters["fixed-rate"]["mbps"], settings.initial_rtt)
+    };
+    let parameters = |path: &str| {
+        settings(path, "preset = \"deep-space\"").congestion.parameters["fixed-rate"].clone()
+    };
+    let contacts = "{ schedule = [{ at = \"0 s\", rate = \"8 Mbps\" }, { at = \"10 min\", rate = \
+                    \"0 bps\" }], repeat = \"2 h\" }";
+    assert_eq!(parameters(&hop("\"20 ms\"", contacts))["rtt_ms"], 6_600_040.0);
+    // 1472 of 1500 bytes are QUIC's, and the probe timeout is three times the initial RTT.
+    let rtt = Span::from_secs(1200) + Span::from_millis(20);
+    assert_eq!(given(""), (8.0 * 1472.0 / 1500.0, rtt / 3));
+    let keys = "parameters.fixed-rate.mbps = 2\nquic.initial_rtt = \"1 s\"";
+    assert_eq!(given(keys), (2.0, Span::from_secs(1)));
+}

@@ -1,8 +1,10 @@
 //! Transport keys that QUIC and TCP share.
 
 use super::bottleneck::Bottleneck;
+use bentpipe_quic::congestion::algorithms::fixed_rate;
+use bentpipe_quic::congestion::config::Parameters;
 use bentpipe_quic::congestion::{CongestionConfig, PathChangeResponse};
-use bentpipe_scenario::{ConnectionWindow, FlowControlPreset, Transport};
+use bentpipe_scenario::{ConnectionWindow, FlowControlPreset, PresetName, Transport};
 use bentpipe_units::Bytes;
 
 /// Returns the congestion configuration that `keys` request.
@@ -12,15 +14,29 @@ pub(super) fn congestion(keys: &Transport, bottleneck: Bottleneck, mtu: Bytes) -
         slow_start: keys.slow_start.unwrap_or_default(),
         loss_filter: keys.loss_filter.unwrap_or_default(),
         resume: keys.resume.unwrap_or_default(),
-        parameters: keys
-            .parameters
-            .as_ref()
-            .map(|parameters| parameters.get_ref().clone())
-            .unwrap_or_default(),
+        parameters: parameters(keys, bottleneck, mtu),
         distance_m: None,
         path_change: keys.path_change_response.map(PathChangeResponse::from).unwrap_or_default(),
         max_window: keys.max_window.map(|window| bottleneck.window(Some(window), Bytes::MAX, mtu)),
     }
+}
+
+/// Returns the parameters that `keys` set. A deep-space endpoint knows the rate of its path, and
+/// how long it may be without an answer.
+fn parameters(keys: &Transport, bottleneck: Bottleneck, mtu: Bytes) -> Parameters {
+    let given = keys.parameters.as_ref().map(|parameters| parameters.get_ref().clone());
+    let mut parameters = given.unwrap_or_default();
+    if keys.preset == Some(PresetName::DeepSpace) {
+        // The rate counts what is inside of the IP and UDP headers.
+        let payload = mtu.get().saturating_sub(bentpipe_scenario::HEADERS) as f64;
+        let mbps = bottleneck.peak.as_mbps_f64() * payload / mtu.get() as f64;
+        let fixed = parameters.entry(fixed_rate::NAME.to_owned()).or_default();
+        fixed.entry("mbps".to_owned()).or_insert(mbps.clamp(0.001, 100_000.0));
+        // The window has to last over a gap.
+        let ms = bottleneck.longest.as_millis_f64();
+        fixed.entry("rtt_ms".to_owned()).or_insert(ms.clamp(0.1, fixed_rate::MAX_RTT_MS));
+    }
+    parameters
 }
 
 /// Returns the receive windows of a stream and of the connection.
