@@ -1,6 +1,6 @@
 /** Nothing for axe to find: reports of every kind, wide and narrow, light and dark. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Bench, clean } from "./browser.ts";
+import { Bench, clean, view } from "./browser.ts";
 import { accessibilityFaults } from "./editing.ts";
 import { explained, geoReport, singleReport } from "./fixture.ts";
 import { matrixReport } from "./matrixfixture.ts";
@@ -127,6 +127,26 @@ describe("the keyboard", () => {
     expect(second).not.toBe(first);
     await page.keyboard.press("Escape");
     expect(await page.locator(".budget-tip").isVisible()).toBe(false);
+    await page.close();
+  });
+});
+
+describe("the wheel", () => {
+  it("scrolls the page over plots, and zooms after a click on one", async () => {
+    const opened = await bench.open(geoReport({ repeats: 3 }));
+    const { page } = opened;
+    await bench.plots(opened);
+    const over = page.locator(".u-over").first();
+    await over.scrollIntoViewIfNeeded();
+    const box = (await over.boundingBox())!;
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    const [whole, top] = [await view(opened), await page.evaluate("scrollY")];
+    await page.mouse.wheel(0, -120);
+    await expect.poll(() => page.evaluate("scrollY")).toBeLessThan(top as number);
+    expect(await view(opened)).toEqual(whole);
+    await over.click();
+    await page.mouse.wheel(0, -120);
+    await expect.poll(() => view(opened)).not.toEqual(whole);
     await page.close();
   });
 });

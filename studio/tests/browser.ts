@@ -159,12 +159,14 @@ export class Bench {
     await page.waitForFunction(() => performance.getEntriesByName("bentpipe-redraw").length > 0);
   }
 
-  /** Turns the wheel over the middle of the first plot, and waits for the redraw. */
+  /** Turns the wheel with Ctrl over the middle of the first plot, and waits for the redraw. */
   async wheel({ page }: Opened, deltaY: number): Promise<void> {
     await page.evaluate("new Promise((done) => setTimeout(done, 350))");
     const box = (await page.locator(".u-over").first().boundingBox())!;
     await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    await page.keyboard.down("Control");
     await page.mouse.wheel(0, deltaY);
+    await page.keyboard.up("Control");
     await page.evaluate("new Promise((done) => setTimeout(done, 120))");
   }
 

@@ -69,7 +69,7 @@ describe("figures", () => {
     await page.close();
   });
 
-  it("have the width, the letters and the greys of a paper, and leave the page as it was", async () => {
+  it("have width, letters and greys of a paper, and leave the page as it was", async () => {
     const { page } = await bench.open(lossReport(["cubic", "newreno"], 3), { dark: true });
     const before = (await page.screenshot()).toString("base64");
     const menu = await menuOf(page, "answer-across");

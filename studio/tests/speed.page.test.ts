@@ -35,6 +35,7 @@ it.for([
       for (let i = 0; i < 60; i++) {
         const clientX = box.left + box.width * (0.3 + 0.4 * Math.abs(Math.sin(i)));
         const init = {
+          ctrlKey: true,
           clientX,
           clientY: box.top + 50,
           deltaY: i % 30 < 15 ? -120 : 120,

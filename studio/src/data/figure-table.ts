@@ -96,6 +96,7 @@ export function latex(table: FigureTable, caption: string): string {
   return (
     `\\begin{table}\n\\caption{${safe(caption)}}\n` +
     `\\begin{tabular}{${columns.join("")}}\n\\toprule\n${line(heads)}\\midrule\n` +
-    `${rows.map((row) => line(row.map(brief))).join("")}\\bottomrule\n\\end{tabular}\n\\end{table}\n`
+    `${rows.map((row) => line(row.map(brief))).join("")}\\bottomrule\n` +
+    "\\end{tabular}\n\\end{table}\n"
   );
 }

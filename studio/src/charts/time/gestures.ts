@@ -1,21 +1,8 @@
 import { h } from "../../page/dom.ts";
 import type { Timeline } from "./timeline.ts";
 
-/** For how long after the last scroll of the page the wheel goes on scrolling, in milliseconds. */
-const SCROLLING_MS = 250;
-
 /** Movements shorter than this are clicks, in CSS pixels. */
 const CLICK = 6;
-
-/** When the page scrolled last, so that a scroll that began elsewhere goes on over the plots. */
-let lastScroll = 0;
-addEventListener(
-  "scroll",
-  () => {
-    lastScroll = performance.now();
-  },
-  { passive: true, capture: true },
-);
 
 /** A drag across a plot: to zoom, or to pan the window. */
 interface Drag {
@@ -85,14 +72,18 @@ export function listen(
     pointed(null);
   });
   over.addEventListener("dblclick", () => timeline.show(timeline.home));
-  over.addEventListener("wheel", (event) => wheel(event, timeline, timeAt(event)), {
-    passive: false,
-  });
+  const wheeled = (event: WheelEvent): void => {
+    // A page scrolls on over its plots, unless the reader has clicked one, or holds Ctrl.
+    const isChosen = over.closest("[tabindex]") === document.activeElement;
+    if (isChosen || event.ctrlKey || event.metaKey) wheel(event, timeline, timeAt(event));
+  };
+  over.addEventListener("wheel", wheeled, { passive: false });
 }
 
 /** Zooms around a time, or pans if the wheel turns sideways. */
 function wheel(event: WheelEvent, timeline: Timeline, time: number): void {
-  if (!event.ctrlKey && performance.now() - lastScroll < SCROLLING_MS) return;
+  // There is nothing further out than the whole run.
+  if (timeline.atHome && event.deltaY > 0 && !event.ctrlKey && !event.shiftKey) return;
   event.preventDefault();
   if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
     timeline.pan((event.deltaX || event.deltaY) / 1000);

@@ -11,7 +11,10 @@ const LINE = 20;
 const css = (name: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** Draws plots below each other, each with its name and legend, under a common title, over a caption. */
+/**
+ * Draws plots below each other, each with its name and legend, under a common title and over a
+ * caption.
+ */
 export function pictureOf(
   title: string,
   charts: { name: string; chart: TimeChart }[],

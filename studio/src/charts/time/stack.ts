@@ -9,9 +9,9 @@ import type { PanelSpec } from "./spec.ts";
 import { Timeline } from "./timeline.ts";
 
 const GESTURES =
-  "All plots share one time axis. Drag across a plot or turn the wheel to zoom, drag with Shift " +
-  "to pan, double-click for the whole run. On the keyboard, arrows pan, + and − zoom, 0 shows " +
-  "the whole run; comma and full stop move the cursor.";
+  "All plots share one time axis. Drag across a plot to zoom, or turn the wheel with Ctrl or " +
+  "after a click on it; drag with Shift to pan, double-click for the whole run. On the keyboard, " +
+  "arrows pan, + and − zoom, 0 shows the whole run; comma and full stop move the cursor.";
 
 const LABEL =
   "Time plots. Arrow keys pan the window, plus and minus zoom, 0 shows the whole run, comma and " +
