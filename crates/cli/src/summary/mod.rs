@@ -186,7 +186,7 @@ mod tests {
                     packets_lost_routing: 0,
                     arrivals: None,
                     delays: Default::default(),
-                    call: None,
+                    call: Vec::new(),
                     player: None,
                     packets_declared_lost: Some(12),
                     flow_control_blocked: None,

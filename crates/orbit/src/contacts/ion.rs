@@ -31,6 +31,9 @@ pub fn parse(text: &str) -> Result<ContactPlan, ContactError> {
     reading.plan()
 }
 
+/// When light takes a time between two nodes: from, to, and that time, all in seconds.
+type LightTime = (f64, f64, f64);
+
 /// A time of the file.
 #[derive(Debug, Clone, Copy)]
 enum When {
@@ -116,7 +119,7 @@ impl Reading {
             When::After(seconds) => seconds,
             When::Absolute(seconds) => seconds - zero,
         };
-        let mut ranges: BTreeMap<(String, String), Vec<(f64, f64, f64)>> = BTreeMap::new();
+        let mut ranges: BTreeMap<(String, String), Vec<LightTime>> = BTreeMap::new();
         for range in self.ranges {
             let (a, b) = range.nodes;
             let pair = if a <= b { (a, b) } else { (b, a) };
@@ -180,7 +183,7 @@ impl Reading {
 }
 
 /// Divides the time from `start` to `end` where the range changes. `None` if some of it has none.
-fn pieces(ranges: &[(f64, f64, f64)], start: f64, end: f64) -> Option<Vec<(f64, f64, f64)>> {
+fn pieces(ranges: &[LightTime], start: f64, end: f64) -> Option<Vec<LightTime>> {
     if start >= end {
         // Refused by the plan, with its times.
         return Some(vec![(start, end, 0.0)]);
