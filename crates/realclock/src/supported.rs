@@ -3,6 +3,7 @@
 
 use super::kernel::{kernel_congestion, kernel_controller};
 use super::proxies;
+use bentpipe_link::Dscp;
 use bentpipe_quic::{Handshake, Http};
 use bentpipe_sim::{DatagramTraffic, Direction, FlowSpec, RunSpec, Stack, TcpStack, Visit};
 use bentpipe_tcp::{AckPolicy, TcpSettings};
@@ -60,6 +61,13 @@ fn flow(flow: &FlowSpec, at_stations: bool) -> Result<(), String> {
                 real: flows over the whole path"
                 .into(),
         );
+    }
+    let dscp = flow.marking.dscp;
+    if dscp != Dscp::BEST_EFFORT && !matches!(flow.stack, Stack::DatagramTraffic(_)) {
+        return Err(format!(
+            "`dscp = \"{dscp}\"`: sockets of this transport do not set it; allowed with --clock \
+                real: cbr and ping"
+        ));
     }
     match &flow.stack {
         Stack::Tcp(stack) => tcp(flow, stack),

@@ -1,7 +1,7 @@
 //! Transport keys of `[defaults]`, `[[variant]]` and `[[flow]]`.
 //!
 //! The schema extension `x-accepted-by` lists what a key applies to: `quic`, `tcp`, an HTTP
-//! version, or `external` programs. A key without it applies to QUIC and TCP. `x-real-clock` lists
+//! version, `datagrams`, or `external` programs. Without it, to QUIC and TCP. `x-real-clock` lists
 //! the values that QUIC supports on the real clock, where `bentpipe serve` and `bentpipe get` are
 //! its endpoints. An empty list allows any value; a key without the extension is not supported
 //! there.
