@@ -7,8 +7,10 @@
 mod running;
 
 use bentpipe_net::Certificate;
+use bentpipe_net::serve::{Group, Holdback};
 use running::{Running, bentpipe, refused};
 use std::fs;
+use std::net::IpAddr;
 use std::path::Path;
 use std::process::Output;
 use std::time::{Duration, Instant};
@@ -181,4 +183,73 @@ fn a_check_says_what_is_there_and_what_is_missing() {
     assert!(text.contains("does not answer: invalid peer certificate: UnknownIssuer"), "{text}");
     let (status, text) = check(1443, &["--upstream", "http://127.0.0.1:1"]);
     assert!(status == Some(1) && text.contains("does not answer: "), "{text}");
+}
+
+/// Writes an access log of 10,000 visits to `log`, as a front with `--holdback '5 %'` does, of
+/// clients that the front's own hash divides. Those that are not held back take `gain` less time.
+fn write_log(log: &Path, gain: f64) {
+    let holdback = Holdback::new(0.05, b"of a test");
+    let mut number = 7u64;
+    let mut random = || {
+        // Knuth's linear congruential generator (MMIX).
+        number =
+            number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (number >> 33) as f64 / f64::from(1u32 << 31)
+    };
+    let mut text = String::new();
+    for visit in 0..10_000u32 {
+        // Three visits of each network.
+        let network = visit / 3;
+        let client = IpAddr::from((0x0a00_0000 | (network << 8) | visit % 3).to_be_bytes());
+        let group = holdback.group(client);
+        let (rtt, size) = ([0.03, 0.3, 0.6][(network % 3) as usize], (random() * 4.0) as i32);
+        let saved = if group == Group::Holdback { 0.0 } else { gain };
+        let spread = (random() + random() + random() - 1.5).exp();
+        let seconds = rtt * (2.0 + f64::from(size)) * spread * (1.0 - saved);
+        let line = serde_json::json!({
+            "time": "2026-01-01T00:00:00Z", "client": client, "method": "GET", "path": "/",
+            "protocol": "HTTP/3", "status": 200, "bytes": 5000 * 10_u64.pow(size as u32),
+            "seconds": seconds / 2.0, "complete": true, "group": group.name(), "rtt_s": rtt,
+            "delivered_s": seconds,
+        });
+        text += &format!("{line}\n");
+    }
+    // Lines of others do not count.
+    text += "{\"listening\": \"127.0.0.1:443\"}\nnot a line\n";
+    fs::write(log, text).unwrap();
+}
+
+#[test]
+fn a_gain_of_a_fifth_is_found_in_the_log_of_10_000_visits_and_none_where_there_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let gain = |planted: f64, options: &[&str]| {
+        write_log(&dir.join("access.log"), planted);
+        let output =
+            bentpipe(dir).args(["front", "--gain", "access.log"]).args(options).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let found: serde_json::Value = serde_json::from_str(&gain(0.2, &["--json"])).unwrap();
+    let [low, high] = [0, 1].map(|end| found["gain_ci95"][end].as_f64().unwrap());
+    assert!(low < 0.2 && 0.2 < high && low > 0.1 && high < 0.3, "{found}");
+    assert_eq!(
+        (&found["found"], &found["visits"], &found["lines_skipped"]),
+        (&true.into(), &10_000.into(), &2.into())
+    );
+    let held = found["holdback_networks"].as_f64().unwrap();
+    // 167 of 3,334, with a standard deviation of 12.6.
+    assert!((115.0..220.0).contains(&held), "{found}");
+    assert_eq!(found["classes"].as_array().unwrap().len(), 12);
+    let text = gain(0.2, &[]);
+    assert!(text.contains("The starts and the memory of paths save time."), "{text}");
+
+    let none: serde_json::Value = serde_json::from_str(&gain(0.0, &["--json"])).unwrap();
+    assert_eq!(none["found"], false, "{none}");
+    assert!(gain(0.0, &[]).contains("No difference is found."));
+
+    fs::write(dir.join("few.log"), "").unwrap();
+    let output = bentpipe(dir).args(["front", "--gain", "few.log"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.code() == Some(1) && text.contains("It is too early to tell."), "{text}");
 }

@@ -6,6 +6,7 @@ use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::fmt::Write;
 use std::io;
@@ -29,13 +30,13 @@ pub(crate) struct Series {
     name: &'static str,
     kind: &'static str,
     help: &'static str,
-    values: Vec<(&'static str, f64)>,
+    values: Vec<(Cow<'static, str>, f64)>,
 }
 
 impl Series {
     /// A value that rises and falls.
     pub(crate) fn gauge(name: &'static str, help: &'static str, value: u64) -> Self {
-        Self { name, kind: "gauge", help, values: vec![("", value as f64)] }
+        Self { name, kind: "gauge", help, values: vec![("".into(), value as f64)] }
     }
 
     /// A count since the program began.
@@ -51,7 +52,7 @@ impl Series {
     ) -> Self {
         let values = values
             .into_iter()
-            .map(|(labels, value)| (labels, value.load(Relaxed) as f64))
+            .map(|(labels, value)| (labels.into(), value.load(Relaxed) as f64))
             .collect();
         Self { name, kind: "counter", help, values }
     }
@@ -62,8 +63,9 @@ impl Series {
     pub(crate) fn histogram(
         name: &'static str,
         help: &'static str,
-        values: Vec<(&'static str, f64)>,
+        values: Vec<(impl Into<Cow<'static, str>>, f64)>,
     ) -> Self {
+        let values = values.into_iter().map(|(label, value)| (label.into(), value)).collect();
         Self { name, kind: "histogram", help, values }
     }
 }

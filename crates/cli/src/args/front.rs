@@ -2,7 +2,7 @@
 
 use super::product::{ServerOptions, UpstreamOptions};
 use super::values::{nonzero_time, socket_address};
-use bentpipe_units::Span;
+use bentpipe_units::{Ratio, Span};
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,6 +19,9 @@ const EXAMPLES: &str = r#"Examples:
   bentpipe front --upstream unix:/run/site.sock
   bentpipe front --upstream https://127.0.0.1:443 --upstream shop.example=http://10.0.0.2:8080 \
     --upstream '*.apps.example=http://10.0.0.3'
+  bentpipe front --holdback '5 %' --log json
+  bentpipe front --gain access.log
+
   bentpipe front --config /etc/bentpipe/front.toml
 
 The front prints its address as the first line on standard output once it listens: on UDP only.
@@ -46,8 +49,13 @@ pub struct FrontCommand {
     /// be served
     #[arg(long)]
     pub check: bool,
-    /// With --check, print one JSON document to standard output, and nothing else
-    #[arg(long, requires = "check")]
+    /// Say what the starts and the memory of paths gained, instead of serving: from access logs
+    /// (JSON) of a front with --holdback; `-` is standard input. May be repeated. Status 1 if there
+    /// are too few clients to tell
+    #[arg(long, value_name = "LOG", conflicts_with = "check")]
+    pub gain: Vec<PathBuf>,
+    /// With --check or --gain, print one JSON document to standard output, and nothing else
+    #[arg(long)]
     pub json: bool,
     /// Directory with certificates and keys, as certbot, Caddy, acme.sh, lego, HAProxy or people
     /// keep them, also below it; may be repeated [default: those of certbot, Caddy and acme.sh]
@@ -61,6 +69,10 @@ pub struct FrontCommand {
     /// several hosts, or for several equal servers
     #[arg(long, value_name = "[NAME=]URL", default_value = "https://127.0.0.1:443")]
     pub upstream: Vec<String>,
+    /// Start this share of the clients, selected by their networks, as RFC 9002 has it and without
+    /// memory of paths, and log the group of each: `5 %` shows what the others gain [default: none]
+    #[arg(long, value_name = "SHARE")]
+    pub holdback: Option<Ratio>,
     /// Options of the upstream.
     #[command(flatten)]
     pub options: UpstreamOptions,

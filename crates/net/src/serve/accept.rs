@@ -1,5 +1,6 @@
 //! Accepts QUIC connections, with their congestion control and what is remembered of their path.
 
+use super::holdback::Group;
 use super::http3;
 use super::path_metrics::PathView;
 use super::shared::Shared;
@@ -17,13 +18,18 @@ pub(super) fn accept(
     guard: ConnectionGuard,
 ) -> Option<Accept> {
     shared.metrics.connections_quic.fetch_add(1, Relaxed);
-    let config =
-        shared.resumption.configure(shared.tuning.connection(), remote.ip().to_canonical());
+    let client = remote.ip().to_canonical();
+    let group = shared.held_back.as_ref().map(|held| held.groups.group(client));
+    let resumption = match &shared.held_back {
+        Some(held) if group == Some(Group::Holdback) => &held.resumption,
+        _ => &shared.resumption,
+    };
+    let config = resumption.configure(shared.tuning.connection(), client);
     let resume = config.resume_handle();
     let tokens = resume.as_ref().map(|resume| Tokens::server(&shared.tokens, resume.clone()));
     let qlog = shared.traces.as_ref().and_then(|traces| traces.start("server"));
     let (config, attachments) = config.with_tokens(tokens).with_qlog(qlog).server(&shared.config);
-    let path = PathView { resume, sender: attachments.metrics.clone() };
+    let path = PathView { resume, sender: attachments.metrics.clone(), group };
     let shared = shared.clone();
     let app = Box::new(move |conn| Box::pin(http3::serve(conn, shared, guard, path)) as Task);
     Some(Accept { config, attachments, app })

@@ -1,6 +1,7 @@
 //! Building and starting a server.
 
 use super::certificates::CertificateResolver;
+use super::delivery::DeliveryMetrics;
 use super::error::ServerError;
 use super::keys::{SESSIONS, ServerKeys};
 use super::limits::Limits;
@@ -8,7 +9,7 @@ use super::metrics::Metrics;
 use super::origin::{Origin, Upstreams};
 use super::response::SLOT;
 use super::server::Server;
-use super::shared::Shared;
+use super::shared::{HeldBack, Shared};
 use super::tcp;
 use super::tuning::{HEADER_MEMORY, Tuning};
 use super::upstream_health;
@@ -24,7 +25,7 @@ use crate::logging::{ErrorLog, Level, LogFormat, LogWriter};
 use crate::prometheus::{MetricsListener, Page};
 use crate::proxy::{Upstream, UpstreamClient};
 use crate::qlog::{Qlog, Traces};
-use crate::resumption::{Resumption, careful_resume};
+use crate::resumption::{Resumption, ResumptionError, careful_resume};
 use crate::shutdown::Shutdown;
 use crate::socket::BoundSocket;
 use crate::steering::Steering;
@@ -35,7 +36,7 @@ use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicServerConfig;
 use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
 use bentpipe_quic::tls::{self, Randomness};
-use bentpipe_units::Bytes;
+use bentpipe_units::{Bytes, Ratio};
 use http::HeaderValue;
 use rustls::server::ServerSessionMemoryCache;
 use std::io::{self, Write};
@@ -74,6 +75,7 @@ pub struct ServerBuilder {
     store: Option<PathBuf>,
     keys: Option<PathBuf>,
     remember_paths: bool,
+    holdback: Option<Ratio>,
     congestion: CongestionConfig,
     cache_control: Option<CacheControl>,
     access_log: Option<(LogFormat, Box<dyn Write + Send>)>,
@@ -122,6 +124,7 @@ impl ServerBuilder {
             store: None,
             keys: None,
             remember_paths: true,
+            holdback: None,
             congestion: careful_resume(),
             cache_control: None,
             access_log: None,
@@ -183,6 +186,15 @@ impl ServerBuilder {
         self
     }
 
+    /// Holds `share` of the clients back, by their networks: they get the slow start of RFC 9002
+    /// and no memory of paths, to compare the others with. The access log and the metrics then have
+    /// the group, and how long responses took to arrive.
+    #[must_use]
+    pub fn holdback(mut self, share: Ratio) -> Self {
+        self.holdback = Some(share);
+        self
+    }
+
     /// Sets the congestion control. Defaults to CUBIC with automatic slow start and Careful Resume.
     #[must_use]
     pub fn congestion(mut self, congestion: CongestionConfig) -> Self {
@@ -236,13 +248,15 @@ impl ServerBuilder {
             store,
             keys,
             remember_paths,
+            holdback,
             congestion,
             cache_control,
             access_log,
             errors,
             qlog,
         } = self;
-        let metrics = Arc::new(Metrics::default());
+        let deliveries = holdback.map(|_| DeliveryMetrics::default());
+        let metrics = Arc::new(Metrics { deliveries, ..Metrics::default() });
         let (certificates, names) = match certificates {
             Certificates::One(certificate) => (CertificateResolver::new(&certificate)?, 1),
             Certificates::ByHost(table) => {
@@ -291,6 +305,12 @@ impl ServerBuilder {
         let failures = &metrics.paths_failed;
         let resumption = Resumption::open_or_in_memory(file, &clock, &mut warnings, failures)?;
         let resumption = if remember_paths { resumption } else { resumption.without_store() };
+        let held_back = holdback.map(|share| {
+            let plain = Resumption::in_memory()?.without_store();
+            let resumption = plain.with_congestion(plain_starts(&congestion))?;
+            Ok::<_, ResumptionError>(HeldBack { groups: keys.holdback(share), resumption })
+        });
+        let held_back = held_back.transpose()?;
         let resumption = resumption.with_congestion(congestion)?;
         let tokens = keys.token_server(&clock)?;
         let traces = qlog.map(|qlog| {
@@ -322,6 +342,7 @@ impl ServerBuilder {
             header_memory: HeaderMemory::new(HEADER_MEMORY),
             config,
             resumption,
+            held_back,
             tokens,
             traces: traces.as_ref().map(Traces::writer),
             shutdown: shutdown.signal(),
@@ -370,6 +391,15 @@ impl ServerBuilder {
             traces,
         })
     }
+}
+
+/// Returns `congestion` with the slow start of RFC 9002 §7 and without resumption.
+fn plain_starts(congestion: &CongestionConfig) -> CongestionConfig {
+    let mut plain = congestion.clone();
+    // The catalogue has both names.
+    plain.slow_start = "standard".parse().unwrap_or_default();
+    plain.resume = "none".parse().unwrap_or_default();
+    plain
 }
 
 async fn listen_for_metrics(address: SocketAddr) -> Result<MetricsListener, ServerError> {

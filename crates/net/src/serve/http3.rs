@@ -14,7 +14,7 @@ use crate::proxy::{
     Piece, RequestContext, Upload, UpstreamClient, announced_length, expects_continue,
 };
 use bentpipe_quic::congestion::ResumeHandle;
-use bentpipe_quic::{BidiStream, Conn, Http3, RecvStream, SendStream};
+use bentpipe_quic::{BidiStream, Conn, Http3, RecvStream, SendStream, SenderMetrics};
 use bentpipe_units::Span;
 use bytes::{Buf, Bytes};
 use h3::error::Code;
@@ -55,7 +55,7 @@ pub(super) async fn serve(
 ) {
     let limit = shared.limits.handshake_time;
     let (watched, metrics) = (conn.clone(), shared.metrics.clone());
-    let resume = path.resume.clone();
+    let view = path.clone();
     conn.spawn(async move {
         // Requests may be served before the handshake is complete (0-RTT).
         match within(limit, watched.handshaken()).await {
@@ -103,7 +103,7 @@ pub(super) async fn serve(
                         conn: conn.clone(),
                         shared: shared.clone(),
                         client,
-                        resume: resume.clone(),
+                        path: view.clone(),
                     };
                     conn.spawn(request(context, Box::new(resolver)));
                 }
@@ -139,7 +139,7 @@ struct Context {
     conn: Conn,
     shared: Arc<Shared>,
     client: IpAddr,
-    resume: Option<ResumeHandle>,
+    path: PathView,
 }
 
 /// Waits for a request's header. The task is small until the header has arrived. Then the rest of
@@ -202,14 +202,15 @@ async fn respond(
     request: Request<()>,
     stream: RequestStream<BidiStream, Bytes>,
 ) {
-    let Context { conn, shared, client, resume } = context;
+    let Context { conn, shared, client, path } = context;
     let (client, stall) = (*client, shared.limits.stall_time);
     let activity = Arc::new(Activity::default());
     let (mut stream, mut content) = stream.split();
-    let mut log = RequestLog::start(shared, client, &request, Version::HTTP_3);
+    let mut log =
+        RequestLog::start(shared, client, &request, Version::HTTP_3).with_group(path.group);
     let trailers = accepts_trailers(request.headers());
     let report = *request.method() == Method::GET && trailers;
-    let resume = resume.as_ref().filter(|_| report);
+    let resume = path.resume.as_ref().filter(|_| report);
     let now = shared.clock.system();
     let response = match &shared.origin {
         Origin::Files(files) => {
@@ -263,7 +264,14 @@ async fn respond(
     match sent {
         Ok(()) => {
             log.complete();
-            acknowledged(context, &stream, grant).await;
+            // Otherwise the line is written now.
+            let waiting = log.awaits_delivery().then_some(log);
+            if acknowledged(context, &stream, grant).await
+                && let Some(mut log) = waiting
+            {
+                let sender = path.sender.as_ref().map(SenderMetrics::stats);
+                log.delivered(sender.and_then(|stats| stats.rtt_min()));
+            }
         }
         Err(Some(code)) => {
             if code == Code::H3_EXCESSIVE_LOAD {
@@ -327,24 +335,21 @@ async fn read_content(
     content.stop_sending(Code::H3_NO_ERROR);
 }
 
-/// Keeps the send buffer of a response until all of it is acknowledged. Closes the connection if
-/// that takes too long.
+/// Keeps the send buffer of a response until all of it is acknowledged. Closes the connection, and
+/// returns false, if that takes too long.
 async fn acknowledged(
     Context { conn, shared, .. }: &Context,
     stream: &RequestStream<SendStream, Bytes>,
     grant: SendBufferGrant,
-) {
+) -> bool {
     let units = grant.granted() / STALL_UNIT + 1;
-    if within(
-        Span::from_nanos(shared.limits.stall_time.as_nanos().saturating_mul(units)),
-        conn.acknowledged(stream.send_id()),
-    )
-    .await
-    .is_none()
-    {
-        shared.metrics.slow.fetch_add(1, Relaxed);
-        conn.close(Code::H3_EXCESSIVE_LOAD.value(), b"response taken too slowly");
+    let limit = Span::from_nanos(shared.limits.stall_time.as_nanos().saturating_mul(units));
+    if within(limit, conn.acknowledged(stream.send_id())).await.is_some() {
+        return true;
     }
+    shared.metrics.slow.fetch_add(1, Relaxed);
+    conn.close(Code::H3_EXCESSIVE_LOAD.value(), b"response taken too slowly");
+    false
 }
 
 /// Sends a response. An error holds the code to reset the stream with, if that is still possible.

@@ -2,6 +2,7 @@
 //! TLS sessions. With a file, they outlive the server.
 
 use super::error::ServerError;
+use super::holdback::Holdback;
 use crate::clock::RealClock;
 use crate::store::{OpenError, ServerFile};
 use bentpipe_quic::DEFAULT_LIFETIME;
@@ -9,6 +10,7 @@ use bentpipe_quic::noq_proto::crypto::{CryptoError, HandshakeTokenKey, HmacKey};
 use bentpipe_quic::path_memory::token::{KeyRing, PathTokens, Secret, TokenServer};
 use bentpipe_quic::path_memory::{Prefixes, StoreError};
 use bentpipe_quic::tls::Randomness;
+use bentpipe_units::Ratio;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Prk, Salt};
 use ring::hmac;
@@ -96,6 +98,12 @@ impl ServerKeys {
         let derived =
             hmac::sign(&secret, format!("bentpipe stateless reset 1 {address}").as_bytes());
         Arc::new(hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref()))
+    }
+
+    /// Returns the division of clients that holds `share` of them back. It lasts as long as the
+    /// keys.
+    pub fn holdback(&self, share: Ratio) -> Holdback {
+        Holdback::new(share.get(), &*self.resets)
     }
 
     /// Returns the server of path tokens.

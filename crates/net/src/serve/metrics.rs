@@ -1,5 +1,6 @@
 //! The server's counters.
 
+use super::delivery::DeliveryMetrics;
 use super::path_metrics::PathMetrics;
 use crate::prometheus::{self, Series};
 use crate::proxy::UpstreamCounts;
@@ -51,6 +52,8 @@ pub struct Metrics {
     pub paths_failed: Arc<AtomicU64>,
     /// TLS sessions that were not written to their file, or not read from it.
     pub sessions_failed: Arc<AtomicU64>,
+    /// How long responses took to arrive, if clients are divided into groups.
+    pub deliveries: Option<DeliveryMetrics>,
     /// Connections ended by a panic in one of their tasks.
     pub panics: AtomicU64,
     /// Lines of the access log that were lost because its sink was too slow.
@@ -148,6 +151,7 @@ impl Metrics {
             Series::counter("log_lines_lost_total", "Lost lines of the access log", &self.log_lost),
         ];
         series.extend(self.paths.series());
+        series.extend(self.deliveries.as_ref().map(DeliveryMetrics::series));
         prometheus::text("bentpipe_", &series)
     }
 }

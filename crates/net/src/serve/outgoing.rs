@@ -290,7 +290,7 @@ impl Outgoing {
     }
 
     fn complete(&mut self) {
-        self.log.take().into_iter().for_each(RequestLog::complete);
+        self.log.take().into_iter().for_each(|mut log| log.complete());
     }
 
     /// Returns `data` for hyper. HTTP/1.1 does not poll after content of known length.

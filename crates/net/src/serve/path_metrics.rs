@@ -1,5 +1,6 @@
 //! What the server's QUIC connections saw of their paths, counted when each has ended.
 
+use super::holdback::Group;
 use crate::path_report::PathReport;
 use crate::prometheus::Series;
 use bentpipe_quic::SenderMetrics;
@@ -28,6 +29,8 @@ const BUCKETS: [(&str, u64); 10] = [
 pub(super) struct PathView {
     pub resume: Option<ResumeHandle>,
     pub sender: Option<SenderMetrics>,
+    /// The group of the client, if clients are divided.
+    pub group: Option<Group>,
 }
 
 /// Counters of paths.

@@ -2,6 +2,7 @@
 
 use super::access_log::AccessLine;
 use super::gate;
+use super::holdback::Holdback;
 use super::limits::Limits;
 use super::metrics::Metrics;
 use super::origin::Origin;
@@ -40,9 +41,18 @@ pub(super) struct Shared {
     /// The configuration that each connection starts from.
     pub config: ServerConfig,
     pub resumption: Resumption,
+    /// Clients that are held back from it, if some are.
+    pub held_back: Option<HeldBack>,
     pub tokens: TokenServer,
     pub traces: Option<TraceWriter>,
     pub shutdown: ShutdownSignal,
+}
+
+/// Clients that start as RFC 9002 has it, without memory of their paths.
+#[derive(Debug)]
+pub(super) struct HeldBack {
+    pub groups: Holdback,
+    pub resumption: Resumption,
 }
 
 impl Shared {

@@ -1,7 +1,11 @@
 //! The metrics, and what is made for those who watch them.
 
-use super::kit::scrape;
+use super::kit::{LogBuffer, scrape};
 use super::{TestServer, content};
+use bentpipe_net::get::{Client, discard};
+use bentpipe_net::serve::ServerBuilder;
+use bentpipe_net::{LogFormat, PathReport};
+use bentpipe_units::Ratio;
 use std::collections::BTreeSet;
 
 const DASHBOARD: &str = include_str!("../../../../packaging/grafana/bentpipe.json");
@@ -51,7 +55,9 @@ async fn paths_are_counted_when_their_connections_end() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_dashboard_and_the_chapter_name_metrics_that_exist() {
-    let site = TestServer::with(|builder| builder.metrics(([127, 0, 0, 1], 0).into())).await;
+    let share = Ratio::new(0.05).unwrap();
+    let all = |builder: ServerBuilder| builder.metrics(([127, 0, 0, 1], 0).into()).holdback(share);
+    let site = TestServer::with(all).await;
     let series = series(&scrape(site.server.metrics_address().unwrap()).await);
     let dashboard: serde_json::Value = serde_json::from_str(DASHBOARD).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
@@ -71,4 +77,54 @@ async fn the_dashboard_and_the_chapter_name_metrics_that_exist() {
         .filter(|name| !other.iter().any(|suffix| name.ends_with(suffix)))
         .collect();
     assert!(left.is_empty(), "not on the dashboard: {left:?}");
+}
+
+/// Downloads 20 MB twice from a server that holds `share` of its clients back. Returns what the
+/// server did with its memory the second time, its metrics, and its access log.
+async fn twice(share: f64) -> (Option<PathReport>, String, Vec<serde_json::Value>) {
+    let log = LogBuffer::default();
+    let sink = Box::new(log.clone());
+    let site = TestServer::with(|builder| {
+        builder
+            .holdback(Ratio::new(share).unwrap())
+            .metrics(([127, 0, 0, 1], 0).into())
+            .access_log(LogFormat::Json, sink)
+    })
+    .await;
+    site.file("large.bin", 20_000_000);
+    let mut report = None;
+    for _ in 0..2 {
+        let client = Client::builder().trust(site.trust.clone()).no_path_tokens().build().unwrap();
+        let outcome = discard(&client, &site.url("/large.bin"), |_, _| {}).await.unwrap();
+        report = outcome.path;
+        client.disconnect().await;
+    }
+    let lines = log.lines(2).await;
+    let scraped = scrape(site.server.metrics_address().unwrap()).await;
+    (report, scraped, lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_that_are_held_back_have_no_memory_and_their_deliveries_are_counted() {
+    let (report, scraped, lines) = twice(1.0).await;
+    assert_eq!(report, None, "there is no memory to report on");
+    let classes = "group=\"holdback\",size=\">=1.5MB\",rtt=\"<100ms\"";
+    let count = |scraped: &str, classes: &str| {
+        let name = format!("bentpipe_delivery_seconds_count{{{classes}}} ");
+        scraped.lines().find_map(|line| line.strip_prefix(&name)).unwrap().to_owned()
+    };
+    assert_eq!(count(&scraped, classes), "2", "{scraped}");
+    for line in &lines {
+        assert_eq!(line["group"], "holdback");
+        let [rtt, delivered, seconds] =
+            ["rtt_s", "delivered_s", "seconds"].map(|key| line[key].as_f64().unwrap());
+        assert!(rtt > 0.0 && rtt < 0.1 && delivered >= seconds, "{line}");
+    }
+
+    let (report, scraped, lines) = twice(0.0).await;
+    let remembered = report.is_some_and(|report| report != PathReport::Unknown);
+    assert!(remembered, "the first visit: {report:?}");
+    assert!(lines.iter().all(|line| line["group"] == "treatment"), "{lines:?}");
+    assert_eq!(count(&scraped, classes), "0");
+    assert_eq!(count(&scraped, &classes.replace("holdback", "treatment")), "2");
 }

@@ -3,6 +3,7 @@
 mod announce;
 mod check;
 mod firewall;
+mod gain;
 
 use crate::args::FrontCommand;
 use crate::output;
@@ -33,6 +34,9 @@ const KNOWN_PLACES: [&str; 4] = [
 
 /// Serves until a signal stops it.
 pub fn run(args: &FrontCommand) -> Result<u8, LabError> {
+    if !args.gain.is_empty() {
+        return gain::run(&args.gain, args.json);
+    }
     Ok(match prepare(args) {
         Ok((sites, limits)) => server::block_on(serve(args, sites, limits)),
         Err(reason) => output::refuse(&reason, USAGE),
@@ -118,6 +122,10 @@ async fn serve(args: &FrontCommand, sites: Sites, limits: Limits) -> Result<u8, 
     let hosts = table.len();
     let builder = Server::front(sites, table).listen(args.listen);
     let builder = server::configure(builder, &args.server, limits, &messages, true);
+    let builder = match args.holdback {
+        Some(share) => builder.holdback(share),
+        None => builder,
+    };
     let announcement = Announcement {
         what: format!("{hosts} hosts of {}", args.upstream.join(", ")),
         versions: "HTTP/3",
