@@ -5,6 +5,8 @@ pub mod front;
 #[cfg(feature = "product")]
 pub mod messages;
 #[cfg(feature = "product")]
+pub mod notify;
+#[cfg(feature = "product")]
 pub mod server;
 #[cfg_attr(not(feature = "product"), expect(dead_code, reason = "servers reload and drain"))]
 pub mod stop;

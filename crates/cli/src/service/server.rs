@@ -3,6 +3,7 @@
 use crate::args::{LogStyle, ServerOptions, set_parameters};
 use crate::output;
 use crate::service::messages::Messages;
+use crate::service::notify::ServiceManager;
 use crate::service::stop::{ServiceSignal, StopSignals};
 use crate::status::{FAILED, OK, USAGE};
 use bentpipe_net::raise_descriptor_limit;
@@ -197,9 +198,12 @@ pub async fn run(
         messages.info(note);
     }
     let certificates = server.certificates();
+    let mut manager = ServiceManager::from_env();
+    manager.ready();
     loop {
         tokio::select! {
             error = server.failed() => return Err(failed(&error)),
+            () = manager.alive() => {}
             () = files.due() => files.reload(&certificates, messages),
             signal = signals.stop_or_reload() => match signal {
                 ServiceSignal::Stop => break,
@@ -207,6 +211,7 @@ pub async fn run(
             },
         }
     }
+    manager.stopping();
     let counts = server.qlog_counts();
     messages.stopping(server.connections(), options.drain);
     let left = tokio::select! {
