@@ -33,6 +33,7 @@ mod recording;
 mod source;
 mod summary;
 mod tcp_info;
+mod time_line;
 
 pub use account::{
     BothEnds, CapturedTransfer, Evidence, Exchange, FlowLimit, Interval, LimitChange, LimitKind,
@@ -51,3 +52,4 @@ pub use har::{HarLog, HarPhases, HarRequest};
 pub use recording::Recording;
 pub use summary::{ConnectionSummary, Protocol, Traffic};
 pub use tcp_info::{TcpInfoLog, TcpInfoSample, TcpInfoSocket, TcpInfoSummary};
+pub use time_line::{TimeLine, time_line};
