@@ -8,7 +8,7 @@ SHELL := /bin/bash
 OUT ?= out
 # The command that cargo builds.
 BENTPIPE := $(or $(CARGO_TARGET_DIR),target)/debug/bentpipe
-STUDIO_SOURCES := $(shell find studio/src studio/index.html studio/studio.html studio/vite.config.ts studio/package-lock.json studio/tsconfig.json 2>/dev/null)
+STUDIO_SOURCES := $(shell find studio/src studio/index.html studio/studio.html studio/trace.html studio/vite.config.ts studio/package-lock.json studio/tsconfig.json 2>/dev/null)
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12

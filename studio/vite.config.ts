@@ -151,6 +151,16 @@ const studio: UserConfig = {
   },
 };
 
+/** The page of `bentpipe explain FILE --html`. */
+const trace: UserConfig = {
+  plugins: [inlineAll("trace.html")],
+  build: {
+    ...page.build,
+    emptyOutDir: false,
+    rollupOptions: { input: "trace.html" },
+  },
+};
+
 /** A classic script: pages on a disk load no modules. */
 const script = (
   name: string,
@@ -187,6 +197,7 @@ const globe: UserConfig = {
 const builds: Record<string, UserConfig> = {
   globe,
   studio,
+  trace,
   // The site's pages.
   site: script("site", "src/site/main.ts", "BentpipeSite"),
   // The editor of editable reports, and what unpacks it and the engine.
@@ -195,5 +206,5 @@ const builds: Record<string, UserConfig> = {
 };
 
 // `vite build` makes dist/index.html; with `--mode`, the others beside it: globe.js, studio.html,
-// site.js, editor.js with editor.css, loader.js.
+// trace.html, site.js, editor.js with editor.css, loader.js.
 export default defineConfig(({ mode }) => builds[mode] ?? page);

@@ -6,7 +6,11 @@ use std::{env, fs};
 
 fn main() {
     let studio = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studio");
-    let built = [("dist/index.html", "page.html"), ("dist/globe.js", "globe.js")];
+    let built = [
+        ("dist/index.html", "page.html"),
+        ("dist/trace.html", "trace.html"),
+        ("dist/globe.js", "globe.js"),
+    ];
     for (from, _) in built {
         let page = studio.join(from);
         // Watching a path that does not exist would rebuild the crate every time.

@@ -29,7 +29,7 @@ const MIN_ROOM: usize = 500_000;
 /// Largest number of runs in a page; in the results, each has about 2 kB.
 const MAX_RUNS: usize = 1500;
 /// Placeholder for the data in the page.
-const DATA_PLACEHOLDER: &str = "<!--BENTPIPE-DATA-->";
+pub(crate) const DATA_PLACEHOLDER: &str = "<!--BENTPIPE-DATA-->";
 
 /// What scripts the page may run.
 const SCRIPTS: &str = "script-src 'unsafe-inline';";
@@ -242,7 +242,7 @@ const TRACES: &str = "<script type=\"application/octet-stream;base64\" id=\"bent
 const END: &str = "</script>";
 
 /// Returns the script elements with the data.
-fn data(json: &str, compressed: &[u8]) -> String {
+pub(crate) fn data(json: &str, compressed: &[u8]) -> String {
     let json = escaped(json);
     let traces = base64::engine::general_purpose::STANDARD.encode(compressed);
     format!("{REPORT}{json}{END}\n{TRACES}{traces}{END}")

@@ -24,6 +24,26 @@ const STYLE: &str = "\
     svg{width:100%;height:auto;font:12px system-ui,sans-serif}\
     pre{background:#f4f4f4;padding:1em;overflow:auto}";
 
+/// Creates a page of a title and a text as it is.
+pub fn of_text(title: &str, text: &str) -> String {
+    let page = markup! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                title { (title) }
+                meta name="viewport" content="width=device-width";
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                h1 { (title) }
+                pre { (text) }
+            }
+        }
+    };
+    page.into_string()
+}
+
 /// Creates the report as one HTML file.
 pub fn html(manifest: &Manifest, results: &Results, traces: &[Trace], blob: &[u8]) -> String {
     let (done, planned) = (manifest.runs_done, manifest.runs_planned);

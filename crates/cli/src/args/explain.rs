@@ -11,6 +11,7 @@ Examples:
   bentpipe explain server.pcapng                    (the largest connection of a capture)
   bentpipe explain server.pcap --keys keys.txt      (QUIC, with the file of SSLKEYLOGFILE)
   bentpipe explain server.pcap client.pcap          (one transfer, recorded at both ends)
+  bentpipe explain server.pcap --html page.html     (a page with plots)
   bentpipe explain before.pcap --against after.pcap (what changed)
   tcpdump -w - port 443 | bentpipe explain -        (standard input)
   bentpipe explain out/cnes-start --variant 1rtt --variant 0rtt-careful
@@ -57,6 +58,13 @@ pub struct Explain {
     /// the transfer waited for before each, losses and requests
     #[arg(long, value_name = "FILE", conflicts_with_all = ["other", "against"])]
     pub annotate: Option<PathBuf>,
+    /// Of a qlog file or a capture: write a page here that opens offline in any browser: the answer,
+    /// requests, the transfer over time and what would help. Prints its path instead of the text
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "against"])]
+    pub html: Option<PathBuf>,
+    /// Show that page in the browser of the desktop
+    #[arg(long, requires = "html")]
+    pub open: bool,
     /// Print one JSON document to standard output: a list with an entry for each variant, sweep
     /// point, flow and visit; of a file, its path, transfers, requests, remedies and connections
     /// (`bentpipe schema --explain`)
@@ -75,6 +83,7 @@ impl Explain {
             ("--against", self.against.is_some()),
             ("OTHER", self.other.is_some()),
             ("--annotate", self.annotate.is_some()),
+            ("--html", self.html.is_some()),
         ];
         arguments.into_iter().find_map(|(argument, given)| given.then_some(argument))
     }

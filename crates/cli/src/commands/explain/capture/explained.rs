@@ -18,6 +18,8 @@ pub(super) struct Explained {
     /// Index of the connection in the recording.
     pub index: usize,
     pub trace: Arc<CapturedConnection>,
+    /// The connection at the end whose times the account has.
+    pub timed: Arc<CapturedConnection>,
     /// The end whose file the account is of.
     pub side: Side,
     pub recorded: CapturedTransfer,
@@ -34,7 +36,8 @@ impl Explained {
         let (index, trace) = read.map_err(unreadable)?;
         let recorded = account(&trace, args.rate).map_err(unreadable)?;
         let side = trace.side;
-        Ok(Self { recording, index, trace, side, recorded })
+        let timed = Arc::clone(&trace);
+        Ok(Self { recording, index, trace, timed, side, recorded })
     }
 
     /// Returns the connection of another file that is this one at its other end; `None` if it has
@@ -52,7 +55,7 @@ impl Explained {
     /// files do not have the packets of one transfer.
     pub fn join(
         &mut self,
-        other: &CapturedConnection,
+        other: &Arc<CapturedConnection>,
         path: &Path,
         args: &Explain,
     ) -> Result<bool, LabError> {
@@ -68,6 +71,7 @@ impl Explained {
         let is_here = self.recorded.is_upload == (self.trace.side == Side::Client);
         if !is_here {
             self.side = other.side;
+            self.timed = Arc::clone(other);
         }
         self.recorded.notes.push(
             "the clocks of the two files are aligned by the shortest times there and back, as if \

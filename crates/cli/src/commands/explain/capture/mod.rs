@@ -3,10 +3,12 @@
 
 mod against;
 mod annotate;
+mod answer;
 mod connections;
 mod document;
 mod explained;
 mod har;
+mod page;
 mod prediction;
 mod remedies;
 mod request;
@@ -88,10 +90,16 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
         let far = if args.against.is_none() { explained.other_end(&recording) } else { None };
         if !far.map_or(Ok(false), |far| explained.join(&far, other, args))? {
             let other = Explained::of(recording, other, args)?;
+            if args.html.is_some() {
+                let reason = "a page has one transfer, and the files have two; allowed with the \
+                    files of both ends of one connection"
+                    .to_owned();
+                return Err(LabError::Usage { argument: "--html", reason });
+            }
             return against::run(&explained, &other, args.json);
         }
     }
-    let Explained { recording, index, trace, side, recorded } = explained;
+    let Explained { recording, index, trace, timed, side, recorded } = explained;
     let request = args.request.map(|number| ChosenRequest::of(&recorded, number)).transpose()?;
     if let Some(file) = &args.scenario {
         bentpipe_lab::write_file(file, Simulated::of(&recorded).text().as_bytes())?;
@@ -120,7 +128,15 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
             .collect(),
         request,
     };
-    let listed = connections::list(&recording, (index, &recorded), args.json);
+    let listed =
+        connections::list(&recording, (index, &recorded), args.json || args.html.is_some());
+    if let Some(page) = &args.html {
+        let status = page::write(&explanation, &timed, &listed, (&args.path, page))?;
+        if args.open {
+            output::browser::open(&page.to_string_lossy());
+        }
+        return Ok(status);
+    }
     let text = if args.json {
         output::pretty(&explanation.document(&listed))
     } else {

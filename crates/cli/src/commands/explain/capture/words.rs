@@ -36,6 +36,11 @@ pub(super) fn causes(recorded: &CapturedTransfer) -> Vec<(TimePart, f64)> {
     longest(recorded, false)
 }
 
+/// Returns what every transfer needs of its time, longest first.
+pub(super) fn needs(recorded: &CapturedTransfer) -> Vec<(TimePart, f64)> {
+    longest(recorded, true)
+}
+
 fn longest(recorded: &CapturedTransfer, needed: bool) -> Vec<(TimePart, f64)> {
     let parts = recorded.budget.parts();
     let mut parts: Vec<_> =
@@ -68,7 +73,8 @@ pub(super) fn statement(recorded: &CapturedTransfer, ends: &Ends) -> String {
     format!("took {} s{colon}{both}", seconds(completion))
 }
 
-fn name(part: TimePart, recorded: &CapturedTransfer) -> String {
+/// Returns what a part is called in a sentence.
+pub(super) fn name(part: TimePart, recorded: &CapturedTransfer) -> String {
     match part {
         TimePart::Request => match recorded.exchanges.len() {
             0 | 1 => "round trip of the request".to_owned(),
@@ -79,7 +85,7 @@ fn name(part: TimePart, recorded: &CapturedTransfer) -> String {
 }
 
 /// Returns what shows a part, in parentheses or after it.
-fn detail(
+pub(super) fn detail(
     part: TimePart,
     recorded: &CapturedTransfer,
     ends: &Ends,

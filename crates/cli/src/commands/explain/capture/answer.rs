@@ -1,0 +1,50 @@
+//! The answer in a sentence: what took the most time, how much, and what shows it.
+
+use super::words::{Ends, busy_link, causes, detail, name, needs, seconds};
+use bentpipe_captures::CapturedTransfer;
+
+/// Share of the completion time from which on a cause is the answer.
+const WORTH: f64 = 0.1;
+
+/// Returns why a transfer took its time: `Flow control took 5.20 s of 8.13 s: the client's receive
+/// window of 131 kB holds 4 % of the path's 3.28 MB`.
+pub(super) fn answer(recorded: &CapturedTransfer, ends: &Ends) -> String {
+    let completion = recorded.completion.as_secs_f64();
+    let all = seconds(completion);
+    let first = causes(recorded).into_iter().next();
+    if let Some((part, time)) = first.filter(|(_, time)| *time >= WORTH * completion) {
+        let what = capital(&name(part, recorded));
+        let shown = detail(part, recorded, ends, &mut false);
+        let inside = shown.strip_prefix(" (").and_then(|text| text.strip_suffix(')'));
+        let shown = inside.map_or(shown.clone(), |text| format!(": {text}"));
+        return format!("{what} took {} s of {all} s{shown}", seconds(time));
+    }
+    if let Some(busy) = busy_link(recorded) {
+        return capital(&busy);
+    }
+    match needs(recorded).into_iter().next() {
+        Some((part, time)) => format!(
+            "Nothing held it up for long: {} s of {all} s were {}",
+            seconds(time),
+            name(part, recorded)
+        ),
+        None => format!("It took {all} s"),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_begins_with_a_capital() {
+        assert_eq!(capital("slow start"), "Slow start");
+        assert_eq!(capital(""), "");
+    }
+}
