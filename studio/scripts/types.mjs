@@ -20,6 +20,7 @@ const RENAMED = { Object: "FlowObject" };
 
 const path = (name) => fileURLToPath(new URL(`../src/data/${name}`, import.meta.url));
 const schema = JSON.parse(readFileSync(path("report.schema.json"), "utf8"));
+const traceSchema = JSON.parse(readFileSync(path("trace.schema.json"), "utf8"));
 
 /** Splits a text into lines of at most `room` characters. */
 function wrapped(text, room) {
@@ -55,13 +56,18 @@ async function types() {
   // The meanings of the parts are in time-parts.generated.ts; layers have labels as metrics.
   for (const type of [$defs.TimeBudget, $defs.Episode, $defs.ReverseBytes, $defs.ProxyEmulation])
     for (const field of Object.values(type.properties)) delete field.description;
+  return compiled("Report", report, $defs);
+}
+
+/** The types of a schema, whose definitions are apart. */
+async function compiled(name, whole, $defs) {
   const definitions = Object.fromEntries(
     Object.entries(prepared($defs)).map(([name, type]) => [
       RENAMED[name] ?? name,
       { ...type, title: RENAMED[name] ?? name },
     ]),
   );
-  const text = await compile({ ...prepared(report), $defs: definitions }, "Report", {
+  const text = await compile({ ...prepared(whole), $defs: definitions }, name, {
     additionalProperties: false,
     bannerComment: "",
     format: false,
@@ -189,10 +195,17 @@ function formatted(name, text) {
   return run.stdout.replace(/\n}\n(?=\S)/g, "\n}\n\n");
 }
 
+/** The types of the page of a trace. The series are those of reports. */
+function traceTypes() {
+  const { $defs, ...page } = traceSchema;
+  return compiled("TracePage", page, $defs);
+}
+
 const [resultsTypes, reportTypes] = divided(await types());
 const files = [
   ["results.types.ts", resultsTypes],
   ["report.types.ts", reportTypes],
+  ["trace.types.ts", await traceTypes()],
   [
     "flow-metrics.generated.ts",
     flowMetrics("FLOW_METRICS", "Metrics of a flow.", ({ detail }) => !detail),

@@ -1,0 +1,62 @@
+import type { TracePage } from "../data/trace.types.ts";
+import { partColour } from "../format/palette.ts";
+import { h, withCode } from "../page/dom.ts";
+import { partNamed, saving, time } from "./words.ts";
+
+/** What would help, and what it saves; null if nothing is known. */
+export function remediesSection({ trace }: TracePage): HTMLElement | null {
+  const { remedies, prediction } = trace;
+  if (remedies.length === 0 && !prediction) return null;
+  const items = remedies.map((r) => {
+    const part = partNamed(r.cause);
+    return h(
+      "li",
+      { class: "card remedy" },
+      h(
+        "h3",
+        {},
+        part && h("i", { class: "block", style: `background: ${partColour(part)}` }),
+        ` Against ${part?.words ?? r.cause}`,
+      ),
+      h("p", {}, withCode(r.setting)),
+      h(
+        "p",
+        { class: "quiet-text" },
+        [r.value, r.where].filter(Boolean).join(" · "),
+        " · ",
+        h("strong", {}, saving(r)),
+      ),
+    );
+  });
+  const once = trace.requests.length > 1 ? " for the same data in one transfer" : "";
+  return h(
+    "section",
+    { id: "help", "aria-labelledby": "help-title" },
+    h("div", { class: "section-head" }, h("h2", { id: "help-title" }, "What would help")),
+    h("ul", { class: "remedies" }, items),
+    h(
+      "p",
+      { class: "howto below-list" },
+      prediction
+        ? `Bentpipe, with its defaults and no memory of the path, would take ` +
+            `${time(prediction.low_s)} to ${time(prediction.high_s)}${once}.`
+        : "What Bentpipe would take is not said: the file leaves too much open about its path.",
+    ),
+  );
+}
+
+/** What the file does not show; null if that is nothing. */
+export function cautionsSection({ trace }: TracePage): HTMLElement | null {
+  if (trace.notes.length === 0) return null;
+  const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+  return h(
+    "section",
+    { id: "cautions", "aria-labelledby": "cautions-title" },
+    h("div", { class: "section-head" }, h("h2", { id: "cautions-title" }, "Cautions")),
+    h(
+      "ul",
+      { class: "card cautions" },
+      trace.notes.map((note) => h("li", {}, withCode(sentence(note)))),
+    ),
+  );
+}
