@@ -26,9 +26,7 @@ fn qlog(title: &str, packets: u64) -> String {
         let data = json!({ "header": header, "raw": { "length": 1250 }, "frames": [frame] });
         format!("\u{1e}{}\n", json!({ "time": time, "name": name, "data": data }))
     };
-    let stream = |offset: u64, length: u64| {
-        json!({ "frame_type": "stream", "stream_id": 0, "offset": offset, "length": length })
-    };
+    let stream = |offset: u64, length: u64| json!({ "frame_type": "stream", "stream_id": 0, "offset": offset, "length": length });
     let mut lines = vec![(0.0, event(0.0, "transport:packet_received", 0, stream(0, 100)))];
     for number in 0..packets {
         let sent = number as f64 * 0.1;

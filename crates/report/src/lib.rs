@@ -3,8 +3,8 @@
 //! [`Trace`] and [`Recording`] hold time series in the binary form of the page, and
 //! [`ConstellationView`] holds the satellites of a run. [`html`] embeds them in the page of
 //! `studio/`, downsampled if the page would be too large, or writes a static page if that page was
-//! not built. [`trace_html`] is the page of a recorded transfer. [`comparison_page`] and [`junit`] show a comparison of two sets of runs. The crate
-//! runs no scenarios and accesses no files.
+//! not built. [`trace_html`] is the page of a recorded transfer. [`comparison_page`] and [`junit`]
+//! show a comparison of two sets of runs. The crate runs no scenarios and accesses no files.
 
 mod comparison_page;
 mod constellation;

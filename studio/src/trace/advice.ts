@@ -1,7 +1,7 @@
 import type { TracePage } from "../data/trace.types.ts";
 import { partColour } from "../format/palette.ts";
 import { h, withCode } from "../page/dom.ts";
-import { partNamed, saving, time } from "./words.ts";
+import { capital, partNamed, saving, time } from "./words.ts";
 
 /** What would help, and what it saves; null if nothing is known. */
 export function remediesSection({ trace }: TracePage): HTMLElement | null {
@@ -18,7 +18,7 @@ export function remediesSection({ trace }: TracePage): HTMLElement | null {
         part && h("i", { class: "block", style: `background: ${partColour(part)}` }),
         ` Against ${part?.words ?? r.cause}`,
       ),
-      h("p", {}, withCode(r.setting)),
+      h("p", {}, withCode(capital(r.setting))),
       h(
         "p",
         { class: "quiet-text" },
@@ -48,7 +48,7 @@ export function remediesSection({ trace }: TracePage): HTMLElement | null {
 /** What the file does not show; null if that is nothing. */
 export function cautionsSection({ trace }: TracePage): HTMLElement | null {
   if (trace.notes.length === 0) return null;
-  const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+  const sentence = (text: string): string => `${capital(text)}.`;
   return h(
     "section",
     { id: "cautions", "aria-labelledby": "cautions-title" },

@@ -4,7 +4,7 @@ import type { Explanation } from "../data/report.types.ts";
 import type { AccountDocument, TracePage } from "../data/trace.types.ts";
 import { bytes, ms, percent, plural } from "../format/numbers.ts";
 import { type Child, h, withCode } from "../page/dom.ts";
-import { change, rateWords, saving, time } from "./words.ts";
+import { capital, change, rateWords, saving, time } from "./words.ts";
 
 const explanation = (of: AccountDocument): Explanation =>
   ({ completion_s: of.completion_s, parts: of.time_budget, text: of.text }) as Explanation;
@@ -87,7 +87,9 @@ function pathCard(page: TracePage): HTMLElement {
       `${one.lost} of ${one.packets} lost`,
       `waits up to ${ms(one.longest_wait_ms)}`,
     );
-  const pause = pauses.sender_s + pauses.receiver_s;
+  // Shorter ones are of no interest.
+  const all = pauses.sender_s + pauses.receiver_s;
+  const pause = all >= 0.01 * (trace.transfers[0]?.completion_s ?? 0) ? all : 0;
   return h(
     "figure",
     { class: "card path-facts" },
@@ -139,7 +141,7 @@ export function answerSection(page: TracePage): HTMLElement {
       h("h1", { class: "kicker" }, page.file),
       h("p", { class: "kicker-more" }, `${what}${requests}${title}`),
       h("h2", { class: "answer" }, cause!, "."),
-      because && h("p", { class: "more" }, because.charAt(0).toUpperCase() + because.slice(1), "."),
+      because && h("p", { class: "more" }, capital(because), "."),
       h("p", { class: "more help" }, help(page)),
     ),
     h("div", { class: "figures two" }, budget(page), pathCard(page)),

@@ -6,7 +6,10 @@ import { significant } from "../format/numbers.ts";
 export const partNamed = (name: string | null | undefined): TimePart | undefined =>
   PARTS.find((part) => part.name === name);
 
-/** Seconds as the command writes them: whole milliseconds below ten. */
+/** A text with a capital letter. */
+export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** Seconds with three digits. */
 export const time = (s: number): string => `${significant(s)}\u00a0s`;
 
 /** What a change saves, in words. */

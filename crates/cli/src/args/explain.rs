@@ -58,8 +58,9 @@ pub struct Explain {
     /// the transfer waited for before each, losses and requests
     #[arg(long, value_name = "FILE", conflicts_with_all = ["other", "against"])]
     pub annotate: Option<PathBuf>,
-    /// Of a qlog file or a capture: write a page here that opens offline in any browser: the answer,
-    /// requests, the transfer over time and what would help. Prints its path instead of the text
+    /// Of a qlog file or a capture: write a page here that opens offline in any browser, with the
+    /// answer, what would help, the transfer over time and requests. Prints its path instead of the
+    /// text
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "against"])]
     pub html: Option<PathBuf>,
     /// Show that page in the browser of the desktop

@@ -2,6 +2,7 @@
 
 use super::words::{Ends, busy_link, causes, detail, name, needs, seconds};
 use bentpipe_captures::CapturedTransfer;
+use bentpipe_timeseries::TimePart;
 
 /// Share of the completion time from which on a cause is the answer.
 const WORTH: f64 = 0.1;
@@ -15,9 +16,15 @@ pub(super) fn answer(recorded: &CapturedTransfer, ends: &Ends) -> String {
     if let Some((part, time)) = first.filter(|(_, time)| *time >= WORTH * completion) {
         let what = capital(&name(part, recorded));
         let shown = detail(part, recorded, ends, &mut false);
-        let inside = shown.strip_prefix(" (").and_then(|text| text.strip_suffix(')'));
-        let shown = inside.map_or(shown.clone(), |text| format!(": {text}"));
-        return format!("{what} took {} s of {all} s{shown}", seconds(time));
+        let took = format!("took {} s of {all} s", seconds(time));
+        return match part {
+            // Whose pauses they were belongs to what they are.
+            TimePart::Application => format!("{what}{shown} {took}"),
+            _ => match shown.strip_prefix(" (").and_then(|text| text.strip_suffix(')')) {
+                Some(shown) => format!("{what} {took}: {shown}"),
+                None => format!("{what} {took}{shown}"),
+            },
+        };
     }
     if let Some(busy) = busy_link(recorded) {
         return capital(&busy);
