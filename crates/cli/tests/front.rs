@@ -201,7 +201,7 @@ fn write_log(log: &Path, gain: f64) {
     for visit in 0..10_000u32 {
         // Three visits of each network.
         let network = visit / 3;
-        let client = IpAddr::from((0x0a00_0000 | (network << 8) | visit % 3).to_be_bytes());
+        let client = IpAddr::from((0x0a00_0000 | (network << 8) | (visit % 3)).to_be_bytes());
         let group = holdback.group(client);
         let (rtt, size) = ([0.03, 0.3, 0.6][(network % 3) as usize], (random() * 4.0) as i32);
         let saved = if group == Group::Holdback { 0.0 } else { gain };
