@@ -157,6 +157,15 @@ describe("an answer", () => {
     expect(of(4, 3)).toContain("lowers the goodput by 25.0 %");
   });
 
+  it("says of a grade from what to what it changes, since its ratio has no meaning", () => {
+    const call = (mos: number) => ({ mos }) as object;
+    const graded = report([
+      ["a", "", [call(1)]],
+      ["b", "", [call(3.5)]],
+    ]);
+    expect(said(graded, "mos")).toBe("b raises the mean opinion score to 3.50, from 1 with a.");
+  });
+
   it("says what the others got, and why", () => {
     const parts = (slow_start_s: number, handshake_s: number) => ({ slow_start_s, handshake_s });
     const explained = (variant: string, completion_s: number, p: Record<string, number>) => ({

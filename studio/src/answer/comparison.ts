@@ -149,3 +149,6 @@ export function flowOf({ report }: Comparison, { group }: Row, name: string): Fl
 /** True if a comparison is about how long transfers take as a whole. */
 export const isTime = (m: Metric): boolean =>
   m.key === METRIC.completion || m.key === METRIC.meanCompletion;
+
+/** True of grades on a scale, whose ratios have no meaning. */
+export const isGrade = (m: Metric): boolean => m.key === "mos" || m.key.endsWith(".mos");

@@ -2,7 +2,7 @@ import { METRIC } from "../data/metrics.ts";
 import { groupBy } from "../data/statistics.ts";
 import { metricValue } from "../format/metric.ts";
 import { percent, plural, significant } from "../format/numbers.ts";
-import { type Comparison, failuresOf, flowOf, isTime, type Row } from "./comparison.ts";
+import { type Comparison, failuresOf, flowOf, isGrade, isTime, type Row } from "./comparison.ts";
 import { effectOf, NOTABLE } from "./contrast.ts";
 import { capital, listed, type Sentence, taskOf, theMetric } from "./words.ts";
 
@@ -57,7 +57,8 @@ function difference(c: Comparison, rows: Row[]): Sentence {
   const names = few(rows);
   const verb = (one: string, many: string): string => (several ? many : one);
   const own = listed(valuesOf(c, rows.length > MOST_NAMED ? rows.slice(0, 1) : rows));
-  const values = `${own} instead of ${metricValue(c.metric, c.base.group.median)}`;
+  const before = metricValue(c.metric, c.base.group.median);
+  const values = `${own} instead of ${before}`;
   const against = ` with ${c.base.name}`;
   const side = c.metric.better === "neither" ? "plain" : gain > 1 ? "better" : "worse";
   if (isTime(c.metric)) {
@@ -71,6 +72,8 @@ function difference(c: Comparison, rows: Row[]): Sentence {
   }
   const does = ratio < 1 ? verb("lowers", "lower") : verb("raises", "raise");
   const what = `${names} ${does} ${theMetric(c.metric)} `;
+  if (isGrade(c.metric))
+    return [what, { strong: `to ${own}`, side }, `, from ${before}${against}.`];
   return [what, { strong: changed(ratio), side }, `: ${values}${against}.`];
 }
 

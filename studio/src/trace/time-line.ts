@@ -24,6 +24,7 @@ export class TimeLineSection {
     this.#plots = new PlotStack({
       zoomed: () => {},
       file: () => fileName(page.file, "series.csv"),
+      caption: (title) => `${title} of ${page.file}`,
     });
     this.el = h(
       "section",
