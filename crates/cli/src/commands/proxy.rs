@@ -26,10 +26,11 @@ pub fn run(args: &Proxy) -> Result<u8, LabError> {
 
 fn upstream(args: &Proxy, connections: usize) -> Result<Upstream, String> {
     let urls: Vec<&str> = args.upstream.iter().map(String::as_str).collect();
-    let mut upstream = upstream::upstream(&urls, &args.options, connections)?;
+    let servers = upstream::servers(&urls)?;
+    upstream::check_tls_options(&args.upstream, servers.is_https(), &args.options)?;
+    let mut upstream = upstream::with_options(servers, &args.options, connections)?;
     if let Some(host) = &args.upstream_host {
         upstream = upstream.host(host).map_err(|error| error.to_string())?;
     }
-    upstream::check_tls_options(&args.upstream, upstream.is_https(), &args.options)?;
     Ok(upstream)
 }

@@ -18,15 +18,11 @@ pub fn connections(options: &UpstreamOptions, count: usize) -> usize {
     options.upstream_connections.unwrap_or(default as usize)
 }
 
-/// Returns the upstream with the servers at `urls`.
+/// Returns the upstream with the servers at `urls`, before its options.
 ///
 /// # Errors
 /// What is wrong, and what is allowed.
-pub fn upstream(
-    urls: &[&str],
-    options: &UpstreamOptions,
-    connections: usize,
-) -> Result<Upstream, String> {
+pub fn servers(urls: &[&str]) -> Result<Upstream, String> {
     let [first, others @ ..] = urls else {
         return Err("no upstream is given; allowed: --upstream URL".to_owned());
     };
@@ -37,6 +33,18 @@ pub fn upstream(
     for url in others {
         upstream = upstream.and(url).map_err(|error| error.to_string())?;
     }
+    Ok(upstream)
+}
+
+/// Returns an upstream with its options.
+///
+/// # Errors
+/// What is wrong, and what is allowed.
+pub fn with_options(
+    mut upstream: Upstream,
+    options: &UpstreamOptions,
+    connections: usize,
+) -> Result<Upstream, String> {
     if let Some(path) = &options.upstream_health {
         let checked = upstream.health_check(path, options.upstream_health_interval);
         upstream = checked.map_err(|error| error.to_string())?;

@@ -31,13 +31,13 @@ pub fn cases() -> Vec<Case> {
         case(
             "a packet threshold below that of the RFC",
             variant("quic.packet_threshold = 2"),
-            9,
+            8,
             &["a packet threshold of 2", "at least 3"],
         ),
         case(
             "a time threshold within an RTT",
             variant("quic.time_threshold = 0.5"),
-            9,
+            8,
             &["`time_threshold` of 0.5", "1 to 1000"],
         ),
         case(

@@ -71,18 +71,19 @@ fn sites(
     groups: &BTreeMap<&str, Vec<&str>>,
     connections: usize,
 ) -> Result<Sites, String> {
+    let servers = groups.iter().map(|(host, urls)| Ok((*host, upstream::servers(urls)?)));
+    let servers: Vec<_> = servers.collect::<Result<_, String>>()?;
+    let https = servers.iter().any(|(_, servers)| servers.is_https());
+    upstream::check_tls_options(&args.upstream, https, &args.options)?;
     let mut sites = Sites::default();
-    let mut https = false;
-    for (host, urls) in groups {
-        let upstream = upstream::upstream(urls, &args.options, connections)?;
-        https |= upstream.is_https();
+    for (host, servers) in servers {
+        let upstream = upstream::with_options(servers, &args.options, connections)?;
         sites = if host.is_empty() {
             sites.with_default(upstream)
         } else {
             sites.with_host(host, upstream).map_err(|error: SitesError| error.to_string())?
         };
     }
-    upstream::check_tls_options(&args.upstream, https, &args.options)?;
     Ok(sites)
 }
 
