@@ -190,9 +190,11 @@ async fn exchange(
         return stream.stop_sending(Code::H3_MESSAGE_ERROR);
     }
     tokio::select! {
+        // The last acknowledgement completes both; the response has to note it.
+        biased;
+        () = respond(&context, request, stream) => {}
         // The client has cancelled the request or is gone. All work for it ends here.
         () = context.conn.stopped(id) => {}
-        () = respond(&context, request, stream) => {}
     }
 }
 
@@ -335,8 +337,8 @@ async fn read_content(
     content.stop_sending(Code::H3_NO_ERROR);
 }
 
-/// Keeps the send buffer of a response until all of it is acknowledged. Closes the connection, and
-/// returns false, if that takes too long.
+/// Keeps the send buffer of a response until all of it is acknowledged. Closes the connection if that
+/// takes too long. Returns false then, and if the client stops the stream or is gone.
 async fn acknowledged(
     Context { conn, shared, .. }: &Context,
     stream: &RequestStream<SendStream, Bytes>,
@@ -344,8 +346,8 @@ async fn acknowledged(
 ) -> bool {
     let units = grant.granted() / STALL_UNIT + 1;
     let limit = Span::from_nanos(shared.limits.stall_time.as_nanos().saturating_mul(units));
-    if within(limit, conn.acknowledged(stream.send_id())).await.is_some() {
-        return true;
+    if let Some(acknowledged) = within(limit, conn.acknowledged(stream.send_id())).await {
+        return acknowledged;
     }
     shared.metrics.slow.fetch_add(1, Relaxed);
     conn.close(Code::H3_EXCESSIVE_LOAD.value(), b"response taken too slowly");

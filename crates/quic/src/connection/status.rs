@@ -114,17 +114,18 @@ impl Conn {
     }
 
     /// Waits until the peer has acknowledged all of a finished stream, so that none of it is
-    /// buffered here. Also completes if the peer stops the stream or the connection ends.
-    pub async fn acknowledged(&self, stream: h3::quic::StreamId) {
-        let Ok(id) = VarInt::from_u64(stream.into_inner()) else { return };
-        poll_fn(|cx| self.poll_acknowledged(StreamId::from(id), cx)).await;
+    /// buffered here. Also completes if the peer stops the stream or the connection ends; then it
+    /// returns false.
+    pub async fn acknowledged(&self, stream: h3::quic::StreamId) -> bool {
+        let Ok(id) = VarInt::from_u64(stream.into_inner()) else { return false };
+        poll_fn(|cx| self.poll_acknowledged(StreamId::from(id), cx)).await
     }
 
     /// Waits until the peer stops a stream that is being written (STOP_SENDING), or the connection
     /// ends. For unfinished streams only: the last acknowledgement of a finished one completes the
     /// wait too.
     pub async fn stopped(&self, stream: h3::quic::StreamId) {
-        self.acknowledged(stream).await;
+        let _ = self.acknowledged(stream).await;
     }
 
     /// Polls for the validation of the peer's address.

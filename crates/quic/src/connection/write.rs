@@ -79,13 +79,16 @@ impl Conn {
         }
     }
 
-    /// Polls until the peer has acknowledged everything that was written or stopped the stream, or
-    /// the connection has ended.
-    pub(crate) fn poll_acknowledged(&self, id: StreamId, cx: &mut Context<'_>) -> Poll<()> {
+    /// Polls until the peer has acknowledged everything that was written, which gives true, or has
+    /// stopped the stream, or the connection has ended.
+    pub(crate) fn poll_acknowledged(&self, id: StreamId, cx: &mut Context<'_>) -> Poll<bool> {
         let mut state = self.lock();
-        // The stack removes the stream with its last acknowledgement.
-        if state.is_closed() || !matches!(state.quic.send_stream(id).stopped(), Ok(None)) {
-            return Poll::Ready(());
+        match state.quic.send_stream(id).stopped() {
+            // The stack removes the stream with its last acknowledgement.
+            Err(_) => return Poll::Ready(true),
+            Ok(Some(_)) => return Poll::Ready(false),
+            Ok(None) if state.is_closed() => return Poll::Ready(false),
+            Ok(None) => {}
         }
         state.streams.entry(id).or_default().acknowledged = Some(cx.waker().clone());
         Poll::Pending
