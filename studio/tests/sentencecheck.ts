@@ -123,9 +123,11 @@ function sentence(a: Answer): string[] {
   if (text.startsWith("No difference")) {
     const values = list(/(?:takes|is) (.+)\.$/.exec(text)![1]!);
     if (/^\d+ values$/.test(values[0]!)) return [];
+    // Of transfers that never completed there is no value.
+    const known = c.rows.filter((row) => row.group.median !== null);
     return values
       .map(quantity)
-      .filter((v) => !c.rows.some((row) => near(v, of(row))))
+      .filter((v) => !known.some((row) => near(v, of(row))))
       .map((v) => `${v}`);
   }
   const share = /receives ([\d.]+\s%) of what all/u.exec(text)?.[1];
