@@ -337,8 +337,8 @@ async fn read_content(
     content.stop_sending(Code::H3_NO_ERROR);
 }
 
-/// Keeps the send buffer of a response until all of it is acknowledged. Closes the connection if that
-/// takes too long. Returns false then, and if the client stops the stream or is gone.
+/// Keeps the send buffer of a response until all of it is acknowledged. Closes the connection if
+/// that takes too long. Returns false then, and if the client stops the stream or is gone.
 async fn acknowledged(
     Context { conn, shared, .. }: &Context,
     stream: &RequestStream<SendStream, Bytes>,
