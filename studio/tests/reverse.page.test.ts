@@ -194,7 +194,7 @@ describe("a sweep of return capacity", () => {
             .evaluateAll((paths) => paths.map((p) => p.getAttribute("stroke"))),
         ).size,
       ).toBe(8);
-      expect(await page.locator(".sweep .key > span").count()).toBe(8);
+      expect(await page.locator(".sweep .key > button").count()).toBe(8);
       expect(await layoutFaults(opened)).toEqual([]);
       clean(opened);
       await page.close();
