@@ -10,7 +10,7 @@ use crate::fields::{Field, Fields, Kind};
 use crate::queue::accepted::Accepted;
 use crate::queue::limit::ResolvedLimit;
 use crate::random::Stream;
-use crate::{ConfigError, DropCause, Ecn};
+use crate::{ConfigError, DropCause};
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
 
@@ -364,7 +364,7 @@ impl<P> Inner<P> {
                 continue;
             }
             let above = ce_threshold.is_some_and(|threshold| waited > threshold) && capable;
-            if (signals || above) && packet.packet.ecn != Ecn::Ce {
+            if signals || above {
                 effects.mark(&mut packet);
             }
             return Some(packet);

@@ -6,7 +6,7 @@ use crate::fields::{Field, Fields, Kind};
 use crate::queue::accepted::Accepted;
 use crate::queue::limit::ResolvedLimit;
 use crate::random::Stream;
-use crate::{ConfigError, DropCause, Ecn};
+use crate::{ConfigError, DropCause};
 use bentpipe_units::{Span, Time};
 
 /// PIE (RFC 8033), as in Linux: arriving packets are dropped or marked with a probability that
@@ -175,9 +175,7 @@ impl<P> PacketQueue<P> for PieQueue<P> {
             if !(may_mark && packet.packet.ecn.is_capable()) {
                 return Err((DropCause::Aqm, packet));
             }
-            if packet.packet.ecn != Ecn::Ce {
-                effects.mark(&mut packet);
-            }
+            effects.mark(&mut packet);
         }
         fifo.push(packet).map_err(|packet| (DropCause::QueueFull, packet))
     }
@@ -287,8 +285,8 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Packet;
     use crate::random::stream;
+    use crate::{Ecn, Packet};
 
     fn queue(config: Pie) -> PieQueue<u64> {
         Discipline::queue(&config, ResolvedLimit::Packets(1000), || stream(1, 0, "test/queue"))

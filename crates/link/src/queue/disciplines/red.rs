@@ -7,7 +7,7 @@ use crate::fields::{Field, Fields, Kind};
 use crate::queue::accepted::Accepted;
 use crate::queue::limit::ResolvedLimit;
 use crate::random::Stream;
-use crate::{ConfigError, DropCause, Ecn};
+use crate::{ConfigError, DropCause};
 use bentpipe_units::{Ratio, Span, Time};
 
 /// RED (Floyd and Jacobson 1993), with the gentle variant: arriving packets are dropped or marked
@@ -188,9 +188,7 @@ impl<P> PacketQueue<P> for RedQueue<P> {
             }
             Decision::Accept => {}
             Decision::Signal if state.config.ecn && packet.packet.ecn.is_capable() => {
-                if packet.packet.ecn != Ecn::Ce {
-                    effects.mark(&mut packet);
-                }
+                effects.mark(&mut packet);
             }
             Decision::Signal | Decision::Drop => return Err((DropCause::Aqm, packet)),
         }
