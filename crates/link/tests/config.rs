@@ -258,22 +258,7 @@ const WRONG: &[(&str, &[&str])] = &[
 
 #[test]
 fn invalid_lines_are_rejected_with_line_value_and_allowed_values() {
-    let mut unsaid = Vec::new();
-    for (line, words) in WRONG {
-        let text = format!("# a patch\n{line}\n");
-        let error = match toml::from_str::<DirectionPatch>(&text) {
-            Ok(patch) => panic!("{line} is read as {patch:?}"),
-            Err(error) => error,
-        };
-        let message = error.message();
-        for word in *words {
-            if !message.contains(word) {
-                unsaid.push(format!("{line}\n  says: {message}\n  without: {word}"));
-            }
-        }
-        assert!(error.to_string().contains("line 2"), "{error}");
-    }
-    assert!(unsaid.is_empty(), "{}", unsaid.join("\n"));
+    common::check_refused(WRONG);
 }
 
 #[test]

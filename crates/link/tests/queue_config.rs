@@ -1,5 +1,7 @@
 //! Notations of a queue and its disciplines, and the error messages for invalid ones.
 
+mod common;
+
 use bentpipe_link::disciplines::{
     CoDel, DropTail, FlowHash, FlowQueueing, Fq, FqCoDel, HeadDrop, Overflow, Pie, Priority,
     QueueDiscipline, Red,
@@ -59,22 +61,7 @@ const WRONG: &[(&str, &[&str])] = &[
 
 #[test]
 fn invalid_queues_are_rejected_with_line_value_and_allowed_values() {
-    let mut unsaid = Vec::new();
-    for (line, words) in WRONG {
-        let text = format!("# a patch\n{line}\n");
-        let error = match toml::from_str::<DirectionPatch>(&text) {
-            Ok(patch) => panic!("{line} is read as {patch:?}"),
-            Err(error) => error,
-        };
-        let message = error.message();
-        for word in *words {
-            if !message.contains(word) {
-                unsaid.push(format!("{line}\n  says: {message}\n  without: {word}"));
-            }
-        }
-        assert!(error.to_string().contains("line 2"), "{error}");
-    }
-    assert!(unsaid.is_empty(), "{}", unsaid.join("\n"));
+    common::check_refused(WRONG);
 }
 
 #[test]

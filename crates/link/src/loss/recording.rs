@@ -4,6 +4,7 @@ use super::model::{Model, Process};
 use crate::fields::{Field, Fields, Kind};
 use crate::random::Stream;
 use crate::recorded::clock::ReplayClock;
+use crate::recorded::column::Column;
 use crate::recorded::file::RecordedFile;
 use crate::recorded::source::{RecordedSource, missing};
 use crate::schedule::{Segment, Timeline};
@@ -47,13 +48,8 @@ impl Model for Recording {
         let file = Arc::new(RecordedFile::load(files, &self.file)?);
         let Some(column) = &file.loss else { return Err(missing(files, &self.file, "loss")) };
         let source = RecordedSource::of_file(&self.file, &file, column.gap);
-        let (timeline, ratios) = column.steps(&ReplayClock::repeating(file.length));
-        Ok(RecordingProcess {
-            current: timeline.segment(Time::ZERO),
-            timeline: Arc::new(timeline),
-            ratios: ratios.into(),
-            source: Arc::new((source, file)),
-        })
+        let clock = ReplayClock::repeating(file.length);
+        Ok(RecordingProcess::new(column, &clock, Arc::new((source, file.clone()))))
     }
 }
 
@@ -67,6 +63,20 @@ pub struct RecordingProcess {
 }
 
 impl RecordingProcess {
+    fn new(
+        column: &Column<Ratio>,
+        clock: &ReplayClock,
+        source: Arc<(RecordedSource, Arc<RecordedFile>)>,
+    ) -> Self {
+        let (timeline, ratios) = column.steps(clock);
+        Self {
+            current: timeline.segment(Time::ZERO),
+            timeline: Arc::new(timeline),
+            ratios: ratios.into(),
+            source,
+        }
+    }
+
     /// Returns the recording that the process follows.
     pub(crate) fn source(&self) -> &RecordedSource {
         &self.source.0
@@ -74,13 +84,9 @@ impl RecordingProcess {
 
     /// Returns the process as `clock` replays the recording.
     pub(crate) fn replayed(&self, clock: &ReplayClock) -> Self {
-        let Some(column) = &self.source.1.loss else { return self.clone() };
-        let (timeline, ratios) = column.steps(clock);
-        Self {
-            current: timeline.segment(Time::ZERO),
-            timeline: Arc::new(timeline),
-            ratios: ratios.into(),
-            source: Arc::clone(&self.source),
+        match &self.source.1.loss {
+            Some(column) => Self::new(column, clock, self.source.clone()),
+            None => self.clone(),
         }
     }
 

@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "every test file uses only part of this module")]
 
 use bentpipe_link::{
-    DirectionConfig, DirectionModel, DropCause, Ecn, Enqueue, Event, Link, LinkContext, Packet,
+    DirectionConfig, DirectionModel, DirectionPatch, DropCause, Ecn, Enqueue, Event, Link,
+    LinkContext, Packet,
 };
 use bentpipe_units::{Span, Time};
 use std::path::Path;
@@ -35,6 +36,26 @@ pub struct PacketOutcome {
 /// Reads a direction from TOML. Files are relative to the crate.
 pub fn direction(toml: &str) -> DirectionConfig {
     toml::from_str(toml).unwrap_or_else(|error| panic!("{toml}\n{error}"))
+}
+
+/// Checks that each line of a direction's table is refused, with its place and these words.
+pub fn check_refused(wrong: &[(&str, &[&str])]) {
+    let mut unsaid = Vec::new();
+    for (line, words) in wrong {
+        let text = format!("# a patch\n{line}\n");
+        let error = match toml::from_str::<DirectionPatch>(&text) {
+            Ok(patch) => panic!("{line} is read as {patch:?}"),
+            Err(error) => error,
+        };
+        let message = error.message();
+        for word in *words {
+            if !message.contains(word) {
+                unsaid.push(format!("{line}\n  says: {message}\n  without: {word}"));
+            }
+        }
+        assert!(error.to_string().contains("line 2"), "{error}");
+    }
+    assert!(unsaid.is_empty(), "{}", unsaid.join("\n"));
 }
 
 pub fn model(config: &DirectionConfig) -> DirectionModel {
