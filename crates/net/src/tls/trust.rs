@@ -44,14 +44,15 @@ impl Trust {
         versions: &[&'static rustls::SupportedProtocolVersion],
     ) -> Result<rustls::ClientConfig, TrustError> {
         let provider = tls::provider(Randomness::System);
-        let fail = |error: rustls::Error| TrustError(error.to_string());
         let builder = rustls::ClientConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(versions)
-            .map_err(fail)?;
+            .map_err(|error| TrustError(error.to_string()))?;
         let config = match self {
-            Self::Anybody => builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(AcceptAnyServer(provider))),
+            Self::Anybody => {
+                let known = KnownCertificates(Arc::new(|_, _| true));
+                let verifier = KnownOrTrusted { known, others: None, provider };
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
+            }
             Self::System => builder.with_root_certificates(system()?),
             Self::Only(certificates) => builder.with_root_certificates(store(certificates)?),
         }
@@ -168,54 +169,5 @@ impl ServerCertVerifier for KnownOrTrusted {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
-    }
-}
-
-/// Accepts every certificate. The handshake must still be signed by its key.
-#[derive(Debug)]
-struct AcceptAnyServer(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AcceptAnyServer {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(
-            message,
-            certificate,
-            signature,
-            &self.0.signature_verification_algorithms,
-        )
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(
-            message,
-            certificate,
-            signature,
-            &self.0.signature_verification_algorithms,
-        )
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }
