@@ -26,7 +26,8 @@ pub struct Found {
 /// Finds the offset of delays (time and delay in milliseconds) against a trace with these outages.
 /// `None` if fewer than three outages have a peak of the delay with the same offset.
 pub fn by_outages(delays: &[(f64, f64)], outages: &[Outage]) -> Option<Found> {
-    let peaks = peaks(delays);
+    let mut peaks = peaks(delays);
+    peaks.sort_by(f64::total_cmp);
     let middle = |outage: &Outage| f64::from(outage.at_ms) + f64::from(outage.ms) / 2.0;
     let mut best: Option<Found> = None;
     for outage in outages.iter().take(200) {
@@ -35,7 +36,11 @@ pub fn by_outages(delays: &[(f64, f64)], outages: &[Outage]) -> Option<Found> {
             let differences: Vec<f64> = outages
                 .iter()
                 .filter_map(|outage| {
-                    let nearest = peaks.iter().map(|peak| middle(outage) - peak - offset);
+                    let wanted = middle(outage) - offset;
+                    // Of the peaks, only those beside the wanted place may be the nearest.
+                    let after = peaks.partition_point(|peak| *peak < wanted);
+                    let beside = &peaks[after.saturating_sub(1)..(after + 1).min(peaks.len())];
+                    let nearest = beside.iter().map(|peak| wanted - peak);
                     let nearest = nearest.min_by(|a, b| a.abs().total_cmp(&b.abs()))?;
                     (nearest.abs() <= AGREE_MS).then_some(nearest + offset)
                 })
