@@ -1,13 +1,12 @@
 """What each choice of a controller costs: results, picture, and the table of the command."""
 
-import html
 import math
 import pathlib
 import tomllib
 
 from tools.atlas import choices
 from tools.atlas.text import text_of
-from tools.book.picture import FONT, text
+from tools.book.picture import standalone, text
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/src/guides/which-controller.md"
@@ -17,8 +16,6 @@ SOURCE = ROOT / "crates/cli/src/commands/controllers/measured.rs"
 RESULTS = ROOT / "atlas/measured/choices.json"
 STUDIES = ROOT / "scenarios/studies"
 LEFT, TOP, CELL, ROW = 268, 46, 58, 22
-# An image takes no colours from its page: it has a ground of its own.
-STYLE = '<rect width="100%" height="100%" rx="6" fill="#ffffff"/>'
 # From none to the most that is told apart: times as slow as the fastest, and what others lose.
 MOST_RATIO, LEAST_KEPT = 4.0, 0.25
 TIME, OTHERS = (176, 62, 24), (24, 92, 150)
@@ -89,15 +86,8 @@ def picture(rows):
                       "kind)", "start", ' font-weight="600"'))
     parts += rows_of(kept, variants, below, OTHERS, lost)
     about = "; ".join(f"{v}: {times['all'][v]:.2f} times as long at mean" for v in variants)
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" '
-        f'viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
-        f'font-family="system-ui, sans-serif" font-size="{FONT}" fill="currentColor" '
-        f'color="#1f2328">'
-    )
-    names = ["<title>What each choice of a controller costs, by path</title>",
-             f"<desc>{html.escape(about)}</desc>"]
-    return "\n".join([head, *names, STYLE, *parts, "</svg>"]) + "\n"
+    title = "What each choice of a controller costs, by path"
+    return standalone((width, height), title, about, parts)
 
 
 def source(rows):

@@ -1,11 +1,10 @@
 """The plot of cost per packet against the number of flows, from research/performance.md."""
 
-import html
 import math
 import pathlib
 import re
 
-from tools.book.picture import FONT, OURS, text
+from tools.book.picture import OURS, standalone, text
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "research/performance.md"
@@ -14,8 +13,6 @@ WIDTH, HEIGHT = 480, 300
 LEFT, RIGHT, TOP, BOTTOM = 46, 400, 22, 254
 # A row of the table: `| 10,000, TCP | 6,298,949 | 2.88 | …`.
 ROW = re.compile(r"^\| ([\d,]+), ([A-Z]+)[^|]*\| [\d,]+ \| ([\d.]+) \|", re.MULTILINE)
-# An image takes no colours from its page: it has a ground of its own.
-STYLE = '<rect width="100%" height="100%" rx="6" fill="#ffffff"/>'
 DASHES = {"TCP": "", "QUIC": ' stroke-dasharray="5 3"'}
 
 
@@ -64,15 +61,8 @@ def picture(found):
         f"{transport}: " + ", ".join(f"{cost:g} µs with {flows:,} flows" for flows, cost in series)
         for transport, series in found.items()
     )
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" '
-        f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
-        f'font-family="system-ui, sans-serif" font-size="{FONT}" fill="currentColor" '
-        f'color="#1f2328">'
-    )
     title = "Cost per data packet against the number of flows"
-    names = [f"<title>{title}</title>", f"<desc>{html.escape(about)}</desc>"]
-    return "\n".join([head, *names, STYLE, *parts, "</svg>"]) + "\n"
+    return standalone((WIDTH, HEIGHT), title, about, parts)
 
 
 def check(write):

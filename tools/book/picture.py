@@ -128,6 +128,20 @@ def our_marks(axis, y, figure):
     return marks
 
 
+def standalone(size, title, about, parts):
+    """Returns an SVG that is an image: it takes no colours from its page, and has a ground."""
+    width, height = size
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" '
+        f'viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
+        f'font-family="system-ui, sans-serif" font-size="{FONT}" fill="currentColor" '
+        f'color="#1f2328">'
+    )
+    names = [f"<title>{html.escape(title)}</title>", f"<desc>{html.escape(about)}</desc>"]
+    ground = '<rect width="100%" height="100%" rx="6" fill="#ffffff"/>'
+    return "\n".join([head, *names, ground, *parts, "</svg>"]) + "\n"
+
+
 def picture(name, title, unit, figures, description):
     """Returns the SVG of a row. It takes its colours from the page."""
     left = 8 + max(min(LETTER * max(len(figure.label) for figure in figures), 118), 40)
