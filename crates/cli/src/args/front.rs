@@ -39,7 +39,7 @@ Exit status of --check:
 /// Arguments of `bentpipe front`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct FrontCommand {
+pub struct Front {
     /// Read options from this file: TOML with their names as keys, such as `threads = 2`. The
     /// command line has precedence
     #[arg(long, value_name = "FILE")]

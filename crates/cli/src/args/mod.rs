@@ -31,13 +31,13 @@ pub use compare::Compare;
 pub use contacts::Contacts;
 pub use explain::Explain;
 #[cfg(feature = "product")]
-pub use front::FrontCommand;
+pub use front::Front;
 #[cfg(feature = "product")]
 pub use path_memory::{PathMemory, Store};
 #[cfg(feature = "product")]
 pub use pep::{Mode, Pep, Side};
 #[cfg(feature = "product")]
-pub use product::{Front, Get, LogStyle, Proxy, Serve, ServerOptions, UpstreamOptions};
+pub use product::{ClientSide, Get, LogStyle, Proxy, Serve, ServerOptions, UpstreamOptions};
 #[cfg(feature = "store")]
 pub use run::{Cache, StoreArgs};
 pub use run::{Merge, Replay, Run};
@@ -197,7 +197,7 @@ pub enum Command {
     Proxy(Proxy),
     #[cfg(feature = "product")]
     /// Add HTTP/3 to the web server of this machine: UDP only, with its certificates and its hosts
-    Front(FrontCommand),
+    Front(Front),
     #[cfg(feature = "product")]
     /// Download files over HTTP/3, and resume interrupted downloads
     Get(Get),

@@ -81,7 +81,7 @@ pub struct Serve {
     pub max_files_per_client: Option<usize>,
     /// Options of the client side.
     #[command(flatten)]
-    pub front: Front,
+    pub client_side: ClientSide,
 }
 
 /// Arguments of `bentpipe proxy`.
@@ -100,7 +100,7 @@ pub struct Proxy {
     pub options: UpstreamOptions,
     /// Options of the client side.
     #[command(flatten)]
-    pub front: Front,
+    pub client_side: ClientSide,
 }
 
 /// Options of the side of a proxy that asks the upstream.
@@ -147,7 +147,7 @@ pub struct UpstreamOptions {
 
 /// Options of a server's client side.
 #[derive(Debug, Args)]
-pub struct Front {
+pub struct ClientSide {
     /// Read options from this file: TOML with their names as keys, such as `threads = 2`. The
     /// command line has precedence
     #[arg(long, value_name = "FILE")]

@@ -2,7 +2,7 @@
 
 use crate::args::Proxy;
 use crate::output;
-use crate::service::front;
+use crate::service::client_side;
 use crate::service::server::ExtraDescriptors;
 use crate::service::upstream;
 use crate::status::USAGE;
@@ -16,9 +16,12 @@ pub fn run(args: &Proxy) -> Result<u8, LabError> {
     Ok(match upstream(args, connections) {
         Ok(upstream) => {
             let descriptors = ExtraDescriptors::Upstream(connections);
-            front::run(&args.front, &args.upstream.join(", "), descriptors, |certificate| {
-                Server::proxy(upstream, certificate)
-            })
+            client_side::run(
+                &args.client_side,
+                &args.upstream.join(", "),
+                descriptors,
+                |certificate| Server::proxy(upstream, certificate),
+            )
         }
         Err(reason) => output::refuse(&reason, USAGE),
     })

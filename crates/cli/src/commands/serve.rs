@@ -1,7 +1,7 @@
 //! `bentpipe serve`: serves the files of a directory over HTTP/3, HTTP/2 and HTTP/1.1.
 
 use crate::args::Serve;
-use crate::service::front;
+use crate::service::client_side;
 use crate::service::server::ExtraDescriptors;
 use bentpipe_lab::LabError;
 use bentpipe_net::serve::Server;
@@ -11,7 +11,7 @@ pub fn run(args: &Serve) -> Result<u8, LabError> {
     let what = args.dir.display().to_string();
     let files =
         ExtraDescriptors::Files { all: args.max_files, per_client: args.max_files_per_client };
-    Ok(front::run(&args.front, &what, files, |certificate| {
+    Ok(client_side::run(&args.client_side, &what, files, |certificate| {
         let builder = Server::builder(&args.dir, certificate);
         match &args.cache_control {
             Some(value) => builder.cache_control(value.clone()),

@@ -1,7 +1,7 @@
 //! What services of the command have in common: `serve`, `proxy`, `front`, `pep` and `studio`.
 
 #[cfg(feature = "product")]
-pub mod front;
+pub mod client_side;
 #[cfg(feature = "product")]
 pub mod messages;
 #[cfg(feature = "product")]

@@ -5,7 +5,7 @@ mod check;
 mod firewall;
 mod gain;
 
-use crate::args::FrontCommand;
+use crate::args::Front;
 use crate::output;
 use crate::service::messages::Messages;
 use crate::service::server::{self, Announcement, ExtraDescriptors, Failure, Reload, usage};
@@ -33,7 +33,7 @@ const KNOWN_PLACES: [&str; 4] = [
 ];
 
 /// Serves until a signal stops it.
-pub fn run(args: &FrontCommand) -> Result<u8, LabError> {
+pub fn run(args: &Front) -> Result<u8, LabError> {
     if !args.gain.is_empty() {
         return gain::run(&args.gain, args.json);
     }
@@ -43,7 +43,7 @@ pub fn run(args: &FrontCommand) -> Result<u8, LabError> {
     })
 }
 
-fn prepare(args: &FrontCommand) -> Result<(Sites, Limits), String> {
+fn prepare(args: &Front) -> Result<(Sites, Limits), String> {
     let groups = by_host(&args.upstream);
     if groups.len() > MAX_SITES {
         return Err(format!("upstreams of {} hosts; allowed: 1 to {MAX_SITES}", groups.len()));
@@ -67,7 +67,7 @@ fn by_host(upstreams: &[String]) -> BTreeMap<&str, Vec<&str>> {
 }
 
 fn sites(
-    args: &FrontCommand,
+    args: &Front,
     groups: &BTreeMap<&str, Vec<&str>>,
     connections: usize,
 ) -> Result<Sites, String> {
@@ -88,14 +88,14 @@ fn sites(
 }
 
 /// Returns the directories of certificates.
-fn directories(args: &FrontCommand) -> Vec<PathBuf> {
+fn directories(args: &Front) -> Vec<PathBuf> {
     if !args.certs.is_empty() {
         return args.certs.clone();
     }
     KNOWN_PLACES.iter().map(PathBuf::from).filter(|place| place.is_dir()).collect()
 }
 
-async fn serve(args: &FrontCommand, sites: Sites, limits: Limits) -> Result<u8, Failure> {
+async fn serve(args: &Front, sites: Sites, limits: Limits) -> Result<u8, Failure> {
     let messages = Messages::new(args.server.log);
     let directories = directories(args);
     if directories.is_empty() {

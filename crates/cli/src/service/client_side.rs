@@ -1,6 +1,6 @@
 //! Client side of `bentpipe serve` and `bentpipe proxy`: one certificate, over UDP and TCP.
 
-use crate::args::Front;
+use crate::args::ClientSide;
 use crate::output;
 use crate::service::messages::Messages;
 use crate::service::server::{self, Announcement, ExtraDescriptors, Failure, Reload, usage};
@@ -13,7 +13,7 @@ use std::path::Path;
 /// Runs the server that `begin` builds with the certificate until a signal stops it. `what` names
 /// its content in messages. Returns the exit status.
 pub fn run(
-    args: &Front,
+    args: &ClientSide,
     what: &str,
     opens: ExtraDescriptors,
     begin: impl FnOnce(Certificate) -> ServerBuilder,
@@ -25,7 +25,7 @@ pub fn run(
 }
 
 async fn serve(
-    args: &Front,
+    args: &ClientSide,
     what: &str,
     limits: Limits,
     begin: impl FnOnce(Certificate) -> ServerBuilder,
@@ -73,7 +73,7 @@ fn load(chain: &Path, key: &Path, messages: &Messages) -> Result<Certificate, Ce
 }
 
 /// The files of the certificate, if there are any.
-struct CertificateFiles<'a>(&'a Front);
+struct CertificateFiles<'a>(&'a ClientSide);
 
 impl Reload for CertificateFiles<'_> {
     fn by_signal(&self) -> bool {
