@@ -108,21 +108,46 @@ function divided(text) {
   return [part(true), `import type { ${imported} } ${from}\n\nexport type * ${from}\n\n${rest}`];
 }
 
-/** The rows of the metrics that `which` selects. */
-function metricRows(which) {
+/** The rows of metrics. */
+function metricRows(metrics) {
   const literal = (text) => {
     const parts = wrapped(text, WIDTH - 14);
     return parts.map((line, i) => JSON.stringify(i < parts.length - 1 ? `${line} ` : line));
   };
-  const rows = schema["x-metrics"]
-    .filter(which)
-    .map(
-      ({ name, scope, unit, better, label, about, detail }) =>
-        `{ name: ${JSON.stringify(name)}, scope: "${scope}", unit: ${JSON.stringify(unit)}, ` +
-        `better: "${better}", label: ${JSON.stringify(label)}, ` +
-        `about: ${literal(about).join(" + ")}, detail: ${detail} },`,
-    );
+  const rows = metrics.map(
+    ({ name, scope, unit, better, label, about, detail }) =>
+      `{ name: ${JSON.stringify(name)}, scope: "${scope}", unit: ${JSON.stringify(unit)}, ` +
+      `better: "${better}", label: ${JSON.stringify(label)}, ` +
+      `about: ${literal(about).join(" + ")}, detail: ${detail} },`,
+  );
   return rows.join("\n");
+}
+
+/** Splits the name of a metric of a stream of a call, such as `audio_download.mos`. */
+const ofStream = ({ name }) => /^((audio|video)_(download|upload))\.(.+)$/.exec(name);
+
+/** Audio and video in each direction, and the metrics of each of them, which are written once. */
+function callMetrics() {
+  const streams = new Map();
+  for (const metric of schema["x-metrics"].filter(ofStream)) {
+    const [, stream, media, direction, name] = ofStream(metric);
+    const words = `${media}, ${direction}`;
+    const label = metric.label.replace(`: ${words}`, "");
+    const { metrics } =
+      streams.get(stream) ?? streams.set(stream, { words, metrics: [] }).get(stream);
+    metrics.push({ ...metric, name, label });
+  }
+  const rows = [...streams.values()].map(({ metrics }) => metricRows(metrics));
+  if (new Set(rows).size !== 1) throw new Error("streams of calls have different metrics");
+  const names = [...streams].map(([name, { words }]) => JSON.stringify([name, words]));
+  return `/** Streams of a call, and what the labels of their metrics say of them. */
+export const CALL_STREAMS = [${names.join(", ")}] as const;
+
+/** Metrics of each stream. */
+export const STREAM_METRICS = [
+${rows[0]}
+] as const;
+`;
 }
 
 const ofFlows = ({ scope }) => scope === "flow";
@@ -131,7 +156,7 @@ const ofFlows = ({ scope }) => scope === "flow";
 function flowMetrics(name, about, which) {
   return `/** ${about} */
 export const ${name} = [
-${metricRows((row) => ofFlows(row) && which(row))}
+${metricRows(schema["x-metrics"].filter((row) => ofFlows(row) && which(row)))}
 ] as const;
 `;
 }
@@ -144,11 +169,14 @@ import { PART_METRICS } from "./part-metrics.generated.ts";
 /** Metrics of the short table beside a scenario's text; the report has all. */
 export const MAIN_METRICS: readonly string[] = [${main}];
 
-/** Every metric of the results: of a flow, of flows that share a path, of a link. */
+/**
+ * Every metric of the results: of a flow, of flows that share a path, of a link. Those of the
+ * streams of calls are in call-metrics.generated.ts.
+ */
 export const METRICS = [
 ...FLOW_METRICS,
 ...PART_METRICS,
-${metricRows((row) => !ofFlows(row))}
+${metricRows(schema["x-metrics"].filter((row) => !ofFlows(row)))}
 ] as const satisfies readonly {
   name: string;
   scope: "flow" | "shared" | "population" | "link";
@@ -212,8 +240,13 @@ const files = [
   ],
   [
     "part-metrics.generated.ts",
-    flowMetrics("PART_METRICS", "Parts of metrics of a flow.", ({ detail }) => detail),
+    flowMetrics(
+      "PART_METRICS",
+      "Parts of metrics of a flow.",
+      (row) => row.detail && !ofStream(row),
+    ),
   ],
+  ["call-metrics.generated.ts", callMetrics()],
   ["metrics.generated.ts", metrics()],
   ["time-parts.generated.ts", timeParts()],
 ];

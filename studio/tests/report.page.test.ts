@@ -24,9 +24,9 @@ describe("the built file", () => {
   it("keeps its size", () => {
     // 46 kB of it are the first screen: its sentences, figures and styles; 10 kB the pivot table
     // and the search of variants, without which a report of 40 variants cannot be read; 10 kB what
-    // takes figures away as drawings and tables, for papers too; 21 kB are the metrics of calls and
+    // takes figures away as drawings and tables, for papers too; 11 kB are the metrics of calls and
     // players with what they mean. The smallest report with data has 700 kB.
-    expect(builtPage().length).toBeLessThan(389_000);
+    expect(builtPage().length).toBeLessThan(378_000);
   });
 });
 

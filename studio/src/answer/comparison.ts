@@ -151,4 +151,5 @@ export const isTime = (m: Metric): boolean =>
   m.key === METRIC.completion || m.key === METRIC.meanCompletion;
 
 /** True of grades on a scale, whose ratios have no meaning. */
-export const isGrade = (m: Metric): boolean => m.key === "mos" || m.key.endsWith(".mos");
+export const isGrade = (m: Metric): boolean =>
+  m.key === METRIC.opinionScore || m.key.endsWith(`.${METRIC.opinionScore}`);

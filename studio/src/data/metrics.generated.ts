@@ -13,7 +13,10 @@ export const MAIN_METRICS: readonly string[] = [
   "reverse_bytes",
 ];
 
-/** Every metric of the results: of a flow, of flows that share a path, of a link. */
+/**
+ * Every metric of the results: of a flow, of flows that share a path, of a link. Those of the
+ * streams of calls are in call-metrics.generated.ts.
+ */
 export const METRICS = [
   ...FLOW_METRICS,
   ...PART_METRICS,

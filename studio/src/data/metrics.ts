@@ -1,3 +1,4 @@
+import { CALL_STREAMS, STREAM_METRICS } from "./call-metrics.generated.ts";
 import { METRICS } from "./metrics.generated.ts";
 import type { Flow } from "./report.types.ts";
 
@@ -32,6 +33,7 @@ export const METRIC = {
   frameDelayP95: "frame_delay_p95_ms",
   frameDelayP99: "frame_delay_p99_ms",
   framesLate: "frames_late_percent",
+  opinionScore: "mos",
   freezePercent: "freeze_percent",
   segmentMean: "segment_mean_s",
   stall: "stall_s",
@@ -92,9 +94,18 @@ const SHARE: Metric = {
   about: "Goodput of the first of two competing flows over the sum of both.",
 };
 
+/** Metrics of the streams of calls. */
+const OF_STREAMS = CALL_STREAMS.flatMap(([stream, words]) =>
+  STREAM_METRICS.map((m) => ({
+    ...m,
+    name: `${stream}.${m.name}`,
+    label: `${m.label}: ${words}`,
+  })),
+);
+
 const known = new Map<string, Metric>([
   [METRIC.share, SHARE],
-  ...METRICS.map(({ name, label, unit, better, about }): [string, Metric] => {
+  ...[...METRICS, ...OF_STREAMS].map(({ name, label, unit, better, about }): [string, Metric] => {
     // A label that names what is counted needs no unit.
     const counted = unit === "packets" && /packets|acks/i.test(label);
     const shown = AS_PERCENT.includes(name) ? "fraction" : counted ? "" : unit;
