@@ -157,13 +157,38 @@ describe("an answer", () => {
     expect(of(4, 3)).toContain("lowers the goodput by 25.0 %");
   });
 
-  it("says of a grade from what to what it changes, since its ratio has no meaning", () => {
-    const call = (mos: number) => ({ mos }) as object;
-    const graded = report([
-      ["a", "", [call(1)]],
-      ["b", "", [call(3.5)]],
+  it("says of scores, shares and counts from what to what they change, and no ratio", () => {
+    const of = (key: string, a: number, b: number): string =>
+      said(
+        report([
+          ["a", "", [{ [key]: a }]],
+          ["b", "", [{ [key]: b }]],
+        ]),
+        key,
+      );
+    expect(of("mos", 1, 3.5)).toBe("b raises the mean opinion score to 3.50, from 1 with a.");
+    expect(of("frames_late_percent", 59.2, 0)).toBe(
+      "b lowers the share of late frames to 0 %, from 59.2 % with a.",
+    );
+    expect(of("stalls", 0, 3)).toBe("b raises the number of stalls to 3, from 0 with a.");
+    expect(of("qoe_linear", 2, -1)).toBe(
+      "b lowers the quality of experience to −1, from 2 with a.",
+    );
+  });
+
+  it("says of a score how its difference changes over a sweep", () => {
+    const call = (mos: number): Partial<Flow>[] => [{ mos } as object];
+    const r = report([
+      ["a", "1 %", call(1)],
+      ["b", "1 %", call(3.5)],
+      ["a", "2 %", call(1)],
+      ["b", "2 %", call(2)],
+      ["a", "3 %", call(1)],
+      ["b", "3 %", call(1.5)],
     ]);
-    expect(said(graded, "mos")).toBe("b raises the mean opinion score to 3.50, from 1 with a.");
+    expect(answer(r, "mos")!.more).toEqual([
+      "The gain shrinks with loss: +1 at 2 %, +0.500 at 3 %.",
+    ]);
   });
 
   it("says what the others got, and why", () => {

@@ -57,6 +57,24 @@ function named(rows: Row[], text: string): Row[] {
 
 const list = (text: string): string[] => text.split(/, | and /);
 
+/** Who, and from what to what it changed: of scores, shares and counts. */
+const CHANGE = /^(.+?) (lowers?|raises?) .+? to (.+), from (.+?) with (.+)\.$/u;
+
+/** What is wrong with a sentence of a change: who, from what, to what. */
+function changedTo(a: Answer, m: RegExpExecArray): string[] {
+  const c = a.comparison!;
+  const [, who, does, values, before, against] = m as unknown as string[];
+  const rows = named(c.rows, who!);
+  const of = (row: Row): number =>
+    medianOf(c.report, row, row.group.point, c.metric.key, c.flow.name);
+  const faults = against === c.base.name ? [] : [`against ${against}`];
+  if (!near(quantity(before!), of(c.base))) faults.push(`${before} is not ${of(c.base)}`);
+  for (const v of list(values!).map(quantity))
+    if (!rows.some((row) => near(v, of(row)))) faults.push(`${v} is no median of ${who}`);
+  if (does!.startsWith("raise") !== of(rows[0]!) > of(c.base)) faults.push(`${who} ${does}`);
+  return faults;
+}
+
 /** Who, what, by how much, the values, and that of the baseline with its name. */
 const DIFFERENCE = new RegExp(
   [
@@ -70,6 +88,8 @@ const DIFFERENCE = new RegExp(
 /** What is wrong with a sentence of a difference: who, by how much, which values. */
 function difference(a: Answer, text: string): string[] {
   const c = a.comparison!;
+  const to = CHANGE.exec(text);
+  if (to) return changedTo(a, to);
   const m = DIFFERENCE.exec(text);
   if (!m) return [`unknown form: ${text}`];
   const rows = named(c.rows, m[1]!);

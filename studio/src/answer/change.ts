@@ -1,16 +1,14 @@
+import { evenOf } from "../data/compared.ts";
 import { groupsAt } from "../data/groups.ts";
 import { type Point, pointKey, pointsOf } from "../data/points.ts";
 import type { Report } from "../data/report.types.ts";
 import { type Sweep, sweepOf } from "../data/sweep.ts";
-import { metricValue } from "../format/metric.ts";
+import { changeWords, metricValue } from "../format/metric.ts";
 import { significant } from "../format/numbers.ts";
 import { type Comparison, failuresOf, isTime, type Row } from "./comparison.ts";
 import { type Contrast, contrastOf } from "./contrast.ts";
 import { strongest } from "./sentence.ts";
 import { capital, inSentence } from "./words.ts";
-
-/** A gain as people write it: 3.05×. */
-export const times = (gain: number): string => `${significant(gain)}×`;
 
 /** The sweep of a report, if it has several points. */
 export function sweepIn(report: Report): Sweep | null {
@@ -41,31 +39,43 @@ function alongAxis(c: Comparison, sweep: Sweep, row: Row): string | null {
   const along = (panel?.points ?? []).flatMap((point, i) => {
     const contrast = point && contrastAt(c, row.name, point);
     return contrast && Number.isFinite(contrast.gain)
-      ? [{ text: sweep.values[i]!.text, gain: contrast.gain, here: pointKey(point) === here }]
+      ? [{ ...contrast, text: sweep.values[i]!.text, here: pointKey(point) === here }]
       : [];
   });
   if (along.length < 3 || along.length < sweep.values.length) return null;
   if (sweep.values.some((v) => v.number === null)) return null;
-  const gains = along.map(({ gain }) => gain);
+  const { compared } = c.metric;
+  const better = along.every(({ gain }) => gain >= evenOf(compared));
+  const gains = along.map(({ gain, change }) =>
+    compared === "ratio" ? gain : better ? Math.abs(change) : change,
+  );
   // Towards the end at which there is most to say.
   const grows = gains.every((g, i) => i === 0 || g >= gains[i - 1]!);
   const shrinks = gains.every((g, i) => i === 0 || g <= gains[i - 1]!);
   if (grows === shrinks) return null;
   const others = some(along.filter((p) => !p.here));
-  const list = others.map((p) => `${times(p.gain)} at ${p.text}`).join(", ");
-  const what = gains.every((g) => g >= 1) ? "The gain" : "The ratio";
+  const words = (p: Contrast): string =>
+    changeWords(c.metric, compared === "ratio" ? p.gain : p.change);
+  const list = others.map((p) => `${words(p)} at ${p.text}`).join(", ");
+  const what = better ? "The gain" : compared === "ratio" ? "The ratio" : "The difference";
   return `${what} ${grows ? "grows" : "shrinks"} with ${sweep.name}: ${list}.`;
 }
 
 /** The range of the gains of a variant over all points. */
 function overAll(c: Comparison, row: Row): string | null {
+  const ratio = c.metric.compared === "ratio";
   const gains = pointsOf(c.report).flatMap((point) => {
-    const gain = contrastAt(c, row.name, point)?.gain;
-    return gain !== undefined && Number.isFinite(gain) ? [gain] : [];
+    const { gain = NaN, change = NaN } = contrastAt(c, row.name, point) ?? {};
+    const one = ratio ? gain : change;
+    return Number.isFinite(one) ? [one] : [];
   });
   if (gains.length < 2) return null;
-  const [low, high] = [Math.min(...gains), Math.max(...gains)].map((g) => significant(g));
+  const [low, high] = [Math.min(...gains), Math.max(...gains)].map((g) =>
+    ratio ? significant(g) : changeWords(c.metric, g),
+  );
   if (low === high) return `It is the same at all ${gains.length} points.`;
+  if (!ratio)
+    return `Over ${gains.length} points, the difference to ${c.base.name} is ${low} to ${high}.`;
   const what = isTime(c.metric) ? "times as fast" : `times ${c.base.name}'s value`;
   return `Over ${gains.length} points, ${row.name} is ${low} to ${high} ${what}.`;
 }

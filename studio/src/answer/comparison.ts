@@ -10,7 +10,7 @@ import {
   valueWords,
 } from "../data/points.ts";
 import type { Explanation, Flow, Report } from "../data/report.types.ts";
-import { type Contrast, contrastOf, effectOf } from "./contrast.ts";
+import { ABOVE_EFFECTS, type Contrast, contrastOf, effectOf } from "./contrast.ts";
 
 /** What is compared: a variant, or a point of the sweep if there is only one variant. */
 export interface Row {
@@ -82,7 +82,7 @@ export const failuresOf = (row: Row): number => row.group.failed.length;
 /** How much a comparison has to say: failures of some rows count more than any difference. */
 function weight({ rows }: Comparison): number {
   const failing = rows.filter((row) => failuresOf(row) > 0).length;
-  const some = failing > 0 && failing < rows.length ? 1e7 : 0;
+  const some = failing > 0 && failing < rows.length ? ABOVE_EFFECTS : 0;
   return some + Math.max(...rows.map((row) => effectOf(row.contrast)));
 }
 
@@ -149,7 +149,3 @@ export function flowOf({ report }: Comparison, { group }: Row, name: string): Fl
 /** True if a comparison is about how long transfers take as a whole. */
 export const isTime = (m: Metric): boolean =>
   m.key === METRIC.completion || m.key === METRIC.meanCompletion;
-
-/** True of grades on a scale, whose ratios have no meaning. */
-export const isGrade = (m: Metric): boolean =>
-  m.key === METRIC.opinionScore || m.key.endsWith(`.${METRIC.opinionScore}`);

@@ -1,11 +1,6 @@
+import { type Compared, changeOf, evenOf, isApart } from "../data/compared.ts";
 import type { Group } from "../data/groups.ts";
 import type { Metric } from "../data/metrics.ts";
-
-/**
- * Smallest ratio of two medians that counts as a difference. Our choice: with three digits, values
- * that differ by less may read the same.
- */
-export const NOTABLE = 1.01;
 
 /** The confidence interval of a group's median, or its spread if there is none. */
 export function intervalOf(g: Group): [number, number] | null {
@@ -16,10 +11,13 @@ export function intervalOf(g: Group): [number, number] | null {
 
 /** A group beside what it is compared with. */
 export interface Contrast {
-  /** Its median over that of the baseline; infinite over a baseline of zero. */
-  ratio: number;
-  /** How many times better it is: below 1, it is worse. The ratio of a metric without a side. */
+  by: Compared;
+  /** Its median over that of the baseline, or less it; infinite over a baseline of zero. */
+  change: number;
+  /** How many times better it is, or by how much. The change of a metric without a side. */
   gain: number;
+  /** True if it is better; of a metric without a side, if it is larger. */
+  better: boolean;
   /** True if the intervals of both overlap, so that chance may make the difference. */
   chance: boolean;
   /** True if the difference is larger than chance, and than what counts as none. */
@@ -29,33 +27,43 @@ export interface Contrast {
 /** Compares two groups; null without two medians. */
 export function contrastOf(base: Group, other: Group, metric: Metric): Contrast | null {
   if (base.median === null || other.median === null) return null;
-  const ratio =
-    base.median === 0 ? (other.median === 0 ? 1 : Infinity) : other.median / base.median;
-  const gain = metric.better === "lower" ? 1 / ratio : ratio;
+  const by = metric.compared;
+  const change = changeOf(by, other.median, base.median);
+  const down = metric.better === "lower";
+  const gain = !down ? change : by === "ratio" ? 1 / change : -change;
+  const better = gain > evenOf(by);
   const [a, b] = [intervalOf(base), intervalOf(other)];
-  const far = Math.max(ratio, 1 / ratio) > NOTABLE;
   const chance = a !== null && b !== null && a[1] >= b[0] && b[1] >= a[0];
-  return { ratio, gain, chance, apart: far && !chance };
+  const apart = isApart(base.median, other.median) && !chance;
+  return { by, change, gain, better, chance, apart };
 }
 
+/** More than any effect. */
+export const ABOVE_EFFECTS = 1e15;
+
 /** How far a gain is from none, in either direction; 0 of a difference that chance may make. */
-export const effectOf = (c: Contrast | null): number =>
-  c?.apart ? Math.min(1e6, Math.abs(Math.log(c.gain))) : 0;
+export function effectOf(c: Contrast | null): number {
+  if (!c?.apart) return 0;
+  const effect = Math.abs(c.by === "ratio" ? Math.log(c.gain) : c.gain);
+  return Math.min(ABOVE_EFFECTS / 2, effect);
+}
 
 /**
- * The 95 % confidence interval of the ratio of two medians, from the intervals of both, taken as
- * independent: variance recovery on a logarithmic scale (Zou and Donner, Statistics in Medicine 27,
- * 2008, 1693). Null if one has no interval, or one that reaches zero.
+ * The 95 % confidence interval of the change from one median to another, from the intervals of
+ * both, taken as independent: variance recovery, of ratios on a logarithmic scale (Zou and Donner,
+ * Statistics in Medicine 27, 2008, 1693). Null if one has no interval, or of a ratio one that
+ * reaches zero.
  */
-export function intervalOfRatio(base: Group, other: Group): [number, number] | null {
-  const logs = [other, base].map((g) =>
-    [g.median, g.summary?.ci95_low, g.summary?.ci95_high].map((v) => Math.log(v ?? 0)),
+export function intervalOfChange(base: Group, other: Group, by: Compared): [number, number] | null {
+  const [to, from] = by === "ratio" ? [Math.log, Math.exp] : [Number, Number];
+  const values = [other, base].map((g) =>
+    [g.median, g.summary?.ci95_low, g.summary?.ci95_high].map((v) => to(v ?? Number.NaN)),
   );
-  if (!logs.flat().every(Number.isFinite)) return null;
-  const [[m1, l1, u1], [m2, l2, u2]] = logs as [number, number, number][] as [
+  if (!values.flat().every(Number.isFinite)) return null;
+  const [[m1, l1, u1], [m2, l2, u2]] = values as [number, number, number][] as [
     [number, number, number],
     [number, number, number],
   ];
   const d = m1 - m2;
-  return [Math.exp(d - Math.hypot(m1 - l1, u2 - m2)), Math.exp(d + Math.hypot(u1 - m1, m2 - l2))];
+  return [from(d - Math.hypot(m1 - l1, u2 - m2)), from(d + Math.hypot(u1 - m1, m2 - l2))];
 }

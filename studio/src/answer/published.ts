@@ -1,3 +1,4 @@
+import { changeOf } from "../data/compared.ts";
 import { chosenFlow, flowKey, flowsOf } from "../data/flows.ts";
 import { groupsAt } from "../data/groups.ts";
 import { memoised } from "../data/memoised.ts";
@@ -5,7 +6,7 @@ import { isShared, metricOf } from "../data/metrics.ts";
 import { pointsOf } from "../data/points.ts";
 import type { Figure, Report } from "../data/report.types.ts";
 import { groupBy } from "../data/statistics.ts";
-import { significant } from "../format/numbers.ts";
+import { plural, significant } from "../format/numbers.ts";
 import { listed } from "./words.ts";
 
 /** A published value beside what was measured. */
@@ -14,8 +15,8 @@ export interface PublishedResult {
   variant: string;
   point: Record<string, string>;
   measured: number;
-  /** Measured over published. */
-  ratio: number;
+  /** Measured over published, or less it. */
+  change: number;
   /** Whether an objective was met; null of a measurement, which is not to be met. */
   met: boolean | null;
 }
@@ -37,8 +38,8 @@ export const publishedOf = memoised((report: Report): PublishedResult[] => {
             const better =
               metric.better === "higher" ? g.median >= figure.value : g.median <= figure.value;
             const met = figure.kind === "objective" ? better : null;
-            const ratio = g.median / figure.value;
-            return [{ figure, variant: g.variant, point, measured: g.median, ratio, met }];
+            const change = changeOf(metric.compared, g.median, figure.value);
+            return [{ figure, variant: g.variant, point, measured: g.median, change, met }];
           }),
         ),
       ),
@@ -50,8 +51,10 @@ export const publishedOf = memoised((report: Report): PublishedResult[] => {
 export function publishedWords(all: PublishedResult[]): string {
   const goals = all.filter((b) => b.met !== null);
   if (goals.length > 0) return `${goals.filter((b) => b.met).length} of ${goals.length}`;
-  const ratios = all.map((b) => b.ratio).filter(Number.isFinite);
-  if (ratios.length === 0) return "";
+  const isRatio = (b: PublishedResult): boolean =>
+    metricOf(b.figure.metric).compared === "ratio" && Number.isFinite(b.change);
+  const ratios = all.filter(isRatio).map((b) => b.change);
+  if (ratios.length === 0) return plural(all.length, "value");
   const [low, high] = [Math.min(...ratios), Math.max(...ratios)].map((r) => significant(r, 2));
   return low === high ? low! : `${low} to ${high}`;
 }

@@ -1,9 +1,10 @@
+import { isApart } from "../data/compared.ts";
 import { METRIC } from "../data/metrics.ts";
 import { groupBy } from "../data/statistics.ts";
 import { metricValue } from "../format/metric.ts";
 import { percent, plural, significant } from "../format/numbers.ts";
-import { type Comparison, failuresOf, flowOf, isGrade, isTime, type Row } from "./comparison.ts";
-import { effectOf, NOTABLE } from "./contrast.ts";
+import { type Comparison, failuresOf, flowOf, isTime, type Row } from "./comparison.ts";
+import { effectOf } from "./contrast.ts";
 import { capital, listed, type Sentence, taskOf, theMetric } from "./words.ts";
 
 /** Most rows that a sentence names. */
@@ -27,11 +28,8 @@ export function strongest(c: Comparison): Row[] {
   const by = (row: Row): number => effectOf(row.contrast);
   const most = c.rows.reduce<Row | null>((a, b) => (by(b) > (a ? by(a) : 0) ? b : a), null);
   if (!most?.contrast) return [];
-  const { gain } = most.contrast;
-  const alike = c.rows.filter((row) => {
-    const own = row.contrast?.gain ?? 1;
-    return row.contrast?.apart && Math.max(own / gain, gain / own) <= NOTABLE;
-  });
+  const { median } = most.group;
+  const alike = c.rows.filter((row) => row.contrast?.apart && !isApart(row.group.median!, median!));
   return alike.sort((a, b) => by(b) - by(a));
 }
 
@@ -52,7 +50,7 @@ const few = (rows: Row[]): string =>
 /** The sentence of a difference. */
 function difference(c: Comparison, rows: Row[]): Sentence {
   const [first] = rows;
-  const { ratio, gain } = first!.contrast!;
+  const { change, gain, better } = first!.contrast!;
   const several = rows.length > 1;
   const names = few(rows);
   const verb = (one: string, many: string): string => (several ? many : one);
@@ -60,21 +58,21 @@ function difference(c: Comparison, rows: Row[]): Sentence {
   const before = metricValue(c.metric, c.base.group.median);
   const values = `${own} instead of ${before}`;
   const against = ` with ${c.base.name}`;
-  const side = c.metric.better === "neither" ? "plain" : gain > 1 ? "better" : "worse";
+  const side = c.metric.better === "neither" ? "plain" : better ? "better" : "worse";
   if (isTime(c.metric)) {
     const mean = c.metric.key === METRIC.meanCompletion ? " on average" : "";
-    const made: Sentence =
-      gain > 1
-        ? [{ strong: `${significant(gain)} times as fast`, side }]
-        : ["take ", { strong: `${significant(ratio)} times as long`, side }];
+    const made: Sentence = better
+      ? [{ strong: `${significant(gain)} times as fast`, side }]
+      : ["take ", { strong: `${significant(change)} times as long`, side }];
     const makes = `${names} ${verb("makes", "make")} ${taskIn(c)} `;
     return [makes, ...made, `${mean}: ${values}${against}.`];
   }
-  const does = ratio < 1 ? verb("lowers", "lower") : verb("raises", "raise");
+  const does =
+    first!.group.median! < c.base.group.median! ? verb("lowers", "lower") : verb("raises", "raise");
   const what = `${names} ${does} ${theMetric(c.metric)} `;
-  if (isGrade(c.metric))
+  if (c.metric.compared !== "ratio")
     return [what, { strong: `to ${own}`, side }, `, from ${before}${against}.`];
-  return [what, { strong: changed(ratio), side }, `: ${values}${against}.`];
+  return [what, { strong: changed(change), side }, `: ${values}${against}.`];
 }
 
 /** The sentence of a flow's share of what competing flows receive. */

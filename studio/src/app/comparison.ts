@@ -1,8 +1,7 @@
 /** The main metrics of the shown and the pinned runs, side by side. */
 import { METRIC, metricOf } from "../data/metrics.ts";
 import type { Summary } from "../data/report.types.ts";
-import { metricValue } from "../format/metric.ts";
-import { percent } from "../format/numbers.ts";
+import { changed, metricValue } from "../format/metric.ts";
 import { type Child, h, replace } from "../page/dom.ts";
 
 /** Largest number of rows of the comparison. */
@@ -57,7 +56,7 @@ export function comparison(runs: ComparedRun[]): HTMLElement | null {
         values.map((of, i) => {
           const median = of.get(rowKey(row))?.median ?? null;
           const text = metricValue(known, median);
-          return h("td", {}, text, i > 0 && h("small", {}, change(first, median)));
+          return h("td", {}, text, i > 0 && h("small", {}, ` ${changed(known, first, median)}`));
         }),
       ),
     );
@@ -78,10 +77,4 @@ export function comparison(runs: ComparedRun[]): HTMLElement | null {
     h("tbody", {}, body),
   );
   return table;
-}
-
-function change(from: number | null, to: number | null): string {
-  if (from === null || to === null || from === 0) return "";
-  const share = to / from - 1;
-  return ` ${share > 0 ? "+" : ""}${percent(share)}`;
 }

@@ -1,4 +1,5 @@
 import { CALL_STREAMS, STREAM_METRICS } from "./call-metrics.generated.ts";
+import { type Compared, comparedBy } from "./compared.ts";
 import { METRICS } from "./metrics.generated.ts";
 import type { Flow } from "./report.types.ts";
 
@@ -73,6 +74,7 @@ export interface Metric {
   /** Unit of the stored values; `fraction` is shown in per cent. */
   unit: string;
   better: Known["better"];
+  compared: Compared;
   /** What it measures, in a sentence or two. */
   about: string;
 }
@@ -91,6 +93,7 @@ const SHARE: Metric = {
   label: "Share of the first flow",
   unit: "fraction",
   better: "neither",
+  compared: "points",
   about: "Goodput of the first of two competing flows over the sum of both.",
 };
 
@@ -109,7 +112,8 @@ const known = new Map<string, Metric>([
     // A label that names what is counted needs no unit.
     const counted = unit === "packets" && /packets|acks/i.test(label);
     const shown = AS_PERCENT.includes(name) ? "fraction" : counted ? "" : unit;
-    return [name, { key: name, label, unit: shown, better, about }];
+    const compared = comparedBy(name, shown === "fraction" ? shown : unit);
+    return [name, { key: name, label, unit: shown, better, compared, about }];
   }),
 ]);
 
@@ -117,7 +121,8 @@ const known = new Map<string, Metric>([
 export function metricOf(key: string): Metric {
   const words = key.replace(/[_.]/g, " ");
   const label = words.charAt(0).toUpperCase() + words.slice(1);
-  return known.get(key) ?? { key, label, unit: "", better: "neither", about: "" };
+  const plain = { unit: "", better: "neither", compared: "difference", about: "" } as const;
+  return known.get(key) ?? { key, label, ...plain };
 }
 
 const SHARED = METRICS.filter((m) => m.scope === "shared").map((m) => m.name);

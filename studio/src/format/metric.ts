@@ -1,3 +1,4 @@
+import { changeOf } from "../data/compared.ts";
 import type { Metric } from "../data/metrics.ts";
 import {
   byteScale,
@@ -22,6 +23,35 @@ export function metricValue(m: Metric, x: number | null | undefined): string {
   if (m.unit === "fraction") return percent(x);
   if (m.unit === "Mbps") return `${significant(x)}\u00a0Mbps`;
   return Number.isInteger(x) ? count(x) : significant(x);
+}
+
+/** A gain as people write it: 3.05×. */
+export const times = (gain: number): string => `${significant(gain)}×`;
+
+/** A number with its sign: "+2.54", "−3", "0". */
+export const signed = (x: number, digits = 3): string =>
+  (x > 0 ? "+" : "") + (Number.isInteger(x) ? count(x) : significant(x, digits));
+
+/**
+ * What `changeOf` finds, in words: "1.24×"; of shares "+3.1 points", of scores and counts "+2.54".
+ */
+export function changeWords({ compared, unit }: Metric, change: number): string {
+  if (compared === "ratio") return times(change);
+  const percents = change * (unit === "fraction" ? 100 : 1);
+  return compared === "points" ? `${signed(percents)}\u00a0points` : signed(change);
+}
+
+/** A value beside a reference, in words. */
+export const besides = (m: Metric, value: number, reference: number): string =>
+  changeWords(m, changeOf(m.compared, value, reference));
+
+/** A change from one value to another: in per cent, or as `changeWords` says. */
+export function changed(m: Metric, from: number | null, to: number | null): string {
+  if (from === null || to === null) return "";
+  if (m.compared !== "ratio") return from === to ? "±0" : besides(m, to, from);
+  if (from === 0) return "";
+  const share = to / from - 1;
+  return Math.abs(share) < 5e-4 ? "±0\u00a0%" : `${signed(100 * share)}\u00a0%`;
 }
 
 /** Unit and divisor for values of a metric up to `max`, which share an axis or a column. */

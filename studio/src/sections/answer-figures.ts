@@ -1,4 +1,4 @@
-import { contrastAt, panelOf, sweepIn, times } from "../answer/change.ts";
+import { contrastAt, panelOf, sweepIn } from "../answer/change.ts";
 import {
   type Comparison,
   explanationOf,
@@ -6,18 +6,26 @@ import {
   isTime,
   type Row,
 } from "../answer/comparison.ts";
-import { type Contrast, effectOf } from "../answer/contrast.ts";
+import { ABOVE_EFFECTS, type Contrast, effectOf } from "../answer/contrast.ts";
 import { differences } from "../answer/differs.ts";
 import type { Answer } from "../answer/index.ts";
 import { type BarRow, barRows, causeLegend } from "../charts/static/bar-rows.ts";
 import { type Line, ratioLines } from "../charts/static/ratio-lines.ts";
+import { evenOf } from "../data/compared.ts";
 import { groupsAt } from "../data/groups.ts";
 import { isOfPopulation, type Metric } from "../data/metrics.ts";
 import { pointKey, pointLabel } from "../data/points.ts";
 import type { Explanation, Report } from "../data/report.types.ts";
 import type { SeriesSource } from "../data/series-cache.ts";
-import { metricScale, metricValue, plainValue } from "../format/metric.ts";
-import { percent, plural } from "../format/numbers.ts";
+import {
+  changeWords,
+  metricScale,
+  metricValue,
+  plainValue,
+  signed,
+  times,
+} from "../format/metric.ts";
+import { plural } from "../format/numbers.ts";
 import { button, type Child, h, replace } from "../page/dom.ts";
 import type { Store } from "../page/state.ts";
 import { delaysPanel } from "./answer-delays.ts";
@@ -42,17 +50,18 @@ export interface FigureOptions {
 /** The rows that are shown: all, or the baseline and those that differ most, in their order. */
 function shownRows(c: Comparison): Row[] {
   if (c.rows.length <= MOST_ROWS) return c.rows;
-  const strong = (row: Row): number => (failuresOf(row) > 0 ? 1e9 : effectOf(row.contrast));
+  const strong = (row: Row): number =>
+    failuresOf(row) > 0 ? ABOVE_EFFECTS : effectOf(row.contrast);
   const others = c.rows.filter((row) => row !== c.base).sort((a, b) => strong(b) - strong(a));
   const picked = new Set([c.base, ...others.slice(0, MOST_ROWS - 1)]);
   return c.rows.filter((row) => picked.has(row));
 }
 
-/** A row beside the baseline: "4.2× as fast", "+7 %". */
-function relative(metric: Metric, { gain, ratio }: Contrast): string {
-  if (isTime(metric)) return gain >= 1 ? `${times(gain)} as fast` : `${times(ratio)} as long`;
-  if (ratio >= 2) return times(ratio);
-  return `${ratio < 1 ? "−" : "+"}${percent(Math.abs(ratio - 1))}`;
+/** A row beside the baseline: "4.2× as fast", "+7 %", "+2.54". */
+function relative(metric: Metric, { by, gain, change }: Contrast): string {
+  if (isTime(metric)) return gain >= 1 ? `${times(gain)} as fast` : `${times(change)} as long`;
+  if (by !== "ratio" || change >= 2) return changeWords(metric, change);
+  return `${signed(100 * (change - 1))}\u00a0%`;
 }
 
 /** What stands below a row's value: how it compares, and its runs. */
@@ -64,9 +73,9 @@ function below(c: Comparison, row: Row): Child {
   const range = ends ? (ends[0] === ends[1] ? ends[0]! : `${ends[0]}–${ends[1]}`) : "";
   const runs = range || (group.n > 1 ? plural(group.n, "run") : "1 run");
   if (row === c.base) return `baseline · ${runs}`;
-  if (!contrast || !Number.isFinite(contrast.ratio)) return runs;
+  if (!contrast || !Number.isFinite(contrast.change)) return runs;
   const judged = contrast.apart && c.metric.better !== "neither";
-  const side = judged ? (contrast.gain > 1 ? "better" : "worse") : "";
+  const side = judged ? (contrast.better ? "better" : "worse") : "";
   return [h("span", { class: side }, relative(c.metric, contrast)), ` · ${runs}`];
 }
 
@@ -183,7 +192,9 @@ function sweepFigure({ store, answer }: FigureOptions): Child {
   if (!sweep || (c.by === "point" && c.rows.length <= MOST_ROWS)) return null;
   const panel = panelOf(sweep, c.point);
   if (!panel || panel.points.filter(Boolean).length < 2) return null;
-  const asRatio = store.state.across === "ratio" && c.by === "variant";
+  const beside = store.state.across === "ratio" && c.by === "variant";
+  const { compared } = c.metric;
+  const even = evenOf(compared);
   const at = panel.points.map((p) => (p ? groupsAt(c.report, p, c.flow, c.metric.key) : []));
   const indices = [...new Set(at.flat().map((g) => g.index))].sort((a, b) => a - b);
   const lines = indices.map((index): Line => {
@@ -191,13 +202,15 @@ function sweepFigure({ store, answer }: FigureOptions): Child {
     const own = at.map((groups) => groups.find((g) => g.index === index));
     const values = own.map((g, i) => {
       if (!g || g.median === null) return null;
-      if (!asRatio) return g.median;
-      return name === c.base.name ? 1 : (contrastAt(c, name, panel.points[i]!)?.gain ?? null);
+      if (!beside) return g.median;
+      if (name === c.base.name) return even;
+      const contrast = contrastAt(c, name, panel.points[i]!);
+      return (compared === "ratio" ? contrast?.gain : contrast?.change) ?? null;
     });
     const words = own.map((g, i) => {
       const value = metricValue(c.metric, g?.median);
-      const ratio = asRatio && values[i] !== null ? `${times(values[i]!)}, ` : "";
-      return `${name}, ${sweep.values[i]!.text}: ${ratio}${value}`;
+      const change = beside && values[i] !== null ? `${changeWords(c.metric, values[i]!)}, ` : "";
+      return `${name}, ${sweep.values[i]!.text}: ${change}${value}`;
     });
     return { name, index, values, words };
   });
@@ -210,8 +223,11 @@ function sweepFigure({ store, answer }: FigureOptions): Child {
     });
   const ratio = isTime(c.metric) ? "times as fast as" : "times as good as";
   const better = c.metric.better === "neither" ? "ratio to" : ratio;
-  const what = asRatio
-    ? `${better} ${c.base.name}`
+  const points = compared === "points" ? " in percentage points" : "";
+  const what = beside
+    ? compared === "ratio"
+      ? `${better} ${c.base.name}`
+      : `${c.metric.label}: difference to ${c.base.name}${points}`
     : `${c.metric.label}${scale.unit ? `, ${scale.unit}` : ""}`;
   return h(
     "figure",
@@ -224,7 +240,7 @@ function sweepFigure({ store, answer }: FigureOptions): Child {
         h(
           "div",
           { class: "segments", role: "group", "aria-label": "Values" },
-          mode("ratio", "× baseline"),
+          mode("ratio", compared === "ratio" ? "× baseline" : "± baseline"),
           mode("value", scale.unit || "value"),
         ),
     ),
@@ -232,7 +248,7 @@ function sweepFigure({ store, answer }: FigureOptions): Child {
     ratioLines(lines, {
       sweep,
       scale,
-      even: asRatio ? 1 : null,
+      even: beside ? compared : null,
       label: `${c.metric.label} across the sweep`,
       shown: panel.points.findIndex((p) => p && pointKey(p) === pointKey(c.point)),
       choose: (i) => {

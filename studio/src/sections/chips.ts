@@ -2,8 +2,8 @@ import { type PublishedResult, publishedOf, publishedWords } from "../answer/pub
 import { metricOf } from "../data/metrics.ts";
 import { pointLabel } from "../data/points.ts";
 import type { Expectation, Report } from "../data/report.types.ts";
-import { metricValue } from "../format/metric.ts";
-import { plural, shortest, significant } from "../format/numbers.ts";
+import { changeWords, metricValue } from "../format/metric.ts";
+import { plural, shortest } from "../format/numbers.ts";
 import { type Child, h, withCode } from "../page/dom.ts";
 import { limitsOf } from "./parts.ts";
 
@@ -109,7 +109,7 @@ function publishedRow(b: PublishedResult, goals: boolean): HTMLElement {
     h("th", { scope: "row" }, where, h("small", { title: b.figure.source }, b.figure.label)),
     h("td", { class: "num" }, metricValue(m, b.figure.value)),
     h("td", { class: "num" }, metricValue(m, b.measured)),
-    h("td", { class: "num" }, `×\u00a0${significant(b.ratio, 2)}`),
+    h("td", { class: "num" }, changeWords(m, b.change)),
     goals && h("td", {}, b.met === null ? "" : b.met ? "✓ met" : "✗ missed"),
   );
 }
@@ -120,7 +120,7 @@ function published(report: Report): Child {
   if (all.length === 0) return null;
   const goals = all.some((b) => b.met !== null);
   const shown = all.slice(0, MOST_PUBLISHED);
-  const heads = ["Case", "Published", "Measured", "Ratio", ...(goals ? ["Objective"] : [])];
+  const heads = ["Case", "Published", "Measured", "Compared", ...(goals ? ["Objective"] : [])];
   return chip(
     goals ? "Published objectives met" : "Measured ÷ published",
     publishedWords(all),

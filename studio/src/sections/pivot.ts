@@ -1,14 +1,15 @@
 import { baselineOf } from "../answer/comparison.ts";
-import { type Contrast, contrastOf, intervalOfRatio, NOTABLE } from "../answer/contrast.ts";
+import { type Contrast, contrastOf, intervalOfChange } from "../answer/contrast.ts";
 import { swatch } from "../charts/static/marks.ts";
+import { isApart } from "../data/compared.ts";
 import type { FlowId } from "../data/flows.ts";
 import { type Group, groupsAt } from "../data/groups.ts";
 import type { Metric } from "../data/metrics.ts";
 import { keyLabel, type Point, pointLabel, pointsOf, valueWords } from "../data/points.ts";
 import type { Report } from "../data/report.types.ts";
 import { inOrder, sweepOf } from "../data/sweep.ts";
-import { metricScale, plainValue } from "../format/metric.ts";
-import { NONE, type Scale, significant } from "../format/numbers.ts";
+import { metricScale, plainValue, signed } from "../format/metric.ts";
+import { NONE, type Scale } from "../format/numbers.ts";
 import { button, type Child, h } from "../page/dom.ts";
 import type { Store } from "../page/state.ts";
 import { found, picked } from "./chosen.ts";
@@ -41,10 +42,8 @@ export interface Pivot {
 }
 
 /** True if a median is the best of its column, or as good within what counts as a difference. */
-const isBest = (g: Group | undefined, { best }: Column, metric: Metric): boolean =>
-  typeof g?.median === "number" &&
-  best !== null &&
-  (metric.better === "lower" ? g.median <= best * NOTABLE : g.median >= best / NOTABLE);
+const isBest = (g: Group | undefined, { best }: Column): boolean =>
+  typeof g?.median === "number" && best !== null && !isApart(g.median, best);
 
 /** Orders lines: "", the report's order; "name"; "best"; or a column, "-" before for the worst. */
 function sorted(lines: Line[], sort: string, { better }: Metric): Line[] {
@@ -84,25 +83,25 @@ export function pivotOf(report: Report, store: Store, flow: FlowId, metric: Metr
     return { point, base: at[i]!.find((g) => g.variant === baseline), best };
   });
   for (const line of lines)
-    line.best = columns.filter((c, i) => line.shown && isBest(line.cells[i], c, metric)).length;
+    line.best = columns.filter((c, i) => line.shown && isBest(line.cells[i], c)).length;
   const largest = Math.max(0, ...lines.flatMap((l) => l.cells.map((g) => g?.median ?? 0)));
   const scale = metricScale(metric, largest);
   return { lines: sorted(lines, sort, metric), columns, baseline, scale, metric };
 }
 
-const percents = (ratio: number): string => {
-  const p = 100 * (ratio - 1);
-  return `${p < 0 ? "−" : "+"}${significant(Math.abs(p), Math.abs(p) < 10 ? 1 : 2)}`;
-};
-
-/** A group beside the baseline, in per cent: the interval of the difference if there is one. */
-export function differenceWords(base: Group, g: Group, { ratio }: Contrast): string {
-  if (!Number.isFinite(ratio)) return "";
-  const [low, high] = (intervalOfRatio(base, g) ?? [ratio, ratio]).map(percents) as [
-    string,
-    string,
-  ];
-  return low === high ? `${low}\u00a0%` : `${low} to ${high}\u00a0%`;
+/**
+ * A group beside the baseline: the interval of the difference if there is one, in per cent of the
+ * baseline, in percentage points, or as it is.
+ */
+export function differenceWords(base: Group, g: Group, contrast: Contrast, m: Metric): string {
+  const { by, change } = contrast;
+  if (!Number.isFinite(change)) return "";
+  const numbers = (intervalOfChange(base, g, by) ?? [change, change]).map((x) => {
+    const value = by === "ratio" ? 100 * (x - 1) : m.unit === "fraction" ? 100 * x : x;
+    return signed(value, by !== "difference" && Math.abs(value) < 10 ? 1 : 2);
+  });
+  const unit = { ratio: "\u00a0%", points: "\u00a0points", difference: "" }[by];
+  return [...new Set(numbers)].join(" to ") + unit;
 }
 
 /** The table as an element: its heads sort, its names and boxes choose what figures show. */
@@ -127,8 +126,8 @@ export function pivotView(pivot: Pivot, store: Store): HTMLElement {
     if (!g) return h("td", { class: "num" }, NONE);
     const contrast = c.base && c.base !== g ? contrastOf(c.base, g, metric) : null;
     const judged = contrast?.apart && metric.better !== "neither";
-    const side = judged ? (contrast.gain > 1 ? "better" : "worse") : "";
-    const best = line.shown && isBest(g, c, metric);
+    const side = judged ? (contrast.better ? "better" : "worse") : "";
+    const best = line.shown && isBest(g, c);
     const failed = g.failed.length > 0 && `${g.failed.length} failed`;
     return h(
       "td",
@@ -137,7 +136,8 @@ export function pivotView(pivot: Pivot, store: Store): HTMLElement {
       h(
         "small",
         { class: failed ? "warn" : side },
-        failed || (contrast ? differenceWords(c.base!, g, contrast) : c.base ? "baseline" : ""),
+        failed ||
+          (contrast ? differenceWords(c.base!, g, contrast, metric) : c.base ? "baseline" : ""),
       ),
     );
   };
@@ -150,7 +150,7 @@ export function pivotView(pivot: Pivot, store: Store): HTMLElement {
       h("td", { class: "num" }, line.best),
     );
   const bestOf = (c: Column, i: number): Child =>
-    lines.filter((l) => l.shown && isBest(l.cells[i], c, metric)).map((l) => l.name);
+    lines.filter((l) => l.shown && isBest(l.cells[i], c)).map((l) => l.name);
   const unit = scale.unit && `, ${scale.unit}`;
   return h(
     "table",

@@ -1,6 +1,7 @@
-import { intervalOf, NOTABLE } from "../answer/contrast.ts";
+import { intervalOf } from "../answer/contrast.ts";
 import { inSentence, listed } from "../answer/words.ts";
 import { publishedMark } from "../charts/static/marks.ts";
+import { isApart } from "../data/compared.ts";
 import type { Group } from "../data/groups.ts";
 import { METRIC, type Metric } from "../data/metrics.ts";
 import { groupBy } from "../data/statistics.ts";
@@ -23,14 +24,14 @@ export function headline(
   const known = whole.flatMap((g) =>
     g.median !== null && g.median > 0 ? [{ ...g, median: g.median }] : [],
   );
-  const comparable = m.better !== "neither" && ["s", "ms", "Mbps"].includes(m.unit);
+  const comparable = m.better !== "neither" && m.compared === "ratio";
   if (known.length < 2 || !comparable) return null;
   const lower = m.better === "lower";
   known.sort((a, b) => (lower ? a.median - b.median : b.median - a.median));
   const [first, worst] = [known[0]!, known.at(-1)!];
   const over = (g: { median: number }): number =>
     lower ? g.median / first.median : first.median / g.median;
-  const best = known.filter((g) => over(g) <= NOTABLE);
+  const best = known.filter((g) => !isApart(g.median, first.median));
   const [near, far] = [intervalOf(first), intervalOf(worst)];
   const apart = !near || !far || (lower ? near[1] < far[0] : near[0] > far[1]);
   if (!apart || best.includes(worst) || best.length > MOST_BEST) return null;

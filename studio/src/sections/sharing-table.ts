@@ -5,8 +5,8 @@ import { keyLabel } from "../data/points.ts";
 import type { Report } from "../data/report.types.ts";
 import { groupBy } from "../data/statistics.ts";
 import type { Row } from "../data/table.ts";
-import { interval, metricScale, plainValue } from "../format/metric.ts";
-import { NONE, type Scale, seconds, shortest, significant } from "../format/numbers.ts";
+import { besides, interval, metricScale, plainValue } from "../format/metric.ts";
+import { NONE, type Scale, seconds, shortest } from "../format/numbers.ts";
 import { type Child, h } from "../page/dom.ts";
 
 /** One column: its head, its cell for the rows that it has on a line, and their key. */
@@ -63,12 +63,12 @@ function columnsOf(report: Report, own: Row[], scale: Scale): Column[] {
     return h("div", { title }, shortest(p.value / scale.divisor));
   };
   const ratio = ({ published: p, group: { median } }: Row): Child =>
-    p && median !== null ? h("div", {}, `${significant(median / p.value)}×`) : NONE;
+    p && median !== null ? h("div", {}, besides(metricOf(metric), median, p.value)) : NONE;
   const head = kinds.size === 1 ? `Published ${[...kinds][0]}` : "Published";
   return [
     first,
     { key, head, cell: (rows) => rows.map(published) },
-    { key, head: "Ours / published", cell: (rows) => rows.map(ratio) },
+    { key, head: "Ours to published", cell: (rows) => rows.map(ratio) },
   ];
 }
 

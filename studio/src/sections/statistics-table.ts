@@ -4,8 +4,8 @@ import { metricOf } from "../data/metrics.ts";
 import { keyLabel } from "../data/points.ts";
 import type { Report } from "../data/report.types.ts";
 import type { Row } from "../data/table.ts";
-import { interval, metricScale, plainValue } from "../format/metric.ts";
-import { NONE, type Scale, shortest, significant } from "../format/numbers.ts";
+import { besides, interval, metricScale, plainValue } from "../format/metric.ts";
+import { NONE, type Scale, shortest } from "../format/numbers.ts";
 import { type Child, h } from "../page/dom.ts";
 
 /** One column: its head, its cell for a row, and what may vary in it (null: always shown). */
@@ -78,10 +78,10 @@ function publishedColumns(rows: Row[], scale: (r: Row) => Scale): Column[] {
       vary: (r) => r.published?.label ?? first.label,
     },
     {
-      head: "Ours / published",
+      head: "Ours to published",
       numeric,
-      cell: ({ published: p, group: { median } }) =>
-        p && median !== null ? `${significant(median / p.value)}×` : NONE,
+      cell: ({ metric, published: p, group: { median } }) =>
+        p && median !== null ? besides(metricOf(metric), median, p.value) : NONE,
       vary: null,
     },
   ];

@@ -8,8 +8,8 @@ import { type Point, pointKey, pointLabel } from "../../data/points.ts";
 import type { Report, Summary } from "../../data/report.types.ts";
 import type { SeriesCache } from "../../data/series-cache.ts";
 import { groupBy } from "../../data/statistics.ts";
-import { metricScale, metricValue } from "../../format/metric.ts";
-import { percent, plotScale, seconds, unitValue } from "../../format/numbers.ts";
+import { changed, metricScale, metricValue } from "../../format/metric.ts";
+import { plotScale, seconds, unitValue } from "../../format/numbers.ts";
 import { binOf, rateOf } from "../../panels/goodput.ts";
 import { measured, unitFor } from "../units.ts";
 import type { Bar, BarPicture, Curve, LinePicture, LineScale } from "./curve.ts";
@@ -267,7 +267,7 @@ function barPicture(metric: Metric, rows: Summary[], before: Summary[] | null): 
       value: row.median,
       words: metricValue(metric, row.median),
       ghost,
-      change: changed(ghost, row.median),
+      change: changed(metric, ghost, row.median),
     };
   });
   const all = bars.flatMap(({ value, ghost }) => [value ?? 0, ghost ?? 0]);
@@ -277,11 +277,4 @@ function barPicture(metric: Metric, rows: Summary[], before: Summary[] | null): 
     bars,
     scale: metricScale(metric, Math.max(...all)),
   };
-}
-
-/** A change in per cent; empty if it is none. */
-export function changed(from: number | null, to: number | null): string {
-  if (from === null || to === null || from === 0) return "";
-  const share = to / from - 1;
-  return Math.abs(share) < 5e-4 ? "±0 %" : `${share > 0 ? "+" : ""}${percent(share)}`;
 }

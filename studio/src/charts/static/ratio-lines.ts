@@ -1,3 +1,4 @@
+import { type Compared, evenOf } from "../../data/compared.ts";
 import type { Sweep } from "../../data/sweep.ts";
 import type { Scale } from "../../format/numbers.ts";
 import { variantColour, variantDash } from "../../format/palette.ts";
@@ -13,7 +14,7 @@ const LABELLED = 9;
 /** Least distance of two labels, in CSS pixels. */
 const APART = 14;
 
-/** Least span of ratios on either side of no difference; our choice. */
+/** Least span of ratios on either side of no difference; of differences, of their unit. Our choice. */
 const LEAST_SPAN = 0.1;
 
 /** Width of a letter of a label, and most letters of a tick. */
@@ -44,8 +45,8 @@ export interface LineOptions {
   sweep: Sweep;
   /** Unit of the values. */
   scale: Scale;
-  /** The value that stands for no difference; null if there is none. */
-  even: number | null;
+  /** How the values compare with the baseline; null of values themselves. */
+  even: Compared | null;
   label: string;
   /** Index of the value on the axis that the page shows; -1 for none. */
   shown: number;
@@ -68,17 +69,20 @@ export function spread(wanted: number[], top: number, bottom: number, apart = AP
 }
 
 /** The range of the values of lines, with that of no difference. */
-function rangeOfLines(lines: Line[], even: number | null): Range {
+function rangeOfLines(lines: Line[], by: Compared | null, unit: number): Range {
   const values = lines.flatMap((l) => l.values);
   const known = values.filter((v): v is number => v !== null && Number.isFinite(v));
+  const even = by && evenOf(by);
   const all = [...known, even ?? 0];
   const log = !all.includes(0) && wide(all);
   // A difference that nobody would notice must not fill the plot.
-  const around = even === null ? [] : [even * (1 - LEAST_SPAN), even * (1 + LEAST_SPAN)];
+  const span = LEAST_SPAN * (by === "ratio" ? 1 : unit);
+  const around = even === null ? [] : [even - span, even + span];
   const [least, most] = [Math.min(...all, ...around), Math.max(...all, ...around)];
   if (log) return { lo: least / 1.15, hi: most * 1.15, log };
   const pad = (most - least) * 0.08 || Math.abs(most) * 0.2 || 1;
-  return { lo: least === 0 ? 0 : Math.max(0, least - pad), hi: most + pad, log };
+  const lo = least < 0 ? least - pad : least === 0 ? 0 : Math.max(0, least - pad);
+  return { lo, hi: most + pad, log };
 }
 
 /** Where the plot is within its drawing, in CSS pixels. */
@@ -104,13 +108,15 @@ function drawAxes(
     plot.append(svg("line", { class: kind, x1: left, x2: right, y1: at, y2: at }));
   for (const t of axisTicks(y, Math.max(3, Math.floor((bottom - top) / 36)))) {
     const at = Math.round(y.px(t.at)) + 0.5;
-    const words = even === null ? tickLabels([t.at / scale.divisor])[0]! : `${t.label}×`;
+    const value = tickLabels([t.at / scale.divisor])[0]!;
+    const sign = even !== null && t.at > 0 ? "+" : "";
+    const words = even === "ratio" ? `${t.label}×` : sign + value;
     across(at, "grid");
     plot.append(
       svg("text", { class: "tick", x: left - 6, y: at + 4, "text-anchor": "end" }, words),
     );
   }
-  if (even !== null) across(Math.round(y.px(even)) + 0.5, "axis");
+  if (even !== null) across(Math.round(y.px(evenOf(even))) + 0.5, "axis");
   const centres = sweep.values.map((_, i) => px(i));
   const here = centres[shown];
   if (here !== undefined)
@@ -135,7 +141,7 @@ export function ratioLines(lines: Line[], o: LineOptions): HTMLElement {
   const plot = svg("svg", { class: "plot ratio-lines", role: "img", "aria-label": o.label });
   const tip = h("div", { class: "tip", hidden: true });
   const el = h("div", { class: "ratio-stage" }, plot, tip);
-  const { lo, hi, log } = rangeOfLines(lines, o.even);
+  const { lo, hi, log } = rangeOfLines(lines, o.even, o.scale.divisor);
   const named = lines.length <= LABELLED ? lines : outstanding(lines);
   let spots: Spot[] = [];
   onWidth(el, (width) => {

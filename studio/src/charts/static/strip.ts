@@ -1,8 +1,8 @@
 import type { Group } from "../../data/groups.ts";
 import type { Metric } from "../../data/metrics.ts";
 import { QUANTILE_VALUES, quantile } from "../../data/statistics.ts";
-import { interval, metricScale, metricValue } from "../../format/metric.ts";
-import { shortest, significant } from "../../format/numbers.ts";
+import { besides, interval, metricScale, metricValue } from "../../format/metric.ts";
+import { shortest } from "../../format/numbers.ts";
 import { variantColour } from "../../format/palette.ts";
 import { type Child, h, onWidth, svg } from "../../page/dom.ts";
 import { axis, drawXAxis, type Range, rangeOver } from "./axes.ts";
@@ -51,7 +51,7 @@ function readout(g: Group, m: Metric): Child {
       h(
         "small",
         {},
-        `${significant(g.median / p.value)} × ${p.kind} ${shortest(p.value)}`,
+        `${besides(m, g.median, p.value)} to ${p.kind} ${shortest(p.value)}`,
         m.unit && `\u00a0${m.unit}`,
       ),
   ];
