@@ -108,7 +108,10 @@ function divided(text) {
   return [part(true), `import type { ${imported} } ${from}\n\nexport type * ${from}\n\n${rest}`];
 }
 
-/** The rows of metrics. */
+/**
+ * The rows of metrics: name, scope, unit, better, label, meaning, detail. Names of fields in each
+ * row would be a fortieth of the page.
+ */
 function metricRows(metrics) {
   const literal = (text) => {
     const parts = wrapped(text, WIDTH - 14);
@@ -116,9 +119,8 @@ function metricRows(metrics) {
   };
   const rows = metrics.map(
     ({ name, scope, unit, better, label, about, detail }) =>
-      `{ name: ${JSON.stringify(name)}, scope: "${scope}", unit: ${JSON.stringify(unit)}, ` +
-      `better: "${better}", label: ${JSON.stringify(label)}, ` +
-      `about: ${literal(about).join(" + ")}, detail: ${detail} },`,
+      `[${[name, scope, unit, better, label].map((cell) => JSON.stringify(cell)).join(", ")}, ` +
+      `${literal(about).join(" + ")}, ${detail}],`,
   );
   return rows.join("\n");
 }
@@ -144,7 +146,7 @@ function callMetrics() {
 export const CALL_STREAMS = [${names.join(", ")}] as const;
 
 /** Metrics of each stream. */
-export const STREAM_METRICS = [
+export const STREAM_ROWS = [
 ${rows[0]}
 ] as const;
 `;
@@ -152,7 +154,7 @@ ${rows[0]}
 
 const ofFlows = ({ scope }) => scope === "flow";
 
-/** Metrics of flows that `which` selects. METRICS, of which they are part, checks their type. */
+/** Metrics of flows that `which` selects. METRIC_ROWS, of which they are part, checks their type. */
 function flowMetrics(name, about, which) {
   return `/** ${about} */
 export const ${name} = [
@@ -163,30 +165,33 @@ ${metricRows(schema["x-metrics"].filter((row) => ofFlows(row) && which(row)))}
 
 function metrics() {
   const main = schema["x-main-metrics"].map((name) => JSON.stringify(name)).join(", ");
-  return `import { FLOW_METRICS } from "./flow-metrics.generated.ts";
-import { PART_METRICS } from "./part-metrics.generated.ts";
+  return `import { FLOW_ROWS } from "./flow-metrics.generated.ts";
+import { PART_ROWS } from "./part-metrics.generated.ts";
 
 /** Metrics of the short table beside a scenario's text; the report has all. */
 export const MAIN_METRICS: readonly string[] = [${main}];
+
+/** A metric of the results. */
+type Row = readonly [
+  name: string,
+  scope: "flow" | "shared" | "population" | "link",
+  unit: string,
+  better: "lower" | "higher" | "neither",
+  label: string,
+  about: string,
+  /** True for parts of another metric, which are of interest to few. */
+  detail: boolean,
+];
 
 /**
  * Every metric of the results: of a flow, of flows that share a path, of a link. Those of the
  * streams of calls are in call-metrics.generated.ts.
  */
-export const METRICS = [
-...FLOW_METRICS,
-...PART_METRICS,
+export const METRIC_ROWS = [
+...FLOW_ROWS,
+...PART_ROWS,
 ${metricRows(schema["x-metrics"].filter((row) => !ofFlows(row)))}
-] as const satisfies readonly {
-  name: string;
-  scope: "flow" | "shared" | "population" | "link";
-  unit: string;
-  better: "lower" | "higher" | "neither";
-  label: string;
-  about: string;
-  /** True for parts of another metric, which are of interest to few. */
-  detail: boolean;
-}[];
+] as const satisfies readonly Row[];
 `;
 }
 
@@ -236,15 +241,11 @@ const files = [
   ["trace.types.ts", await traceTypes()],
   [
     "flow-metrics.generated.ts",
-    flowMetrics("FLOW_METRICS", "Metrics of a flow.", ({ detail }) => !detail),
+    flowMetrics("FLOW_ROWS", "Metrics of a flow.", ({ detail }) => !detail),
   ],
   [
     "part-metrics.generated.ts",
-    flowMetrics(
-      "PART_METRICS",
-      "Parts of metrics of a flow.",
-      (row) => row.detail && !ofStream(row),
-    ),
+    flowMetrics("PART_ROWS", "Parts of metrics of a flow.", (row) => row.detail && !ofStream(row)),
   ],
   ["call-metrics.generated.ts", callMetrics()],
   ["metrics.generated.ts", metrics()],

@@ -26,7 +26,7 @@ export function comparedBy(name: string, unit: string): Compared {
 /** Smallest difference that counts as one, as a share of the smaller value. Our choice. */
 const LEAST = 0.01;
 
-/** True if two values differ by more than a per cent: with three digits, others may read the same. */
+/** True if two values differ by more than a per cent: others may read the same in three digits. */
 export const isApart = (a: number, b: number): boolean =>
   Math.abs(a - b) > LEAST * Math.min(Math.abs(a), Math.abs(b)) * (1 + 1e-12);
 

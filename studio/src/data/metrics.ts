@@ -1,12 +1,13 @@
-import { CALL_STREAMS, STREAM_METRICS } from "./call-metrics.generated.ts";
+import { CALL_STREAMS, STREAM_ROWS } from "./call-metrics.generated.ts";
 import { type Compared, comparedBy } from "./compared.ts";
-import { METRICS } from "./metrics.generated.ts";
+import { METRIC_ROWS } from "./metrics.generated.ts";
 import type { Flow } from "./report.types.ts";
 
-type Known = (typeof METRICS)[number];
+type Known = (typeof METRIC_ROWS)[number];
+type Side = Known[3];
 
 /** Names of metrics of all flows of a run together. */
-export type SharedName = Extract<Known, { scope: "shared" }>["name"];
+export type SharedName = Extract<Known, readonly [string, "shared", ...unknown[]]>[0];
 
 /** Names of metrics that the page treats in a way of their own. */
 export const METRIC = {
@@ -65,7 +66,7 @@ export const METRIC = {
   linkDroppedQueue: "dropped_queue",
   linkQueueMax: "queue_max_bytes",
   linkUtilisation: "utilisation",
-} as const satisfies Record<string, Known["name"] | "share">;
+} as const satisfies Record<string, Known[0] | "share">;
 
 /** How a metric is named, scaled and judged. */
 export interface Metric {
@@ -73,7 +74,7 @@ export interface Metric {
   label: string;
   /** Unit of the stored values; `fraction` is shown in per cent. */
   unit: string;
-  better: Known["better"];
+  better: Side;
   compared: Compared;
   /** What it measures, in a sentence or two. */
   about: string;
@@ -99,22 +100,23 @@ const SHARE: Metric = {
 
 /** Metrics of the streams of calls. */
 const OF_STREAMS = CALL_STREAMS.flatMap(([stream, words]) =>
-  STREAM_METRICS.map((m) => ({
-    ...m,
-    name: `${stream}.${m.name}`,
-    label: `${m.label}: ${words}`,
-  })),
+  STREAM_ROWS.map(
+    ([name, scope, unit, better, label, ...rest]) =>
+      [`${stream}.${name}`, scope, unit, better, `${label}: ${words}`, ...rest] as const,
+  ),
 );
 
 const known = new Map<string, Metric>([
   [METRIC.share, SHARE],
-  ...[...METRICS, ...OF_STREAMS].map(({ name, label, unit, better, about }): [string, Metric] => {
-    // A label that names what is counted needs no unit.
-    const counted = unit === "packets" && /packets|acks/i.test(label);
-    const shown = AS_PERCENT.includes(name) ? "fraction" : counted ? "" : unit;
-    const compared = comparedBy(name, shown === "fraction" ? shown : unit);
-    return [name, { key: name, label, unit: shown, better, compared, about }];
-  }),
+  ...[...METRIC_ROWS, ...OF_STREAMS].map(
+    ([name, , unit, better, label, about]): [string, Metric] => {
+      // A label that names what is counted needs no unit.
+      const counted = unit === "packets" && /packets|acks/i.test(label);
+      const shown = AS_PERCENT.includes(name) ? "fraction" : counted ? "" : unit;
+      const compared = comparedBy(name, shown === "fraction" ? shown : unit);
+      return [name, { key: name, label, unit: shown, better, compared, about }];
+    },
+  ),
 ]);
 
 /** Looks a metric up; the name of an unknown one is made readable. */
@@ -125,11 +127,15 @@ export function metricOf(key: string): Metric {
   return known.get(key) ?? { key, label, ...plain };
 }
 
-const SHARED = METRICS.filter((m) => m.scope === "shared").map((m) => m.name);
-const OF_FLOWS = METRICS.filter((m) => m.scope === "flow");
-const OF_POPULATIONS: readonly string[] = METRICS.filter((m) => m.scope === "population").map(
-  (m) => m.name,
+const namesOf = (scope: Known[1]): string[] =>
+  METRIC_ROWS.filter((row) => row[1] === scope).map(([name]) => name);
+const SHARED = namesOf("shared");
+
+/** Metrics of flows that are no parts of others. */
+const MAIN_OF_FLOWS: readonly string[] = METRIC_ROWS.flatMap((row) =>
+  row[1] === "flow" && !row[6] ? [row[0]] : [],
 );
+const OF_POPULATIONS: readonly string[] = namesOf("population");
 
 /** True if a metric is of the users of a population. */
 export const isOfPopulation = (metric: string): boolean => OF_POPULATIONS.includes(metric);
@@ -213,7 +219,7 @@ export function flowMetric(flow: Flow, metric: string): number | null {
 export const isAckCounted = (flow: Flow): boolean => flowMetric(flow, METRIC.dataPerAck) !== null;
 
 /** Metrics of the reverse bytes by layer. */
-const LAYERS = OF_FLOWS.map((m) => m.name).filter((n) => n.startsWith(`${METRIC.reverseBytes}.`));
+const LAYERS = namesOf("flow").filter((n) => n.startsWith(`${METRIC.reverseBytes}.`));
 
 /** Layers of a flow's reverse bytes that are not empty. */
 const layersOf = (flow: Flow): string[] =>
@@ -227,17 +233,12 @@ export const reverseMetrics = (flow: Flow): string[] => [
 
 /** Metrics that have a value for a flow, without details except layers that are not empty. */
 export const metricsOfFlow = (flow: Flow): string[] => [
-  ...OF_FLOWS.flatMap(({ name, detail }) =>
-    !detail && flowMetric(flow, name) !== null ? [name] : [],
-  ),
+  ...MAIN_OF_FLOWS.filter((name) => flowMetric(flow, name) !== null),
   ...layersOf(flow),
 ];
 
 /** Columns of a flow's metrics in the CSV of all runs. */
-export const METRIC_COLUMNS: readonly string[] = [
-  ...OF_FLOWS.filter((m) => !m.detail).map((m) => m.name),
-  ...LAYERS,
-];
+export const METRIC_COLUMNS: readonly string[] = [...MAIN_OF_FLOWS, ...LAYERS];
 
 /** Columns in the CSV that say what a flow was rather than how it went. */
 export const FLOW_COLUMNS = [
