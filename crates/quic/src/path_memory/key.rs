@@ -133,8 +133,9 @@ impl FromStr for IpPrefix {
 ///
 /// - **24 for IPv4**: the longest prefix that is routed between networks, so its addresses share a
 ///   route from here; a terminal that gets a new address mostly stays in it. Other clients in it
-///   may have other tariffs. Then the saved set is wrong for them, which Careful Resume is designed
-///   to survive and [`Prefixes::HOST`] avoids.
+///   may have other tariffs. The saved set is then wrong for them: it costs the first of them time,
+///   and after that the hosts of the network keep sets of their own for a while. With
+///   [`Prefixes::HOST`] they always do.
 /// - **56 for IPv6**: commonly delegated to a site (RFC 6177 §2 asks for more than a /64; operators
 ///   assign /48 to /56). Temporary addresses (RFC 8981) and the networks within a site change the
 ///   bits after it.
@@ -153,6 +154,9 @@ impl Default for Prefixes {
 impl Prefixes {
     /// Each address is a path of its own.
     pub const HOST: Self = Self { v4: 32, v6: 128 };
+
+    /// Each IPv4 address and each IPv6 subnet is a path of its own.
+    pub(super) const SUBNET: Self = Self { v4: 32, v6: 64 };
 
     /// Networks whose clients may share a beam: parts of an operator's address blocks. IPv6 blocks
     /// of operators are /32 or larger; those of IPv4 differ, and /16 is our choice.

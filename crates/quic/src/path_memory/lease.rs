@@ -1,11 +1,12 @@
 //! The path memory of a server, and the leases of its connections.
 
-use super::key::{KeyError, PathKey, Prefixes};
-use super::store::{Holder, PathStore, SavedPath, StoreError};
+use super::hosts::NetworkHosts;
+use super::key::{IpPrefix, KeyError, PathKey, Prefixes};
+use super::store::{Holder, Limits, PathStore, SavedPath, StoreError};
 use crate::clock::EpochClock;
 use bentpipe_congestion::resume::Refusal;
 use bentpipe_congestion::{ResumeHandle, SavedParameters};
-use bentpipe_units::{Span, Time};
+use bentpipe_units::{Epoch, Span, Time};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
@@ -30,6 +31,7 @@ pub enum PathMemoryError {
 #[derive(Debug, Clone)]
 pub struct PathMemory {
     store: Arc<Mutex<dyn PathStore>>,
+    hosts: Arc<Mutex<NetworkHosts>>,
     prefixes: Prefixes,
     local: String,
     lifetime: Span,
@@ -48,6 +50,7 @@ impl PathMemory {
     ) -> Self {
         Self {
             store: Arc::new(Mutex::new(store)),
+            hosts: Arc::new(Mutex::new(NetworkHosts::new(Limits::default().paths))),
             prefixes,
             local: local.to_owned(),
             lifetime,
@@ -98,9 +101,18 @@ impl PathMemory {
         })
     }
 
+    fn hosts(&self) -> MutexGuard<'_, NetworkHosts> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn place(&self, remote: IpAddr) -> Result<Place, KeyError> {
-        let key = PathKey::new(self.prefixes.of(remote), &self.local, 0)?;
-        Ok(Place { key, remote, flushed: Flushed::default() })
+        let network = self.hosts().network_of(remote, self.prefixes, self.epoch.epoch());
+        let key = self.key(network)?;
+        Ok(Place { key, remote, measured_by: None, flushed: Flushed::default() })
+    }
+
+    fn key(&self, network: IpPrefix) -> Result<PathKey, KeyError> {
+        PathKey::new(network, &self.local, 0)
     }
 
     /// Leases the set of `key` to `holder`.
@@ -155,8 +167,20 @@ struct LeaseState {
 struct Place {
     key: PathKey,
     remote: IpAddr,
+    /// The host that measured the leased set, if it is known.
+    measured_by: Option<IpAddr>,
     /// Updates that the store has had.
     flushed: Flushed,
+}
+
+impl Place {
+    /// After a retreat: if another host has measured the set, lets the hosts of the network keep
+    /// sets of their own, and returns the key of this one.
+    fn own_key(&self, memory: &PathMemory, now: Epoch) -> Option<PathKey> {
+        self.measured_by.filter(|host| *host != self.remote)?;
+        let (network, until) = (self.key.remote(), now + memory.lifetime);
+        memory.key(memory.hosts().set_apart(network, self.remote, until)).ok()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -189,9 +213,12 @@ impl PathLease {
         if !std::mem::take(&mut state.is_unconfirmed) {
             return Ok(());
         }
-        let Some(place) = &state.place else { return Ok(()) };
+        let Some(place) = &mut state.place else { return Ok(()) };
         match memory.borrow(&place.key, *holder, clock)? {
-            Borrowed::Set(saved) => drop(self.resume_handle.offer(saved)),
+            Borrowed::Set(saved) => {
+                place.measured_by = memory.hosts().measured_by(place.key.remote());
+                self.resume_handle.offer(saved);
+            }
             Borrowed::InUse => self.resume_handle.refuse(Refusal::InUse),
             Borrowed::Nothing => {}
         }
@@ -253,19 +280,25 @@ impl PathLease {
         if state.is_unconfirmed {
             return Ok(());
         }
-        let Some(Place { key, flushed, .. }) = &mut state.place else { return Ok(()) };
+        let Some(place) = &mut state.place else { return Ok(()) };
         let now = memory.epoch.epoch();
         let mut store = memory.store();
         // First, since an observation made after the retreat replaces the deleted set.
-        if self.resume_handle.retreated() && !flushed.forgotten {
-            store.forget(key)?;
-            flushed.forgotten = true;
+        if self.resume_handle.retreated() && !place.flushed.forgotten {
+            store.forget(&place.key)?;
+            place.flushed.forgotten = true;
+            if let Some(own) = place.own_key(memory, now) {
+                store.release(&place.key, *holder)?;
+                place.key = own;
+            }
         }
+        let Place { key, remote, flushed, .. } = place;
         if let Some(observed) =
             self.resume_handle.observed().filter(|observed| flushed.observed != Some(*observed))
         {
             let path = SavedPath::new(observed.window, observed.rtt, now, memory.lifetime)?;
             store.replace(key, path, now)?;
+            memory.hosts().measured(key.remote(), *remote);
             flushed.observed = Some(observed);
         }
         if (over || !self.resume_handle.in_use()) && !flushed.released {

@@ -10,6 +10,7 @@
 //! Nothing here does I/O or reads a clock. The store that outlives a process implements the same
 //! trait elsewhere.
 
+mod hosts;
 mod key;
 mod lease;
 mod memory_store;
