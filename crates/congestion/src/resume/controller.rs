@@ -58,6 +58,20 @@ impl CarefulResume {
         tolerance > 0.0 && !self.unvalidated.is_congested(tolerance)
     }
 
+    /// Returns true if the losses of the initial data up to now are no congestion: if the
+    /// controller tolerates as many, or if no packet queues and a slow start has passed over them.
+    /// `before` is the controller's state before it was notified of the latest.
+    fn is_tolerated_before_jump(&self, before: &SendControl) -> bool {
+        let PhaseState::Reconnaissance(reconnaissance) = &self.phase else { return false };
+        if before.loss_tolerance > 0.0 {
+            return !reconnaissance.initial.is_congested(before.loss_tolerance);
+        }
+        let chance = self.saved.map_or(0.0, |saved| self.queue.loss_tolerance(&saved));
+        let after = self.controller.send_control();
+        let passed_over = after.in_slow_start && after.cwnd >= before.cwnd;
+        passed_over && chance > 0.0 && !reconnaissance.initial.is_congested(chance)
+    }
+
     /// Responds to a loss between the jump and the end of the retreat. Returns true if the
     /// controller must be notified as well.
     fn on_jump_loss(&mut self, loss: &Loss<'_>) -> bool {
@@ -145,10 +159,10 @@ impl Controller for CarefulResume {
         (self.flight_size, self.next_number) = (loss.bytes_in_flight, loss.next_number);
         match &mut self.phase {
             PhaseState::Reconnaissance(reconnaissance) => {
-                let tolerance = self.controller.send_control().loss_tolerance;
-                let congested = reconnaissance.on_loss(loss.packets, tolerance) || loss.persistent;
+                reconnaissance.initial.on_loss(loss.packets);
+                let before = self.controller.send_control();
                 self.controller.on_loss(loss);
-                if congested {
+                if loss.persistent || !self.is_tolerated_before_jump(&before) {
                     self.abandon(loss.now, Trigger::PacketLoss);
                 }
             }

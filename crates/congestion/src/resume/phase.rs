@@ -2,7 +2,7 @@
 
 use super::packet_range::PacketRange;
 use super::transitions::Phase;
-use crate::controller::{Ack, SentPacket};
+use crate::controller::Ack;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 
 /// A phase (RFC 9959 §3) and its data.
@@ -132,13 +132,6 @@ impl Reconnaissance {
         if ack.round_start {
             self.round = Some((ack.round, ack.now));
         }
-    }
-
-    /// Counts losses, and returns true if a controller of this loss tolerance takes them as
-    /// congestion.
-    pub(super) fn on_loss(&mut self, packets: &[SentPacket], tolerance: f64) -> bool {
-        self.initial.on_loss(packets);
-        tolerance == 0.0 || self.initial.is_congested(tolerance)
     }
 
     /// Returns the round that starts at `now`. An initial window takes several ACKs: the first of

@@ -1,6 +1,8 @@
 //! Losses of a jump while no packet queues.
 
 use super::*;
+use crate::slow_start::long_path::LongPath;
+use crate::slow_start::{WithSlowStart, long_path};
 
 /// Returns a sender that validates a jump over the path as it was saved, with an RTT of 100 ms:
 /// packets 10 to 159 are in flight.
@@ -59,4 +61,45 @@ fn ecn_ce_and_persistent_congestion_are_never_chance() {
     rig.at(200).ack(10, 40);
     rig.lose_as(41, 42, true);
     assert!(rig.handle.retreated());
+}
+
+/// Returns a sender with long-path slow start before its jump, over an RTT of 100 ms: of ten
+/// packets, all after the first `lost` are acknowledged, and those are lost.
+fn before_the_jump(saved_rtt: u64, lost: u64) -> Rig {
+    let saved = SavedParameters { rtt: Span::from_millis(saved_rtt), ..saved(300) };
+    let reno = NewReno::new(&config(), &newreno::Parameters::default());
+    let start = LongPath::new(&config(), &long_path::Parameters::default());
+    let controller = WithSlowStart::new(Box::new(reno), Box::new(start), None);
+    let mut rig = Rig::around(Box::new(controller), ResumeMode::Careful, Some(saved));
+    rig.send(10);
+    rig.at(100).ack(lost, 9);
+    rig.lose(0, lost - 1);
+    rig
+}
+
+#[test]
+fn a_jump_follows_a_loss_of_the_initial_data_that_no_queue_explains() {
+    let mut rig = before_the_jump(100, 1);
+    assert_eq!(rig.resume.resume_phase(), Phase::Reconnaissance);
+    rig.fill();
+    assert_eq!(rig.last_step(), ("validating", "last_unvalidated_packet_sent"));
+    assert!(rig.resume.send_control().cwnd >= packets(150));
+}
+
+#[test]
+fn losses_of_the_initial_data_end_reconnaissance_if_packets_queue_or_many_are_lost() {
+    for (saved_rtt, lost) in [(75, 1), (100, 4)] {
+        let rig = before_the_jump(saved_rtt, lost);
+        assert_eq!(rig.last_step(), ("normal", "packet_loss"), "{saved_rtt} ms, {lost} lost");
+    }
+}
+
+#[test]
+fn a_loss_of_the_initial_data_ends_reconnaissance_if_the_controller_reduces_its_window() {
+    let free = SavedParameters { rtt: Span::from_millis(100), ..saved(300) };
+    let mut rig = Rig::new(ResumeMode::Careful, Some(free));
+    rig.send(10);
+    rig.at(100).ack_as(1, 9, true);
+    rig.lose(0, 0);
+    assert_eq!(rig.last_step(), ("normal", "packet_loss"));
 }
