@@ -13,7 +13,8 @@ use std::fs;
 use std::net::IpAddr;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Runs `bentpipe serve` of a directory with `hello`, with a certificate of `a.test` that it saves
@@ -50,9 +51,14 @@ fn front(dir: &Path, options: &[&str]) -> Running {
 
 /// Downloads `/hello` of `host` from the front.
 fn get(dir: &Path, front: &Running, host: &str) -> Output {
+    fetch(dir, front, host, "hello")
+}
+
+/// Downloads a file of `host` from the front.
+fn fetch(dir: &Path, front: &Running, host: &str, file: &str) -> Output {
     let address = front.first["listening"].as_str().unwrap();
     let port = address.rsplit(':').next().unwrap();
-    let url = format!("https://{host}:{port}/hello");
+    let url = format!("https://{host}:{port}/{file}");
     let resolve = format!("{host}=127.0.0.1");
     let authority = format!("{host}.pem");
     bentpipe(dir)
@@ -278,4 +284,75 @@ fn the_service_manager_is_told_that_it_is_ready_alive_and_stopping() {
     assert_eq!(running.terminate(), Some(0), "{}", running.errors());
     let last = std::iter::repeat_with(message).find(|text| text != "WATCHDOG=1");
     assert_eq!(last.as_deref(), Some("STOPPING=1"));
+}
+
+/// The end of a process that another one has started.
+struct Ended<'a>(&'a str);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = Command::new("kill").arg(self.0).status();
+    }
+}
+
+#[test]
+fn reloads_under_load_lose_nothing() {
+    const RELOADS: usize = 5;
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    write(dir, "a.test");
+    let (mut site, port) = site(dir);
+    let long: Vec<u8> =
+        (0..60_000_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    fs::write(dir.join("public/long"), &long).unwrap();
+    let manager = UnixDatagram::bind(dir.join("notify")).unwrap();
+    manager.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let process = || loop {
+        let mut text = [0; 100];
+        let length = manager.recv(&mut text).unwrap();
+        let text = String::from_utf8_lossy(&text[..length]).into_owned();
+        if let Some(process) = text.strip_prefix("MAINPID=") {
+            return process.to_owned();
+        }
+    };
+    let mut command = bentpipe(dir);
+    command.env("NOTIFY_SOCKET", dir.join("notify"));
+    let upstream = format!("https://127.0.0.1:{port}");
+    let options = ["front", "--certs", "live", "--listen", "127.0.0.1:0", "--no-store"];
+    let upstream = ["--upstream", &upstream, "--upstream-ca", "site.pem", "--threads", "2"];
+    let options = [&options[..], &upstream].concat();
+    let mut front = Running::start_with(command, dir, &options);
+
+    let (mut asked, done) = (0, AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let downloads: Vec<_> = (0..2)
+            .map(|_| scope.spawn(|| fetch(dir, &front, "a.test", "long").stdout == long))
+            .collect();
+        let asking = scope.spawn(|| {
+            let mut answers = 0;
+            while !done.load(Ordering::Relaxed) {
+                assert_eq!(content(&get(dir, &front, "a.test")), "hello from the site");
+                answers += 1;
+            }
+            answers
+        });
+        let mut current = front.id().to_string();
+        for _ in 0..RELOADS {
+            let sent = Command::new("kill").args(["-HUP", &current]).status().unwrap();
+            assert!(sent.success());
+            current = process();
+        }
+        let last = Ended(&current);
+        assert!(downloads.into_iter().all(|download| download.join().unwrap()));
+        done.store(true, Ordering::Relaxed);
+        asked = asking.join().unwrap();
+        assert_eq!(content(&get(dir, &front, "a.test")), "hello from the site");
+        drop(last);
+    });
+    assert!(asked > RELOADS, "{asked} requests");
+    assert_eq!(front.wait(), Some(0), "{}", front.errors());
+    let handed_over = front.errors().matches("handed over to process").count();
+    assert_eq!(handed_over, RELOADS, "{}", front.errors());
+    assert_eq!(site.terminate(), Some(0));
 }

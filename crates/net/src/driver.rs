@@ -38,6 +38,8 @@ pub type Command = Box<dyn FnOnce(&mut Endpoint, Time) + Send>;
 pub struct Driver {
     commands: mpsc::Sender<Command>,
     ending: Arc<AtomicBool>,
+    /// Another process reads the socket.
+    paused: Arc<AtomicBool>,
 }
 
 impl Driver {
@@ -53,6 +55,17 @@ impl Driver {
             return;
         }
         self.ending.store(true, Ordering::Release);
+        self.round().await;
+    }
+
+    /// Lets the driver read its socket or not, from now on.
+    pub(crate) async fn set_paused(&self, paused: bool) {
+        self.paused.store(paused, Ordering::Release);
+        self.round().await;
+    }
+
+    /// Waits until the driver has run what it was asked for before.
+    async fn round(&self) {
         let (done, sent) = tokio::sync::oneshot::channel();
         // The driver runs one command at a time and sends after each.
         let confirm = move |_: &mut Endpoint, _| {
@@ -90,7 +103,7 @@ impl Driver {
             endpoint.set_panic_handler(Box::new(log_panic));
         }
         let (commands, inbox) = mpsc::channel(COMMANDS);
-        let ending = Arc::new(AtomicBool::new(false));
+        let (ending, paused) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
         let run = Run {
             endpoint,
             socket,
@@ -98,13 +111,14 @@ impl Driver {
             clock,
             inbox,
             ending: ending.clone(),
+            paused: paused.clone(),
             unsent: None,
             buffer: Vec::new(),
         };
         // The connections' applications bound their work themselves. The runtime's budget for a
         // task would have them wait for channels that are ready.
         let task = tokio::spawn(tokio::task::coop::unconstrained(run.drive()));
-        (Self { commands, ending }, task)
+        (Self { commands, ending, paused }, task)
     }
 
     /// Starts an endpoint for a client's connection to `remote`, on a socket of its own.
@@ -181,6 +195,7 @@ struct Run {
     clock: RealClock,
     inbox: mpsc::Receiver<Command>,
     ending: Arc<AtomicBool>,
+    paused: Arc<AtomicBool>,
     /// A transmission that the socket had no room for.
     unsent: Option<Transmit>,
     buffer: Vec<u8>,
@@ -203,7 +218,8 @@ impl Run {
         loop {
             let mut more = false;
             let now = self.clock.now();
-            for _ in 0..RECEIVES {
+            let receives = if self.paused.load(Ordering::Acquire) { 0 } else { RECEIVES };
+            for _ in 0..receives {
                 let (endpoint, forwarding) = (&mut self.endpoint, &self.forwarding);
                 let take = |datagram| {
                     let own = match forwarding {

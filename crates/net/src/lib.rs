@@ -3,6 +3,7 @@
 //! - [`serve`]: a server of files over HTTP/3, HTTP/2 and HTTP/1.1;
 //! - [`proxy`]: the upstream behind such a server;
 //! - [`front`]: certificates and upstreams of hosts, for such a server beside their web server;
+//! - [`handover`]: a server that hands its sockets over to a new process of its program;
 //! - [`get`]: an HTTP/3 client and downloads that can be resumed;
 //! - [`pep`]: a TCP proxy that splits connections;
 //! - [`Resumption`]: Careful Resume for programs with a noq endpoint of their own;
@@ -46,6 +47,7 @@ mod clock;
 mod driver;
 pub mod front;
 pub mod get;
+pub mod handover;
 pub mod http;
 mod logging;
 mod narrow_window;

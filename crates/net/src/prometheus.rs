@@ -11,6 +11,7 @@ use std::convert::Infallible;
 use std::fmt::Write;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -111,7 +112,16 @@ pub(crate) struct MetricsListener {
 
 impl MetricsListener {
     pub async fn bind(address: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind(address).await?;
+        Self::new(TcpListener::bind(address).await?)
+    }
+
+    /// Uses a listener of another process.
+    pub fn inherited(listener: std::net::TcpListener) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        Self::new(TcpListener::from_std(listener)?)
+    }
+
+    fn new(listener: TcpListener) -> io::Result<Self> {
         let address = listener.local_addr()?;
         Ok(Self { listener, address })
     }
@@ -119,6 +129,11 @@ impl MetricsListener {
     /// The address that it is bound to.
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Its descriptor.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
     }
 
     /// Starts to answer requests for pages with what `text` returns, until the task is aborted.

@@ -72,7 +72,11 @@ impl BoundSocket {
         Self::new(socket.into())
     }
 
-    fn new(socket: std::net::UdpSocket) -> io::Result<Self> {
+    /// Uses a socket that is bound already.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn new(socket: std::net::UdpSocket) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
         // Smaller buffers work as well, with more loss under load.
         let _ = state.set_recv_buffer_size((&socket).into(), SOCKET_BUFFER);

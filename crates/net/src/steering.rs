@@ -5,7 +5,11 @@
 //! SO_ATTACH_REUSEPORT_CBPF, socket(7)), for which no privilege is required. It looks at the first
 //! of the datagrams that receive offload (GRO) has merged, and is missing in some sandboxes, so
 //! each thread checks the hash again and forwards what is not its own.
+//!
+//! The same hash says which process a connection belongs to, where one hands its sockets over to
+//! the next: see [`handover`](crate::handover).
 
+use crate::handover::Predecessors;
 use crate::socket::{BoundSocket, ReceivedDatagram};
 use bentpipe_quic::noq_proto::{ConnectionId, ConnectionIdGenerator, InvalidCid};
 use nix::libc::{self, sock_filter, sock_fprog};
@@ -28,6 +32,11 @@ const SHORT_OFFSET: u32 = 1;
 const LONG_OFFSET: u32 = 6;
 /// Bit of the first byte that distinguishes the two (RFC 8999 §5).
 const LONG_HEADER: u8 = 0x80;
+/// Processes of one address that may live at a time. Our choice: one that serves, and those before
+/// it that finish.
+pub(crate) const GENERATIONS: u8 = 16;
+/// QUIC versions 1 and 2 (RFC 9000 §15, RFC 9369 §3.1).
+const VERSIONS: [[u8; 4]; 2] = [[0, 0, 0, 1], [0x6b, 0x33, 0x43, 0xcf]];
 /// Datagrams that may wait for a thread they are forwarded to. Further ones are lost. Our choice:
 /// 1.5 MB.
 const FORWARD_QUEUE: usize = 1024;
@@ -37,6 +46,8 @@ const FORWARD_QUEUE: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Steering {
     threads: u32,
+    /// Whose connection IDs this process makes.
+    generation: u8,
     keys: [u32; 5],
 }
 
@@ -52,20 +63,42 @@ impl Steering {
         for (key, bytes) in keys.iter_mut().zip(drawn.as_chunks().0) {
             *key = u32::from_le_bytes(*bytes);
         }
-        Ok(Arc::new(Self::with_keys(threads, keys)))
+        Ok(Arc::new(Self::of_generation(threads, 0, keys)))
     }
 
-    fn with_keys(threads: u32, mut keys: [u32; 5]) -> Self {
+    /// Steers as another process does that has these keys, for connections of `generation`.
+    pub fn of_generation(threads: u32, generation: u8, mut keys: [u32; 5]) -> Self {
         // Odd factors, with which a multiplication loses nothing.
         for factor in &mut keys[2..] {
             *factor |= 1;
         }
-        Self { threads: threads.max(1), keys }
+        Self { threads: threads.max(1), generation: generation % GENERATIONS, keys }
     }
 
-    /// Returns the thread of the connection ID with these eight bytes: multiplications and shifts,
-    /// as in the finalizer of MurmurHash3, with factors that are secret.
+    /// Returns what another process needs to steer as this one: secrets.
+    pub const fn keys(&self) -> [u32; 5] {
+        self.keys
+    }
+
+    /// Returns whose connection IDs this process makes.
+    pub const fn generation(&self) -> u8 {
+        self.generation
+    }
+
+    /// Returns the thread of the connection ID with these eight bytes.
     fn thread_of(&self, cid: [u8; CID_LENGTH]) -> usize {
+        (self.hash_of(cid) % self.threads) as usize
+    }
+
+    /// Returns the generation of the connection ID with these eight bytes. Random for one that a
+    /// client has drawn.
+    fn generation_of(&self, cid: [u8; CID_LENGTH]) -> u8 {
+        (self.hash_of(cid) / self.threads % u32::from(GENERATIONS)) as u8
+    }
+
+    /// Returns the hash of eight bytes: multiplications and shifts, as in the finalizer of
+    /// MurmurHash3, with factors that are secret.
+    fn hash_of(&self, cid: [u8; CID_LENGTH]) -> u32 {
         let [a, b, c, d, e, f, g, h] = cid;
         let (first, second) = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
         let [first_key, second_key, factors @ ..] = self.keys;
@@ -74,16 +107,27 @@ impl Steering {
         hash = (hash ^ second ^ second_key).wrapping_mul(factors[1]);
         hash ^= hash >> 15;
         hash = hash.wrapping_mul(factors[2]);
-        hash ^= hash >> 16;
-        (hash % self.threads) as usize
+        hash ^ (hash >> 16)
     }
 
     /// Returns the thread of a datagram. `None` if it is too short to have a connection ID.
     pub fn thread(&self, datagram: &[u8]) -> Option<usize> {
-        let long = datagram.first()? & LONG_HEADER != 0;
-        let offset = if long { LONG_OFFSET } else { SHORT_OFFSET };
-        let cid = datagram.get(offset as usize..)?.first_chunk()?;
-        Some(self.thread_of(*cid))
+        cid(datagram).map(|cid| self.thread_of(cid))
+    }
+
+    /// Returns which process has to see a datagram besides or instead of this one.
+    fn owner(&self, datagram: &[u8]) -> Owner {
+        let Some(cid) = cid(datagram) else { return Owner::Own };
+        let generation = self.generation_of(cid);
+        if generation == self.generation {
+            Owner::Own
+        } else if datagram[0] & LONG_HEADER == 0 {
+            Owner::Other(generation)
+        } else if datagram.get(1..5).is_some_and(|version| VERSIONS.iter().any(|v| v == version)) {
+            Owner::Both(generation)
+        } else {
+            Owner::Own
+        }
     }
 
     /// Returns the same function as a program for the kernel, which passes it the UDP payload.
@@ -157,8 +201,13 @@ impl Steering {
         SteeredIds { steering: self.clone(), thread, random: SystemRandom::new() }
     }
 
-    /// Returns the exchange of datagrams between the threads, one part for each.
-    pub fn forwarding(self: &Arc<Self>, counts: &Arc<ForwardCounts>) -> Vec<Forwarding> {
+    /// Returns the exchange of datagrams between the threads, one part for each, and with the
+    /// processes before this one.
+    pub fn forwarding(
+        self: &Arc<Self>,
+        predecessors: &Arc<Predecessors>,
+        counts: &Arc<ForwardCounts>,
+    ) -> Vec<Forwarding> {
         let queues = (0..self.threads).map(|_| mpsc::channel(FORWARD_QUEUE));
         let (senders, inboxes): (Vec<_>, Vec<_>) = queues.unzip();
         let part = |(own, inbox)| Forwarding {
@@ -166,10 +215,31 @@ impl Steering {
             own,
             senders: senders.clone(),
             inbox,
+            predecessors: predecessors.clone(),
             counts: counts.clone(),
         };
         inboxes.into_iter().enumerate().map(part).collect()
     }
+}
+
+/// Which process a datagram is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    /// This one, or none.
+    Own,
+    /// That one.
+    Other(u8),
+    /// This one or that one. A client draws the connection ID of its first packets itself (RFC 9000
+    /// §7.2), so it says nothing; only the process with the connection can decrypt the others, and
+    /// one that hands over takes no new connection.
+    Both(u8),
+}
+
+/// Returns the first eight bytes of the connection ID that a datagram is sent to.
+fn cid(datagram: &[u8]) -> Option<[u8; CID_LENGTH]> {
+    let long = datagram.first()? & LONG_HEADER != 0;
+    let offset = if long { LONG_OFFSET } else { SHORT_OFFSET };
+    datagram.get(offset as usize..)?.first_chunk().copied()
 }
 
 fn no_randomness() -> io::Error {
@@ -190,12 +260,19 @@ impl ConnectionIdGenerator for SteeredIds {
         // Without random numbers TLS fails as well: no connection is made with this ID.
         let _ = self.random.fill(&mut drawn);
         let mut number = u64::from_be_bytes(drawn);
-        while self.steering.thread_of(number.to_be_bytes()) != self.thread {
+        loop {
+            let cid = number.to_be_bytes();
+            let (thread, generation) =
+                (self.steering.thread_of(cid), self.steering.generation_of(cid));
+            if thread == self.thread && generation == self.steering.generation {
+                return ConnectionId::new(&cid);
+            }
             number = number.wrapping_add(1);
         }
-        ConnectionId::new(&number.to_be_bytes())
     }
 
+    /// One of another generation is valid: it may be of a process that has ended, whose connections
+    /// this one ends (stateless reset, RFC 9000 §10.3).
     fn validate(&self, cid: ConnectionId) -> Result<(), InvalidCid> {
         let own = cid.first_chunk().map(|cid| self.steering.thread_of(*cid)) == Some(self.thread);
         if own { Ok(()) } else { Err(InvalidCid) }
@@ -213,25 +290,46 @@ impl ConnectionIdGenerator for SteeredIds {
 /// Counters of forwarded datagrams.
 #[derive(Debug, Default)]
 pub struct ForwardCounts {
-    /// Datagrams that another thread had received, because the kernel did not steer them.
+    /// Datagrams that another thread had received, because the kernel did not steer them, or that
+    /// are for a process before this one.
     pub forwarded: AtomicU64,
-    /// Datagrams lost because too many were waiting for their thread.
+    /// Datagrams lost because too many were waiting for their thread or process.
     pub lost: AtomicU64,
 }
 
-/// One thread's part in the exchange of datagrams that another thread has received.
+/// One thread's part in the exchange of datagrams that another thread has received, or that are for
+/// another process.
 #[derive(Debug)]
 pub(crate) struct Forwarding {
     steering: Arc<Steering>,
     own: usize,
     senders: Vec<mpsc::Sender<ReceivedDatagram>>,
     pub inbox: mpsc::Receiver<ReceivedDatagram>,
+    predecessors: Arc<Predecessors>,
     counts: Arc<ForwardCounts>,
 }
 
 impl Forwarding {
+    /// Returns the ways to the inboxes of all threads.
+    pub fn senders(&self) -> Vec<mpsc::Sender<ReceivedDatagram>> {
+        self.senders.clone()
+    }
+
     /// Returns the datagram if it is for this thread, and forwards it otherwise.
     pub fn own(&self, datagram: ReceivedDatagram) -> Option<ReceivedDatagram> {
+        if !self.predecessors.is_empty() {
+            match self.steering.owner(&datagram.data) {
+                Owner::Own => {}
+                Owner::Both(generation) => {
+                    self.predecessors.forward(generation, &datagram, &self.counts);
+                }
+                Owner::Other(generation) => {
+                    if self.predecessors.forward(generation, &datagram, &self.counts) {
+                        return None;
+                    }
+                }
+            }
+        }
         let thread = self.steering.thread(&datagram.data).filter(|thread| *thread != self.own);
         let Some(sender) = thread.and_then(|thread| self.senders.get(thread)) else {
             return Some(datagram);
@@ -254,7 +352,12 @@ mod tests {
     use std::os::fd::{AsFd, AsRawFd};
 
     fn steering(threads: u32) -> Arc<Steering> {
-        Arc::new(Steering::with_keys(threads, [0x9e37_79b9, 7, 0x85eb_ca6a, 0xc2b2_ae34, 5]))
+        of_generation(threads, 0)
+    }
+
+    fn of_generation(threads: u32, generation: u8) -> Arc<Steering> {
+        let keys = [0x9e37_79b9, 7, 0x85eb_ca6a, 0xc2b2_ae34, 5];
+        Arc::new(Steering::of_generation(threads, generation, keys))
     }
 
     /// Datagrams with both forms of header, and some that are too short.
@@ -329,6 +432,23 @@ mod tests {
     }
 
     #[test]
+    fn connection_ids_say_which_process_they_belong_to() {
+        for threads in [1, 3] {
+            let [old, new] = [2, 3].map(|generation| of_generation(threads, generation));
+            let mut cid = old.generator(0).generate_cid().to_vec();
+            let short = [&[0x40][..], &cid, &[0; 20]].concat();
+            assert_eq!((old.owner(&short), new.owner(&short)), (Owner::Own, Owner::Other(2)));
+            assert!(new.generator(0).validate(ConnectionId::new(&cid)).is_ok());
+            let mut long = vec![0xc3, 0, 0, 0, 1, CID_LENGTH as u8];
+            long.append(&mut cid);
+            assert_eq!(new.owner(&long), Owner::Both(2));
+            long[4] = 9;
+            assert_eq!(new.owner(&long), Owner::Own, "a version that has to be negotiated");
+            assert_eq!(new.owner(&short[..8]), Owner::Own);
+        }
+    }
+
+    #[test]
     fn nobody_without_the_key_knows_the_thread() {
         // Connection IDs that one key sends to one thread are spread evenly by another key.
         let mut generator = Steering::new(4).unwrap().generator(2);
@@ -345,7 +465,9 @@ mod tests {
     fn datagrams_of_others_are_forwarded_until_the_queue_is_full() {
         let steering = steering(2);
         let counts = Arc::<ForwardCounts>::default();
-        let [own, mut other]: [Forwarding; 2] = steering.forwarding(&counts).try_into().unwrap();
+        let nobody = Arc::<Predecessors>::default();
+        let parts = steering.forwarding(&nobody, &counts);
+        let [own, mut other]: [Forwarding; 2] = parts.try_into().unwrap();
         let datagram = |cid: &[u8]| ReceivedDatagram {
             remote: ([192, 0, 2, 1], 443).into(),
             local: None,

@@ -66,6 +66,11 @@ impl Workers {
         self.ended.recv().await.unwrap_or_else(|| io::Error::other("all drivers ended"))
     }
 
+    /// Lets the threads read their sockets or not, from now on. Others may read them meanwhile.
+    pub async fn set_paused(&self, paused: bool) {
+        join_all(self.drivers.iter().map(|driver| driver.set_paused(paused))).await;
+    }
+
     /// Closes all connections with an application error code, and waits until the close frames are
     /// sent.
     pub async fn close_all(&self, code: u64) {

@@ -27,7 +27,9 @@ const EXAMPLES: &str = r#"Examples:
 The front prints its address as the first line on standard output once it listens: on UDP only.
 Browsers use it once the web server announces it, with `Alt-Svc: h3=":443"; ma=86400` in its
 responses.
-Renewed certificates are used without a signal. SIGHUP looks for them at once.
+Renewed certificates are used without a signal.
+SIGHUP starts a new process, with the program, the configuration and the certificates that are there
+now, and hands the sockets over to it: no request is lost. This process ends with its connections.
 On SIGINT or SIGTERM, it accepts no new connections, lets clients finish and exits with status 0. A
 second signal ends it at once, with status 3.
 
@@ -64,6 +66,9 @@ pub struct Front {
     /// Interval at which changed certificates are looked for
     #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = nonzero_time)]
     pub certs_interval: Span,
+    /// Longest time for which clients may finish with a process that SIGHUP has replaced
+    #[arg(long, value_name = "TIME", default_value = "24 h")]
+    pub drain_reload: Span,
     /// The site's web server: `http://HOST[:PORT]`, `https://HOST[:PORT]` or `unix:/PATH`, over
     /// HTTP/1.1; after `NAME=` or `*.NAME=`, that of one host or of those below it. Repeat it for
     /// several hosts, or for several equal servers

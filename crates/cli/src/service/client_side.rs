@@ -3,7 +3,9 @@
 use crate::args::ClientSide;
 use crate::output;
 use crate::service::messages::Messages;
-use crate::service::server::{self, Announcement, ExtraDescriptors, Failure, Reload, usage};
+use crate::service::server::{
+    self, Announcement, ExtraDescriptors, Failure, Hangup, Reload, usage,
+};
 use crate::status::USAGE;
 use bentpipe_net::serve::{CertificateResolver, Limits, ServerBuilder};
 use bentpipe_net::{Certificate, CertificateError};
@@ -76,8 +78,8 @@ fn load(chain: &Path, key: &Path, messages: &Messages) -> Result<Certificate, Ce
 struct CertificateFiles<'a>(&'a ClientSide);
 
 impl Reload for CertificateFiles<'_> {
-    fn by_signal(&self) -> bool {
-        self.0.cert.is_some()
+    fn on_hangup(&self) -> Hangup {
+        if self.0.cert.is_some() { Hangup::Reload } else { Hangup::End }
     }
 
     async fn due(&mut self) {

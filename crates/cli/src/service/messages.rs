@@ -35,6 +35,14 @@ impl Messages {
         self.write(Level::Warning, text, &format!("warning: {text}"));
     }
 
+    /// Says that another process serves from now on.
+    pub fn handed_over(&self, process: u32, connections: usize, drain: Span) {
+        self.info(&format!(
+            "handed over to process {process}: {connections} connections have {drain} to finish \
+             here"
+        ));
+    }
+
     /// Says that the service stops.
     pub fn stopping(&self, connections: usize, drain: Span) {
         self.info(&format!(

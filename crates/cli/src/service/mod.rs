@@ -11,4 +11,6 @@ pub mod server;
 #[cfg_attr(not(feature = "product"), expect(dead_code, reason = "servers reload and drain"))]
 pub mod stop;
 #[cfg(feature = "product")]
+pub mod successor;
+#[cfg(feature = "product")]
 pub mod upstream;

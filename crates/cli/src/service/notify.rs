@@ -1,5 +1,5 @@
-//! Messages to systemd: that a service is ready, that it is alive, and that it stops
-//! (sd_notify(3)). Without `NOTIFY_SOCKET` they go nowhere.
+//! Messages to systemd: that a service is ready, that it is alive, that another process continues
+//! it, and that it stops (sd_notify(3)). Without `NOTIFY_SOCKET` they go nowhere.
 
 use std::env;
 use std::ffi::OsString;
@@ -30,6 +30,11 @@ impl ServiceManager {
     /// Says that the service is ready.
     pub fn ready(&self) {
         self.send("READY=1");
+    }
+
+    /// Says that another process is the service from now on.
+    pub fn hand_over(&self, process: u32) {
+        self.send(&format!("MAINPID={process}"));
     }
 
     /// Says that the service stops.

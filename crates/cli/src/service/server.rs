@@ -5,11 +5,13 @@ use crate::output;
 use crate::service::messages::Messages;
 use crate::service::notify::ServiceManager;
 use crate::service::stop::{ServiceSignal, StopSignals};
+use crate::service::successor;
 use crate::status::{FAILED, OK, USAGE};
 use bentpipe_net::raise_descriptor_limit;
 use bentpipe_net::serve::{CertificateResolver, Limits, Server, ServerBuilder, WantedLimits};
 use bentpipe_net::store::{default_keys, default_store};
 use bentpipe_quic::congestion::CongestionConfig;
+use bentpipe_units::Span;
 use serde_json::{Value, json};
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -159,16 +161,40 @@ impl Announcement {
     }
 }
 
+/// What SIGHUP asks a running server for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hangup {
+    /// To end, as any program.
+    End,
+    /// To read its files again.
+    Reload,
+    /// To hand over to a new process, and to let clients finish for at most this long.
+    HandOver(Span),
+}
+
 /// Files that a running server reads again.
 pub trait Reload {
-    /// Whether a signal asks for it.
-    fn by_signal(&self) -> bool;
+    /// What SIGHUP asks for.
+    fn on_hangup(&self) -> Hangup;
 
     /// Waits until it is time, without a signal.
     async fn due(&mut self);
 
     /// Reads them.
     fn reload(&mut self, certificates: &CertificateResolver, messages: &Messages);
+}
+
+/// Waits for the signal that ends a server at once which lets clients finish for `drain`: the next
+/// one, or if it lets them finish for longer than `usual`, which then is what they still have, the
+/// one after.
+async fn stopped(signals: &mut StopSignals, usual: Span, drain: Span) {
+    signals.next().await;
+    if drain > usual {
+        tokio::select! {
+            () = signals.next() => {}
+            () = tokio::time::sleep(usual.into()) => {}
+        }
+    }
 }
 
 /// Runs the server of `builder` until a signal stops it. Returns the exit status.
@@ -183,10 +209,17 @@ pub async fn run(
     mut files: impl Reload,
 ) -> Result<u8, Failure> {
     let failed = |error: &dyn Display| (error.to_string(), FAILED);
+    let inheritance = successor::inheritance().map_err(|error| failed(&error))?;
+    let builder = match inheritance {
+        Some(inheritance) => builder.take_over(inheritance),
+        None => builder,
+    };
     let mut server = builder.start().await.map_err(|error| usage(&error))?;
     // Handles signals before printing the address, because a reader may then stop the server at
     // once.
-    let signals = if files.by_signal() { StopSignals::with_reload() } else { StopSignals::new() };
+    let hangup = files.on_hangup();
+    let signals =
+        if hangup == Hangup::End { StopSignals::new() } else { StopSignals::with_reload() };
     let mut signals = signals.map_err(|error| failed(&error))?;
     announcement.print(&server, options);
     if let Some(address) = server.metrics_address() {
@@ -200,23 +233,38 @@ pub async fn run(
     let certificates = server.certificates();
     let mut manager = ServiceManager::from_env();
     manager.ready();
-    loop {
+    let drain = loop {
         tokio::select! {
             error = server.failed() => return Err(failed(&error)),
             () = manager.alive() => {}
             () = files.due() => files.reload(&certificates, messages),
-            signal = signals.stop_or_reload() => match signal {
-                ServiceSignal::Stop => break,
-                ServiceSignal::Reload => files.reload(&certificates, messages),
+            signal = signals.stop_or_reload() => match (signal, hangup) {
+                (ServiceSignal::Stop, _) => {
+                    manager.stopping();
+                    messages.stopping(server.connections(), options.drain);
+                    break options.drain;
+                }
+                (ServiceSignal::Reload, Hangup::HandOver(drain)) => {
+                    match successor::hand_over(&mut server).await {
+                        Ok(process) => {
+                            manager.hand_over(process);
+                            messages.handed_over(process, server.connections(), drain);
+                            break drain;
+                        }
+                        Err(reason) => {
+                            messages.warn(&format!("{reason}; this process continues"));
+                            files.reload(&certificates, messages);
+                        }
+                    }
+                }
+                (ServiceSignal::Reload, _) => files.reload(&certificates, messages),
             },
         }
-    }
-    manager.stopping();
+    };
     let counts = server.qlog_counts();
-    messages.stopping(server.connections(), options.drain);
     let left = tokio::select! {
-        left = server.stop(options.drain) => left,
-        () = signals.next() => return Ok(FAILED),
+        left = server.stop(drain) => left,
+        () = stopped(&mut signals, options.drain, drain) => return Ok(FAILED),
     };
     if let Some(counts) = counts {
         let [traces, skipped, truncated] =

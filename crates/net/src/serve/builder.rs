@@ -5,6 +5,7 @@ use super::delivery::DeliveryMetrics;
 use super::error::ServerError;
 use super::keys::{SESSIONS, ServerKeys};
 use super::limits::Limits;
+use super::listen::{Listening, Where};
 use super::metrics::Metrics;
 use super::origin::{Origin, Upstreams};
 use super::response::SLOT;
@@ -20,6 +21,7 @@ use crate::admission::slots::{STALLED, SlotLimits, Slots, WAITING};
 use crate::clock::RealClock;
 use crate::driver::server_endpoint_config;
 use crate::front::{CertificateTable, Sites};
+use crate::handover::Inheritance;
 use crate::http::{CacheControl, Files, Root};
 use crate::logging::{ErrorLog, Level, LogFormat, LogWriter};
 use crate::prometheus::{MetricsListener, Page};
@@ -27,8 +29,6 @@ use crate::proxy::{Upstream, UpstreamClient};
 use crate::qlog::{Qlog, Traces};
 use crate::resumption::{Resumption, ResumptionError, careful_resume};
 use crate::shutdown::Shutdown;
-use crate::socket::BoundSocket;
-use crate::steering::Steering;
 use crate::tls::Certificate;
 use crate::workers::Workers;
 use bentpipe_quic::HeaderMemory;
@@ -44,7 +44,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU8;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tokio::net::TcpListener;
+use std::sync::atomic::AtomicBool;
 use tokio_rustls::TlsAcceptor;
 
 /// Lifetime of Alt-Svc, seconds: one day, the default of RFC 7838 §3.1.
@@ -81,6 +81,7 @@ pub struct ServerBuilder {
     access_log: Option<(LogFormat, Box<dyn Write + Send>)>,
     errors: Option<(LogFormat, Box<dyn Write + Send>)>,
     qlog: Option<Qlog>,
+    inheritance: Option<Inheritance>,
 }
 
 impl std::fmt::Debug for ServerBuilder {
@@ -130,6 +131,7 @@ impl ServerBuilder {
             access_log: None,
             errors: None,
             qlog: None,
+            inheritance: None,
         }
     }
 
@@ -232,6 +234,15 @@ impl ServerBuilder {
         self
     }
 
+    /// Takes the sockets of a server over whose process started this one, instead of binding some:
+    /// see [`Server::hand_over`]. It must be a front, as that one, at the same address. The number
+    /// of threads stays.
+    #[must_use]
+    pub fn take_over(mut self, inheritance: Inheritance) -> Self {
+        self.inheritance = Some(inheritance);
+        self
+    }
+
     /// Binds the sockets and starts to serve. Must be called within a tokio runtime with timers and
     /// I/O.
     ///
@@ -254,6 +265,7 @@ impl ServerBuilder {
             access_log,
             errors,
             qlog,
+            inheritance,
         } = self;
         let deliveries = holdback.map(|_| DeliveryMetrics::default());
         let metrics = Arc::new(Metrics { deliveries, ..Metrics::default() });
@@ -346,48 +358,60 @@ impl ServerBuilder {
             tokens,
             traces: traces.as_ref().map(Traces::writer),
             shutdown: shutdown.signal(),
+            handed_over: AtomicBool::new(false),
             clock: clock.clone(),
         });
         for warning in warnings {
             shared.report(Level::Warning, &warning);
         }
-        let steering = Steering::new(threads.get().into()).map_err(system)?;
-        let (sockets, listener, bound) = sockets(address, udp_only, &steering, &shared).await?;
-        let metrics_listener = match metrics_at {
-            Some(address) => Some(listen_for_metrics(address).await?),
-            None => None,
+        let at = Where { address, udp_only, metrics: metrics_at, threads };
+        let mut listening = match inheritance {
+            Some(inheritance) => Listening::inherit(at, inheritance).await?,
+            None => Listening::bind(at, &shared).await?,
         };
-        let metrics_address = metrics_listener.as_ref().map(MetricsListener::address);
+        let address = listening.address;
+        let metrics_address = listening.metrics.as_ref().map(MetricsListener::address);
 
-        let mut config = EndpointConfig::new(keys.reset_key(bound));
+        let mut config = EndpointConfig::new(keys.reset_key(address));
         config = server_endpoint_config(config).map_err(ServerError::System)?;
-        let workers = workers::prepare(&shared, &config, &steering, sockets);
+        let waiting = listening.waiting.take();
+        if let Some(waiting) = &waiting {
+            waiting.ready().await?;
+        }
+        let (workers, estate) = workers::prepare(&shared, &config, &mut listening)?;
         let workers = Workers::start(workers, &clock).await.map_err(system)?;
 
-        let alt_svc = HeaderValue::from_str(&format!("h3=\":{}\"; ma={ALT_SVC_AGE}", bound.port()))
+        let port = address.port();
+        let alt_svc = HeaderValue::from_str(&format!("h3=\":{port}\"; ma={ALT_SVC_AGE}"))
             .unwrap_or(HeaderValue::from_static("clear"));
         let mut tasks = Vec::new();
-        if let Some(listener) = listener {
+        if let Some(listener) = listening.tcp {
             tasks.push(tokio::spawn(tcp::listen(listener, tls, shared.clone(), alt_svc)));
         }
         if matches!(shared.origin, Origin::Upstream(_)) {
             tasks.push(tokio::spawn(upstream_health::watch(shared.clone())));
         }
-        if let Some(listener) = metrics_listener {
+        let metrics_task = listening.metrics.map(|listener| {
             let shared = shared.clone();
-            tasks.push(listener.serve(move |page| match page {
+            listener.serve(move |page| match page {
                 Page::Metrics => Some(shared.metrics.text(shared.admission.connections())),
                 Page::Health => (!shared.admission.is_closed()).then(|| "ok\n".to_owned()),
-            }));
+            })
+        });
+        if let Some(waiting) = waiting {
+            waiting.serving().map_err(system)?;
         }
         Ok(Server {
             shared,
             workers,
             tasks,
+            metrics_task,
             shutdown,
             certificates,
-            address: bound,
+            address,
             metrics_address,
+            estate,
+            passed_on: None,
             traces,
         })
     }
@@ -400,51 +424,6 @@ fn plain_starts(congestion: &CongestionConfig) -> CongestionConfig {
     plain.slow_start = "standard".parse().unwrap_or_default();
     plain.resume = "none".parse().unwrap_or_default();
     plain
-}
-
-async fn listen_for_metrics(address: SocketAddr) -> Result<MetricsListener, ServerError> {
-    let bound = MetricsListener::bind(address).await;
-    bound.map_err(|source| ServerError::Listen { address, protocol: "TCP", source })
-}
-
-async fn listen(address: SocketAddr) -> Result<TcpListener, ServerError> {
-    let bound = TcpListener::bind(address).await;
-    bound.map_err(|source| ServerError::Listen { address, protocol: "TCP", source })
-}
-
-/// Binds UDP and, unless `udp_only`, TCP to one port. If any port will do, tries a few until one is
-/// free for both.
-async fn sockets(
-    address: SocketAddr,
-    udp_only: bool,
-    steering: &Steering,
-    shared: &Shared,
-) -> Result<(Vec<BoundSocket>, Option<TcpListener>, SocketAddr), ServerError> {
-    let mut tries = 16;
-    loop {
-        let (sockets, steered) = steering.bind(address).map_err(|source| ServerError::Listen {
-            address,
-            protocol: "UDP",
-            source,
-        })?;
-        let bound = sockets.first().map_or(Ok(address), BoundSocket::local_addr);
-        let bound = bound.map_err(|error| ServerError::System(error.to_string()))?;
-        let listener = if udp_only { Ok(None) } else { listen(bound).await.map(Some) };
-        match listener {
-            Ok(listener) => {
-                if !steered {
-                    shared.report(
-                        Level::Warning,
-                        &"the kernel does not steer datagrams to threads, which then \
-                                    forward them: more CPU time for each",
-                    );
-                }
-                return Ok((sockets, listener, bound));
-            }
-            Err(_) if address.port() == 0 && tries > 0 => tries -= 1,
-            Err(error) => return Err(error),
-        }
-    }
 }
 
 /// Returns TLS for QUIC and for TCP.

@@ -1,5 +1,6 @@
 //! Why a server cannot start.
 
+use crate::handover::HandOverError;
 use crate::resumption::ResumptionError;
 use bentpipe_quic::SettingsError;
 use bentpipe_quic::path_memory::StoreError;
@@ -53,6 +54,17 @@ pub enum ServerError {
     /// The keys of path tokens cannot be made.
     #[error(transparent)]
     Keys(#[from] KeyRingError),
+    /// The server before this one has other sockets.
+    #[error("the server before this one listens on {bound} (UDP); this one would on {wanted}")]
+    OtherAddress {
+        /// Its address.
+        bound: SocketAddr,
+        /// The address of this one.
+        wanted: SocketAddr,
+    },
+    /// The server before this one is not taken over.
+    #[error(transparent)]
+    HandOver(#[from] HandOverError),
     /// The system lacks a resource.
     #[error("{0}")]
     System(String),

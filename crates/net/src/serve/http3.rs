@@ -34,6 +34,14 @@ use tokio::time::{Duration, timeout};
 /// Interval at which a connection that stops checks whether requests are left.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
+/// Requests that are served after GOAWAY (RFC 9114 §5.2): a client may have sent them before it
+/// arrived. Our choice. The library would refuse all of them on a connection without a request so
+/// far, which gets its GOAWAY after the first one.
+const ON_THEIR_WAY: usize = 100;
+/// RTTs without a request after which a connection ends that stops: enough for a GOAWAY that is
+/// lost once, and for what the client sent before it arrived. Our choice.
+const GRACE: u32 = 3;
+
 /// Smallest piece that is read from a file, bytes. Our choice: small enough for thousands of
 /// responses, and large enough for the cost of a call to another thread.
 const MIN_PIECE: u64 = 32 * 1024;
@@ -92,12 +100,19 @@ pub(super) async fn serve(
     let mut shutdown = shared.shutdown.clone();
     let idle = Duration::from(shared.limits.idle_time);
     let mut last_active = tokio::time::Instant::now();
-    let mut stopping = false;
+    let (mut accepted_any, mut stopping, mut goaway) = (false, false, false);
     loop {
+        if stopping && accepted_any && !goaway {
+            goaway = true;
+            if connection.shutdown(ON_THEIR_WAY).await.is_err() {
+                break;
+            }
+        }
         let interval = if stopping { POLL_INTERVAL } else { idle / 4 };
         tokio::select! {
             accepted = connection.accept() => match accepted {
                 Ok(Some(resolver)) => {
+                    accepted_any = true;
                     last_active = tokio::time::Instant::now();
                     let context = Context {
                         conn: conn.clone(),
@@ -112,15 +127,17 @@ pub(super) async fn serve(
             },
             () = shutdown.started(), if !stopping => {
                 stopping = true;
-                if connection.shutdown(0).await.is_err() {
-                    break;
-                }
+                last_active = tokio::time::Instant::now();
             }
             () = tokio::time::sleep(interval) => {
-                let open = conn.open_requests() > 0;
-                if open {
+                let rtt = conn.smoothed_rtt();
+                let limit = match rtt {
+                    Some(rtt) if stopping => POLL_INTERVAL.max(Duration::from(rtt) * GRACE),
+                    _ => idle,
+                };
+                if conn.open_requests() > 0 || (stopping && rtt.is_none()) {
                     last_active = tokio::time::Instant::now();
-                } else if stopping || last_active.elapsed() >= idle {
+                } else if last_active.elapsed() >= limit {
                     conn.close(Code::H3_NO_ERROR.value(), b"");
                     break;
                 }

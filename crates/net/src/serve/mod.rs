@@ -17,6 +17,7 @@ mod http2_trailers;
 mod http3;
 mod keys;
 mod limits;
+mod listen;
 mod malformed;
 mod metrics;
 mod origin;

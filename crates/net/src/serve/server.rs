@@ -3,6 +3,7 @@
 use super::certificates::CertificateResolver;
 use super::metrics::Metrics;
 use super::shared::Shared;
+use crate::handover::{Estate, HandOverError, PassedOn, Successor};
 use crate::qlog::{QlogCounts, Traces};
 use crate::shutdown::{Shutdown, drain};
 use crate::workers::Workers;
@@ -10,6 +11,7 @@ use bentpipe_units::Span;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use tokio::task::JoinHandle;
 
 /// A running server. Dropping it ends all connections at once; [`Server::stop`] lets clients
@@ -19,17 +21,22 @@ pub struct Server {
     pub(super) shared: Arc<Shared>,
     pub(super) workers: Workers,
     pub(super) tasks: Vec<JoinHandle<()>>,
+    pub(super) metrics_task: Option<JoinHandle<()>>,
     pub(super) shutdown: Shutdown,
     pub(super) certificates: CertificateResolver,
     pub(super) address: SocketAddr,
     pub(super) metrics_address: Option<SocketAddr>,
+    /// What can be handed over, if anything.
+    pub(super) estate: Option<Arc<Estate>>,
+    /// What the process passes on that it was handed over to.
+    pub(super) passed_on: Option<PassedOn>,
     /// Dropped last, so that the qlog files include the end of each connection.
     pub(super) traces: Option<Traces>,
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.tasks.iter().for_each(JoinHandle::abort);
+        self.tasks.iter().chain(&self.metrics_task).for_each(JoinHandle::abort);
         self.shutdown.force();
     }
 }
@@ -68,6 +75,27 @@ impl Server {
     /// Waits until the server fails, for example because of its socket.
     pub async fn failed(&mut self) -> io::Error {
         self.workers.failed().await
+    }
+
+    /// Hands the server over to another process, which takes its sockets and all new connections.
+    /// Those of this one stay, and get their datagrams through the other process;
+    /// [`Server::stop`] lets them finish. Nothing else may be asked of the server then.
+    ///
+    /// # Errors
+    /// The server listens on TCP too, or the other process does not take over. This one then
+    /// continues.
+    pub async fn hand_over(&mut self, successor: Successor) -> Result<(), HandOverError> {
+        let estate = self.estate.clone().ok_or(HandOverError::Tcp)?;
+        let passed_on = successor.prepare(&estate).await?;
+        self.workers.set_paused(true).await;
+        if let Err(error) = successor.complete().await {
+            self.workers.set_paused(false).await;
+            return Err(error);
+        }
+        self.shared.handed_over.store(true, Relaxed);
+        self.metrics_task.take().iter().for_each(JoinHandle::abort);
+        self.passed_on = Some(passed_on);
+        Ok(())
     }
 
     /// Stops the server. It accepts no more connections and no more requests (GOAWAY, RFC 9114

@@ -21,6 +21,7 @@ use bentpipe_quic::path_memory::token::TokenServer;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What all connections of a server share.
@@ -46,6 +47,8 @@ pub(super) struct Shared {
     pub tokens: TokenServer,
     pub traces: Option<TraceWriter>,
     pub shutdown: ShutdownSignal,
+    /// True once another process takes new connections.
+    pub handed_over: AtomicBool,
 }
 
 /// Clients that start as RFC 9002 has it, without memory of their paths.

@@ -2,32 +2,40 @@
 //! its tokens and its counters.
 
 use super::accept::accept;
+use super::error::ServerError;
 use super::gate::{decide_quic, handshake_limits};
+use super::listen::Listening;
 use super::shared::Shared;
 use crate::admission::quic::QuicGate;
+use crate::handover::Estate;
 use crate::socket::{BoundSocket, MTU};
-use crate::steering::Steering;
+use crate::steering::Forwarding;
 use crate::workers::Worker;
 use bentpipe_quic::noq_proto::EndpointConfig;
-use bentpipe_quic::{Acceptor, Endpoint};
+use bentpipe_quic::{Acceptor, Admission, Endpoint};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Returns what the threads drive, one for each of `sockets`.
+/// Returns what the threads drive, one for each of the sockets, which it takes, and what is kept to
+/// hand over later, if the server can be handed over.
 pub(super) fn prepare(
     shared: &Arc<Shared>,
     config: &EndpointConfig,
-    steering: &Arc<Steering>,
-    sockets: Vec<BoundSocket>,
-) -> Vec<Worker> {
-    let several = sockets.len() > 1;
-    let forwarding = steering.forwarding(&shared.metrics.forwarding);
+    listening: &mut Listening,
+) -> Result<(Vec<Worker>, Option<Arc<Estate>>), ServerError> {
+    let steering = listening.steering.clone();
+    let forwarding = steering.forwarding(&listening.predecessors, &shared.metrics.forwarding);
+    let inboxes = forwarding.first().map(Forwarding::senders).unwrap_or_default();
+    let estate = listening.estate(inboxes)?;
+    let sockets = std::mem::take(&mut listening.sockets);
+    let forwards = sockets.len() > 1 || estate.is_some();
     let prepare = |(thread, (socket, forwarding)): (usize, (BoundSocket, _))| {
         let (mut config, generator) = (config.clone(), steering.generator(thread));
         config.cid_generator(Arc::new(move || Box::new(generator.clone())));
         let endpoint = endpoint(shared, config, &socket);
-        Worker { endpoint, socket, forwarding: several.then_some(forwarding) }
+        Worker { endpoint, socket, forwarding: forwards.then_some(forwarding) }
     };
-    sockets.into_iter().zip(forwarding).enumerate().map(prepare).collect()
+    Ok((sockets.into_iter().zip(forwarding).enumerate().map(prepare).collect(), estate))
 }
 
 fn endpoint(shared: &Arc<Shared>, config: EndpointConfig, socket: &BoundSocket) -> Endpoint {
@@ -41,10 +49,14 @@ fn endpoint(shared: &Arc<Shared>, config: EndpointConfig, socket: &BoundSocket) 
     let server = Some((Arc::new(shared.config.clone()), acceptor as Acceptor));
     let segments = socket.max_segments(MTU.1);
     let mut endpoint = Endpoint::new(config, shared.clock.base(), server, segments);
-    let metrics = shared.metrics.clone();
+    let deciding = shared.clone();
     endpoint.set_gatekeeper(Box::new(move |remote, validated| {
+        // The process that reads the sockets decides.
+        if deciding.handed_over.load(Relaxed) {
+            return Admission::Ignore;
+        }
         let mut gate = gate.lock().unwrap_or_else(PoisonError::into_inner);
-        decide_quic(&mut gate, &metrics, remote.ip(), validated)
+        decide_quic(&mut gate, &deciding.metrics, remote.ip(), validated)
     }));
     let reporting = shared.clone();
     endpoint.set_panic_handler(Box::new(move |remote, message| {

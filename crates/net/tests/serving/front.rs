@@ -12,6 +12,7 @@ use http::Request;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
@@ -33,7 +34,7 @@ fn write(directory: &Path, names: &[&str]) -> CertificateDer<'static> {
 }
 
 /// Certificates of `a.test`, and of `b.test` with the hosts below it.
-struct Hosts {
+pub struct Hosts {
     directory: TempDir,
     store: CertificateStore,
     table: CertificateTable,
@@ -41,7 +42,7 @@ struct Hosts {
 }
 
 impl Hosts {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let trusted =
             [&["a.test"][..], &["b.test", "*.b.test"]].map(|names| write(directory.path(), names));
@@ -57,10 +58,25 @@ impl Hosts {
         Server::front(sites, self.table.clone()).start().await.unwrap()
     }
 
+    pub fn table(&self) -> CertificateTable {
+        self.table.clone()
+    }
+
     /// Sends a request for `url`, without a port, on a connection to `server_name`.
-    async fn ask(
+    pub async fn ask(
         &self,
         server: &Server,
+        server_name: &str,
+        url: &str,
+        fields: &[(&str, &str)],
+    ) -> Result<Answer, String> {
+        self.ask_at(server.address(), server_name, url, fields).await
+    }
+
+    /// As [`Hosts::ask`], of the server at `address`.
+    pub async fn ask_at(
+        &self,
+        address: SocketAddr,
         server_name: &str,
         url: &str,
         fields: &[(&str, &str)],
@@ -71,7 +87,7 @@ impl Hosts {
         }
         let request = request.body(Vec::new()).unwrap();
         let config = QuicClientConfig::try_from(tls(&self.trust, ALPN_H3)).unwrap();
-        soon(over_http3_to(server.address(), server_name, Arc::new(config), request)).await
+        soon(over_http3_to(address, server_name, Arc::new(config), request)).await
     }
 }
 
@@ -97,7 +113,7 @@ async fn echo(mut stream: impl AsyncRead + AsyncWrite + Unpin, name: String) {
 }
 
 /// Returns the URL of a web server over HTTP on the loopback, with this name.
-async fn web(name: &'static str) -> String {
+pub async fn web(name: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -109,7 +125,7 @@ async fn web(name: &'static str) -> String {
     url
 }
 
-fn upstream(url: &str) -> Upstream {
+pub fn upstream(url: &str) -> Upstream {
     Upstream::new(url).unwrap()
 }
 

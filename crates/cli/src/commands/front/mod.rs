@@ -8,7 +8,9 @@ mod gain;
 use crate::args::Front;
 use crate::output;
 use crate::service::messages::Messages;
-use crate::service::server::{self, Announcement, ExtraDescriptors, Failure, Reload, usage};
+use crate::service::server::{
+    self, Announcement, ExtraDescriptors, Failure, Hangup, Reload, usage,
+};
 use crate::service::upstream;
 use crate::status::USAGE;
 use bentpipe_lab::LabError;
@@ -133,7 +135,7 @@ async fn serve(args: &Front, sites: Sites, limits: Limits) -> Result<u8, Failure
         note: None,
         json: vec![("hosts", hosts.into())],
     };
-    let files = Certificates::new(store, args.certs_interval);
+    let files = Certificates::new(store, args.certs_interval, args.drain_reload);
     server::run(builder, &args.server, &messages, &announcement, files).await
 }
 
@@ -142,18 +144,19 @@ struct Certificates {
     store: CertificateStore,
     interval: Duration,
     next: Instant,
+    drain: Span,
 }
 
 impl Certificates {
-    fn new(store: CertificateStore, interval: Span) -> Self {
+    fn new(store: CertificateStore, interval: Span, drain: Span) -> Self {
         let interval = interval.into();
-        Self { store, interval, next: Instant::now() + interval }
+        Self { store, interval, next: Instant::now() + interval, drain }
     }
 }
 
 impl Reload for Certificates {
-    fn by_signal(&self) -> bool {
-        true
+    fn on_hangup(&self) -> Hangup {
+        Hangup::HandOver(self.drain)
     }
 
     async fn due(&mut self) {

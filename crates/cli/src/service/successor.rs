@@ -1,0 +1,82 @@
+//! A new process of this program, which takes the server of this one over: with the program and the
+//! files that are there now.
+
+use bentpipe_net::handover::{HandOverError, Inheritance, Successor};
+use bentpipe_net::serve::Server;
+use std::env;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+
+/// Set in the new process, whose standard input leads to this one.
+const TAKE_OVER: &str = "BENTPIPE_TAKE_OVER";
+
+/// Returns what this process takes over from the one that started it. `None` if that one hands
+/// nothing over.
+///
+/// # Errors
+/// It does, and cannot be understood.
+pub fn inheritance() -> Result<Option<Inheritance>, HandOverError> {
+    env::var_os(TAKE_OVER).map(|_| Inheritance::from_stdin()).transpose()
+}
+
+/// Starts a new process with the arguments of this one, and hands `server` over to it. Returns its
+/// ID.
+///
+/// # Errors
+/// It does not take over. The server then continues here.
+pub async fn hand_over(server: &mut Server) -> Result<u32, String> {
+    let (successor, stdin) = Successor::new().map_err(|error| error.to_string())?;
+    let program = program().map_err(|error| format!("this program is not found: {error}"))?;
+    let mut command = Command::new(&program);
+    command.args(env::args_os().skip(1)).env(TAKE_OVER, "1").stdin(stdin);
+    // The signs of life are its own to give.
+    command.env_remove("WATCHDOG_PID");
+    let child = command.spawn();
+    let child = child.map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+    // Only the new process has the other end now.
+    drop(command);
+    let id = child.id();
+    match server.hand_over(successor).await {
+        Ok(()) => {
+            wait_for(child);
+            Ok(id)
+        }
+        Err(error) => Err(format!("process {id} does not take over: {error}{}", end(child))),
+    }
+}
+
+/// Returns the file of this program: after an upgrade, the new one.
+fn program() -> io::Result<PathBuf> {
+    let program = env::current_exe()?;
+    let name = program.as_os_str().as_bytes();
+    // The kernel says it of a file that was replaced (proc_pid_exe(5)).
+    Ok(name
+        .strip_suffix(b" (deleted)")
+        .map_or(program.clone(), |name| OsStr::from_bytes(name).into()))
+}
+
+/// Lets the system forget the process once it has ended.
+fn wait_for(mut child: Child) {
+    let wait = move || {
+        // An error means that it has ended.
+        let _ = child.wait();
+    };
+    // Without a thread, the system forgets it with this process.
+    let _ = std::thread::Builder::new().name("successor".to_owned()).spawn(wait);
+}
+
+/// Ends a process that did not take over. Returns how it had ended, if it had.
+fn end(mut child: Child) -> String {
+    match child.try_wait() {
+        Ok(Some(status)) => format!(" ({status})"),
+        _ => {
+            // An error means that it has ended.
+            let _ = child.kill();
+            wait_for(child);
+            String::new()
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What a server keeps to hand over later.
+
+use super::error::HandOverError;
+use super::message::{self, Conversation, VERSION, Will};
+use super::predecessors::{Predecessors, passed_on};
+use crate::socket::{BoundSocket, ReceivedDatagram};
+use crate::steering::{GENERATIONS, Steering};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Buffer for a datagram that is passed on, bytes.
+const LARGEST: usize = 66_000;
+
+/// What a server keeps to hand over later.
+#[derive(Debug)]
+pub(crate) struct Estate {
+    sockets: Vec<OwnedFd>,
+    metrics: Option<OwnedFd>,
+    steering: Arc<Steering>,
+    predecessors: Arc<Predecessors>,
+    /// The inboxes of the threads.
+    inboxes: Vec<mpsc::Sender<ReceivedDatagram>>,
+}
+
+impl Estate {
+    /// Keeps copies of the descriptors.
+    ///
+    /// # Errors
+    /// The system has no more descriptors.
+    pub fn new(
+        sockets: &[BoundSocket],
+        metrics: Option<BorrowedFd<'_>>,
+        (steering, predecessors): (&Arc<Steering>, &Arc<Predecessors>),
+        inboxes: Vec<mpsc::Sender<ReceivedDatagram>>,
+    ) -> io::Result<Self> {
+        let copy = |socket: &BoundSocket| socket.as_fd().try_clone_to_owned();
+        Ok(Self {
+            sockets: sockets.iter().map(copy).collect::<io::Result<_>>()?,
+            metrics: metrics.map(|metrics| metrics.try_clone_to_owned()).transpose()?,
+            steering: steering.clone(),
+            predecessors: predecessors.clone(),
+            inboxes,
+        })
+    }
+
+    /// Sends all of it to the other process. Returns what that one passes on is received from.
+    pub(super) fn bequeath(&self, to: &Conversation) -> Result<PassedOn, HandOverError> {
+        let predecessors = self.predecessors.sockets()?;
+        if predecessors.len() + 1 >= usize::from(GENERATIONS) {
+            return Err(HandOverError::Generations(predecessors.len()));
+        }
+        let (sending, receiving) = message::datagram_pair()?;
+        let mut generations = vec![self.steering.generation()];
+        generations.extend(predecessors.keys());
+        let will = Will {
+            hand_over: VERSION,
+            sockets: self.sockets.len(),
+            metrics: self.metrics.iter().len(),
+            generations,
+            keys: self.steering.keys(),
+        };
+        let own = std::iter::once(&sending);
+        let all = self.sockets.iter().chain(&self.metrics).chain(own).chain(predecessors.values());
+        to.bequeath(&will, &all.map(AsFd::as_fd).collect::<Vec<_>>())?;
+        let (steering, inboxes) = (self.steering.clone(), self.inboxes.clone());
+        Ok(PassedOn { socket: receiving, steering, inboxes })
+    }
+}
+
+/// Where a process receives what the next one passes on, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct PassedOn {
+    socket: OwnedFd,
+    steering: Arc<Steering>,
+    inboxes: Vec<mpsc::Sender<ReceivedDatagram>>,
+}
+
+impl PassedOn {
+    /// Gives the threads what is passed on, on a thread of its own, until the other process ends.
+    ///
+    /// # Errors
+    /// The system refuses a thread or has no more descriptors.
+    pub(super) fn start(&self) -> io::Result<()> {
+        let socket = self.socket.try_clone()?;
+        let (steering, inboxes) = (self.steering.clone(), self.inboxes.clone());
+        let receive = move || {
+            let mut buffer = vec![0; LARGEST];
+            loop {
+                let length = match recv(&socket, &mut buffer[..], RecvFlags::empty()) {
+                    Ok((length @ 1.., _)) => length,
+                    Err(Errno::INTR) => continue,
+                    Ok(_) | Err(_) => return,
+                };
+                let Some(datagram) = passed_on(&buffer[..length]) else { continue };
+                let thread = steering.thread(&datagram.data).unwrap_or(0);
+                if let Some(inbox) = inboxes.get(thread) {
+                    // A full queue is a loss.
+                    let _ = inbox.try_send(datagram);
+                }
+            }
+        };
+        std::thread::Builder::new().name("passed-on".to_owned()).spawn(receive)?;
+        Ok(())
+    }
+}
+
+impl Drop for PassedOn {
+    fn drop(&mut self) {
+        // The thread ends. An error means that it has.
+        let _ = shutdown(&self.socket, Shutdown::Both);
+    }
+}

@@ -1,0 +1,40 @@
+//! A server that hands its sockets over to a new process of its program, so that a restart loses
+//! nothing.
+//!
+//! **Sockets.** Both processes have the same UDP sockets ([`message`]), so no datagram is refused
+//! while one of them ends. At any time one process reads them; both send through them.
+//!
+//! **Connections** stay with the process that made them. A connection ID says which one that is
+//! ([`Steering`](crate::steering::Steering)): the process that reads passes what is for an older
+//! one on ([`Predecessors`]), through a pair of sockets that only the two have. Nothing is passed
+//! on once the older one has ended.
+//!
+//! **Order.** The new process starts up to the point where it would read, and says that it is ready.
+//! The old one stops reading and hands over. What arrives between waits in the kernel. If the new
+//! one fails until it has said that it serves, the old one reads again and continues.
+//!
+//! ```text
+//! old                                 new
+//!  |  sockets, keys, generations       |
+//!  | --------------------------------> |  prepares everything but its threads
+//!  | <------------------------- ready  |
+//!  |  stops reading; yours             |
+//!  | --------------------------------> |  starts its threads
+//!  | <----------------------- serving  |
+//!  |  finishes its connections         |
+//! ```
+
+mod error;
+mod estate;
+mod inheritance;
+mod message;
+mod predecessors;
+mod successor;
+
+pub use error::HandOverError;
+pub use inheritance::Inheritance;
+pub use successor::Successor;
+
+pub(crate) use estate::{Estate, PassedOn};
+pub(crate) use inheritance::Waiting;
+pub(crate) use predecessors::Predecessors;
