@@ -214,13 +214,13 @@ pub async fn run(
         Some(inheritance) => builder.take_over(inheritance),
         None => builder,
     };
-    let mut server = builder.start().await.map_err(|error| usage(&error))?;
-    // Handles signals before printing the address, because a reader may then stop the server at
+    // Handles signals before anybody knows that the server runs, and may stop it or hand it over at
     // once.
     let hangup = files.on_hangup();
     let signals =
         if hangup == Hangup::End { StopSignals::new() } else { StopSignals::with_reload() };
     let mut signals = signals.map_err(|error| failed(&error))?;
+    let mut server = builder.start().await.map_err(|error| usage(&error))?;
     announcement.print(&server, options);
     if let Some(address) = server.metrics_address() {
         messages.info(&format!(
