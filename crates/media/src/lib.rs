@@ -15,7 +15,10 @@ mod receiver;
 mod sender;
 mod settings;
 mod stream;
+pub mod wire;
 
 pub use receiver::{Receiver, StreamOutcome};
 pub use sender::{Packet, Sender};
-pub use settings::{Audio, Call, HEADERS, MAX_PAYLOAD, MediaKind, Playout, REQUEST_BYTES, Video};
+pub use settings::{
+    AUDIO_FRAMES, Audio, Call, HEADERS, MAX_PAYLOAD, MediaKind, Playout, REQUEST_BYTES, Video,
+};

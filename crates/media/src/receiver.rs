@@ -63,6 +63,21 @@ impl Receiver {
         Self { call: *call, streams: audio.into_iter().chain(video).collect() }
     }
 
+    /// Makes it receive video on streams: frames arrive as a whole and in any order, and one that is
+    /// missing is late, not lost.
+    #[must_use]
+    pub fn with_video_on_streams(mut self) -> Self {
+        for stream in &mut self.streams {
+            stream.on_streams = stream.kind() == MediaKind::Video;
+        }
+        self
+    }
+
+    /// Returns the capture time of a frame; `None` if the call has no such frame.
+    pub fn captured(&self, kind: MediaKind, frame: u32) -> Option<Time> {
+        self.streams.iter().find(|stream| stream.kind() == kind)?.captured(frame)
+    }
+
     /// Handles a packet. Returns true if the sender is to be asked for a keyframe.
     pub fn received(&mut self, now: Time, packet: &Packet) -> bool {
         let stream = self.streams.iter_mut().find(|stream| stream.kind() == packet.kind);

@@ -54,6 +54,15 @@ impl Sender {
         }
     }
 
+    /// Sets the largest payload of a packet, [`MAX_PAYLOAD`] otherwise.
+    #[must_use]
+    pub fn with_max_payload(mut self, bytes: u32) -> Self {
+        for source in [&mut self.audio, &mut self.video].into_iter().flatten() {
+            source.max_payload = bytes.max(1);
+        }
+        self
+    }
+
     /// Returns when the next packet is to be sent; `None` after the last one.
     pub fn due(&self) -> Option<Time> {
         let due = |source: &Option<FrameSource>| source.as_ref()?.due;
@@ -88,6 +97,8 @@ impl Sender {
 struct FrameSource {
     clock: FrameClock,
     sizes: Sizes,
+    /// Largest payload of a packet.
+    max_payload: u32,
     /// Number of the next frame.
     next: u32,
     /// Frames since the last keyframe.
@@ -129,9 +140,8 @@ impl Sizes {
         Self::Video { video, mean: video.frames(), sigma, draws }
     }
 
-    fn next(&mut self, keyframe: bool) -> u32 {
-        let most = MAX_PACKETS * u64::from(MAX_PAYLOAD);
-        let bytes = match self {
+    fn next(&mut self, keyframe: bool) -> u64 {
+        match self {
             Self::Audio(bytes) => bytes.get(),
             Self::Video { mean, sigma, draws, .. } => {
                 let mean = if keyframe { mean.0 } else { mean.1 };
@@ -142,8 +152,7 @@ impl Sizes {
                     mean.get()
                 }
             }
-        };
-        bytes.clamp(1, most) as u32
+        }
     }
 }
 
@@ -151,7 +160,8 @@ impl FrameSource {
     fn new(begun: Time, ends: Time, per_second: u32, sizes: Sizes) -> Self {
         let clock = FrameClock::new(begun, ends, per_second);
         let due = clock.captured(0);
-        Self { clock, sizes, next: 0, in_group: 0, current: None, due, sent: 0 }
+        let max_payload = MAX_PAYLOAD;
+        Self { clock, sizes, max_payload, next: 0, in_group: 0, current: None, due, sent: 0 }
     }
 
     fn poll(&mut self, now: Time) -> Option<Packet> {
@@ -160,7 +170,7 @@ impl FrameSource {
             self.capture()?;
         }
         let Frame { packet, left } = self.current.as_mut()?;
-        let payload = (*left).min(MAX_PAYLOAD);
+        let payload = (*left).min(self.max_payload);
         let sent = Packet { payload, ..*packet };
         *left -= payload;
         packet.index += 1;
@@ -183,8 +193,9 @@ impl FrameSource {
         };
         let keyframe = self.in_group == 0;
         self.in_group = (self.in_group + 1) % group;
-        let left = self.sizes.next(keyframe);
-        let packets = left.div_ceil(MAX_PAYLOAD) as u16;
+        let most = MAX_PACKETS * u64::from(self.max_payload);
+        let left = self.sizes.next(keyframe).clamp(1, most) as u32;
+        let packets = left.div_ceil(self.max_payload) as u16;
         let frame = self.next;
         self.next += 1;
         self.sent += u64::from(left);
@@ -286,7 +297,7 @@ mod tests {
         let size_variation = Ratio::new(0.3).unwrap();
         let mut sizes = Sizes::video(Video { size_variation, ..VIDEO }, stream(1, 0, "sizes"));
         let (n, mean) = (20_000, 3_750.0);
-        let draws: Vec<f64> = (0..n).map(|_| f64::from(sizes.next(false)) / mean).collect();
+        let draws: Vec<f64> = (0..n).map(|_| sizes.next(false) as f64 / mean).collect();
         let average = draws.iter().sum::<f64>() / f64::from(n);
         let variance = draws.iter().map(|draw| (draw - 1.0).powi(2)).sum::<f64>() / f64::from(n);
         // Five standard errors of the mean.

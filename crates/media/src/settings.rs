@@ -11,7 +11,7 @@ pub const MAX_PAYLOAD: u32 = 1200;
 /// packet of its own (RFC 5506), UDP and IP.
 pub const REQUEST_BYTES: u32 = 40;
 /// Audio frames per second: 20 ms each, as of most codecs.
-pub(crate) const AUDIO_FRAMES: u32 = 50;
+pub const AUDIO_FRAMES: u32 = 50;
 
 /// One direction of a call.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -62,6 +62,8 @@ pub struct StreamReceiver {
     /// A frame of the group was not in time, so that those after it cannot be shown.
     broken: bool,
     asks: bool,
+    /// Frames arrive on streams, which send again what is lost: each as a whole, in any order.
+    pub(crate) on_streams: bool,
     awaits_keyframe: bool,
     asked: Option<Time>,
     pub(crate) counts: Counts,
@@ -93,6 +95,7 @@ impl StreamReceiver {
             in_burst: false,
             broken: false,
             asks,
+            on_streams: false,
             awaits_keyframe: false,
             asked: None,
             counts: Counts::default(),
@@ -151,8 +154,11 @@ impl StreamReceiver {
     }
 
     /// Notices that frames before a packet, the first of its frame, have not arrived as a whole.
-    /// Packets keep their order, so that what is missing is lost.
+    /// Packets keep their order, so that what is missing is lost, unless streams send it again.
     fn notice_loss(&mut self, packet: &Packet) {
+        if self.on_streams {
+            return;
+        }
         let next = self.base as usize + self.frames.len();
         let is_gap = packet.frame as usize > next;
         let is_part = self.frames.back().is_some_and(|last| last.arrived < last.packets);
@@ -222,6 +228,11 @@ impl StreamReceiver {
         }
     }
 
+    /// Returns the capture time of a frame; `None` after the end of the call.
+    pub fn captured(&self, frame: u32) -> Option<Time> {
+        self.clock.captured(frame)
+    }
+
     /// Decides all frames whose playout ends before the call does, `now`.
     pub fn finish(&mut self, now: Time) {
         let last_arrived = self.base as usize + self.frames.len();
@@ -239,7 +250,8 @@ impl StreamReceiver {
             let place = (number - self.base) as usize;
             if self.frames.get(place).is_none_or(|frame| frame.in_time.is_none()) {
                 // What came after it has arrived, so that it is lost; otherwise it is under way.
-                let is_lost = (number as usize) + 1 < last_arrived || last_arrived == 0;
+                let is_lost = (number as usize) + 1 < last_arrived && !self.on_streams;
+                let is_lost = is_lost || last_arrived == 0;
                 *(if is_lost { &mut self.counts.lost } else { &mut self.counts.late }) += 1;
             }
         }

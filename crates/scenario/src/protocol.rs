@@ -29,6 +29,7 @@ impl Protocol {
         match workload.clocks() {
             Clocks::Datagrams | Clocks::VirtualDatagrams => return Ok(Self::Datagrams),
             Clocks::Programs => return Ok(Self::External),
+            Clocks::VirtualQuic => return over_quic(keys, workload),
             Clocks::Both | Clocks::RealTcp | Clocks::Virtual => {}
         }
         let transport = keys.transport.as_ref().map(|transport| *transport.get_ref());
@@ -68,6 +69,21 @@ impl Protocol {
             Self::Datagrams => &["datagrams"],
         }
     }
+}
+
+/// Returns the protocol of a workload that only QUIC carries, without HTTP.
+fn over_quic(keys: &Transport, workload: &Workload) -> Result<Protocol, Problem> {
+    let name = workload.name();
+    if let Some(transport) = keys.transport.as_ref().filter(|one| *one.get_ref() == TransportKind::Tcp)
+    {
+        let message = format!("QUIC carries this `{name}`; allowed: `transport = \"quic\"`");
+        return Err(Problem::new(transport.span(), message));
+    }
+    if let Some(http) = keys.http.as_ref().filter(|one| *one.get_ref() != HttpKind::Raw) {
+        let message = format!("`{name}` does not use HTTP; allowed: `http = \"raw\"`");
+        return Err(Problem::new(http.span(), message));
+    }
+    Ok(Protocol::Quic(Http::Raw))
 }
 
 impl Transport {

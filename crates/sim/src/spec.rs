@@ -236,7 +236,7 @@ pub enum Stack {
     Tcp(Box<TcpStack>),
     /// Datagrams without congestion control.
     DatagramTraffic(DatagramTraffic),
-    /// A call over UDP.
+    /// A call.
     Call(Box<CallTraffic>),
     /// External programs, with the real clock only.
     Program(Box<ProgramStack>),
@@ -264,12 +264,48 @@ pub enum DatagramTraffic {
 }
 
 /// A call.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct CallTraffic {
     /// What each direction carries.
     pub media: Call,
     /// The directions with media.
     pub directions: CallDirections,
+    /// What carries it.
+    pub carrier: CallCarrier,
+}
+
+/// What carries a call.
+#[derive(Debug, Clone)]
+pub enum CallCarrier {
+    /// UDP, without congestion control.
+    Udp,
+    /// A QUIC connection with the settings of both endpoints.
+    Quic(Box<QuicSettings>, Framing),
+}
+
+/// How a QUIC connection carries a call. Audio goes in datagrams in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// All packets in datagrams (RFC 9221), which are not sent again.
+    Datagrams,
+    /// Each frame of the video on a stream of its own.
+    StreamPerFrame,
+    /// Each group of the video, a keyframe and those that depend on it, on a stream of its own. The
+    /// receiver stops a stream whose frames arrive more than `cancel_after` later than the first.
+    StreamPerGroup {
+        /// Delay, above the smallest, after which a stream is stopped; `None` for never.
+        cancel_after: Option<Span>,
+    },
+}
+
+impl CallTraffic {
+    /// Returns the QUIC settings, if QUIC carries it.
+    pub fn quic(&self) -> Option<&QuicSettings> {
+        match &self.carrier {
+            CallCarrier::Quic(settings, _) => Some(settings),
+            CallCarrier::Udp => None,
+        }
+    }
 }
 
 /// The directions in which a call has media.
@@ -317,7 +353,8 @@ impl Stack {
             Self::Tcp(stack) if stack.http.version == tcp::http::Version::Raw => Some(1),
             Self::Tcp(_) if visit.handshake == Handshake::ZeroRtt => Some(1),
             Self::Tcp(_) => Some(2),
-            Self::DatagramTraffic(_) | Self::Call(_) | Self::Program(_) => None,
+            Self::Call(call) => call.quic().map(|_| 1),
+            Self::DatagramTraffic(_) | Self::Program(_) => None,
         }
     }
 
@@ -325,7 +362,11 @@ impl Stack {
     pub fn quic_mut(&mut self) -> Option<&mut QuicSettings> {
         match self {
             Self::Quic(settings) => Some(settings),
-            Self::Tcp(_) | Self::DatagramTraffic(_) | Self::Call(_) | Self::Program(_) => None,
+            Self::Call(call) => match &mut call.carrier {
+                CallCarrier::Quic(settings, _) => Some(settings),
+                CallCarrier::Udp => None,
+            },
+            Self::Tcp(_) | Self::DatagramTraffic(_) | Self::Program(_) => None,
         }
     }
 
@@ -334,7 +375,8 @@ impl Stack {
         match self {
             Self::Quic(settings) => Some(&settings.congestion),
             Self::Tcp(stack) => Some(&stack.congestion),
-            Self::DatagramTraffic(_) | Self::Call(_) | Self::Program(_) => None,
+            Self::Call(call) => call.quic().map(|settings| &settings.congestion),
+            Self::DatagramTraffic(_) | Self::Program(_) => None,
         }
     }
 }

@@ -10,7 +10,7 @@ use bentpipe_media::{Audio, Call, MediaKind, Playout, StreamOutcome, Video};
 use bentpipe_quic::Handshake;
 use bentpipe_sim::node::{Action, Node, NodeContext, NodePacket, PathDirection, PlacedNode};
 use bentpipe_sim::{
-    CallDirections, CallTraffic, DatagramTraffic, Direction, FlowOutcome, FlowSpec, HopEnd,
+    CallCarrier, CallDirections, CallTraffic, DatagramTraffic, Direction, FlowOutcome, FlowSpec, HopEnd,
     RunSpec, Stack, Visit,
 };
 use bentpipe_timeseries::SeriesLimit;
@@ -52,7 +52,7 @@ fn timed(direction: Direction, seconds: u64) -> Visit {
 
 fn call_flow(media: Call, directions: CallDirections, seconds: u64) -> FlowSpec {
     let first = directions.each()[0];
-    let stack = Stack::Call(Box::new(CallTraffic { media, directions }));
+    let stack = Stack::Call(Box::new(CallTraffic { media, directions, carrier: CallCarrier::Udp }));
     flow("call", stack, vec![timed(first, seconds)])
 }
 

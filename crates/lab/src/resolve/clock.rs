@@ -81,6 +81,12 @@ impl ClockSupport {
                 ));
             }
         };
+        if self.clocks == Clocks::VirtualQuic {
+            return Err(format!(
+                "flow `{flow}`: `{workload}` over QUIC runs on the virtual clock only; allowed \
+                    with --clock real: `download`"
+            ));
+        }
         if !runs {
             return Err(format!(
                 "flow `{flow}`: `{workload}` over QUIC runs on the virtual clock only; \

@@ -13,7 +13,7 @@ use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_results::Direction;
 use bentpipe_scenario::workload as scenario;
 use bentpipe_scenario::{Flow, Placement, Problem, Protocol, Scenario, Workload};
-use bentpipe_sim::{self as sim, CallDirections, CallTraffic};
+use bentpipe_sim::{self as sim, CallCarrier, CallDirections, CallTraffic, Framing};
 use bentpipe_sim::{DatagramTraffic, FlowSpec, Marking, ProgramStack, Stack};
 use serde_spanned::Spanned;
 
@@ -39,7 +39,13 @@ pub(super) fn flow(
             interval: *ping.interval.get_ref(),
             packet: ping.packet(),
         }),
-        (Workload::Call(call), _) => Stack::Call(Box::new(call_traffic(call))),
+        (Workload::Call(call), Protocol::Quic(http)) => {
+            let settings = quic(flow, http, bottleneck, path.extremes, mtu)?;
+            let framing = framing(call);
+            let carrier = CallCarrier::Quic(Box::new(settings), framing);
+            Stack::Call(Box::new(call_traffic(call, carrier)))
+        }
+        (Workload::Call(call), _) => Stack::Call(Box::new(call_traffic(call, CallCarrier::Udp))),
         (Workload::External(external), _) => Stack::Program(Box::new(ProgramStack {
             server: external.server.clone().unwrap_or_default(),
             client: external.client.clone().unwrap_or_default(),
@@ -84,7 +90,7 @@ pub(super) fn flow(
 }
 
 /// Returns what a call sends.
-fn call_traffic(call: &scenario::Call) -> CallTraffic {
+fn call_traffic(call: &scenario::Call, carrier: CallCarrier) -> CallTraffic {
     let audio = call.audio_rate().map(|rate| Audio { rate });
     let video = call.video.as_ref().map(|video| Video {
         rate: *video.rate.get_ref(),
@@ -105,7 +111,18 @@ fn call_traffic(call: &scenario::Call) -> CallTraffic {
         scenario::Playout::Fixed(after) => Playout::Fixed(after),
     };
     let codec = if call.concealment { Codec::CONCEALING } else { Codec::PLAIN };
-    CallTraffic { media: Call { audio, video, playout, codec }, directions }
+    CallTraffic { media: Call { audio, video, playout, codec }, directions, carrier }
+}
+
+/// Returns how QUIC carries a call.
+fn framing(call: &scenario::Call) -> Framing {
+    match call.framing() {
+        None | Some(scenario::Framing::Datagrams) => Framing::Datagrams,
+        Some(scenario::Framing::StreamPerFrame) => Framing::StreamPerFrame,
+        Some(scenario::Framing::StreamPerGroup) => Framing::StreamPerGroup {
+            cancel_after: call.cancel_after.as_ref().map(|after| *after.get_ref()),
+        },
+    }
 }
 
 /// Returns the congestion configuration of `stack`, or `None` without congestion control.
@@ -113,7 +130,11 @@ fn congestion_mut(stack: &mut Stack) -> Option<&mut CongestionConfig> {
     match stack {
         Stack::Quic(settings) => Some(&mut settings.congestion),
         Stack::Tcp(stack) => Some(&mut stack.congestion),
-        Stack::DatagramTraffic(_) | Stack::Call(_) | Stack::Program(_) => None,
+        Stack::Call(call) => match &mut call.carrier {
+            CallCarrier::Quic(settings, _) => Some(&mut settings.congestion),
+            CallCarrier::Udp => None,
+        },
+        Stack::DatagramTraffic(_) | Stack::Program(_) => None,
     }
 }
 

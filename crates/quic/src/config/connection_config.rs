@@ -21,6 +21,10 @@ use noq_proto::{ClientConfig, ServerConfig, TransportConfig, VarInt, congestion,
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Bytes of datagrams that wait for the application, which reads them at once: those of one packet
+/// after another. Our choice; the largest datagram that a peer may send.
+const RECEIVED_DATAGRAMS: usize = 65_535;
+
 /// Everything that one side of a connection is built from: transport parameters, flow-control
 /// windows, congestion control, ACK policy, resumption and observers.
 ///
@@ -93,6 +97,16 @@ impl ConnectionConfig {
     #[must_use]
     pub fn with_keep_alive(mut self, interval: Span) -> Self {
         self.transport.keep_alive_interval(Some(interval.into()));
+        self
+    }
+
+    /// Sends and receives datagrams (RFC 9221). Those that wait to be sent take at most
+    /// `send_buffer` bytes.
+    #[must_use]
+    pub fn with_datagrams(mut self, send_buffer: usize) -> Self {
+        self.transport
+            .datagram_receive_buffer_size(Some(RECEIVED_DATAGRAMS))
+            .datagram_send_buffer_size(send_buffer);
         self
     }
 

@@ -28,6 +28,7 @@ impl State {
                     self.open.iter_mut().for_each(wake_all);
                     self.wake_refused();
                 }
+                Event::DatagramReceived => wake_all(&mut self.datagrams),
                 Event::ConnectionLost { reason } => self.end(reason, None),
                 _ => {}
             }
@@ -121,6 +122,7 @@ impl State {
         }
         wake_all(&mut self.validation);
         wake_all(&mut self.state_changes);
+        wake_all(&mut self.datagrams);
         self.resume_waiter.take().into_iter().for_each(Waker::wake);
         self.accept.iter_mut().chain(&mut self.open).for_each(wake_all);
         std::mem::take(&mut self.streams).into_values().for_each(StreamWaiters::wake_all);

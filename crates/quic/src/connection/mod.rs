@@ -1,5 +1,6 @@
 //! A connection that several tasks share: the protocol state, and the tasks that wait for it.
 
+mod datagrams;
 mod early_data;
 mod end_log;
 mod events;

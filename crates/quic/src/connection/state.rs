@@ -60,6 +60,8 @@ pub(crate) struct State {
     pub(super) accept: [Vec<Waker>; 2],
     /// Tasks that wait until the peer allows another stream, by direction.
     pub(super) open: [Vec<Waker>; 2],
+    /// Tasks that wait for a datagram.
+    pub(super) datagrams: Vec<Waker>,
     /// Reason and time of the end and of the handshake: the stack gives only flags.
     pub(super) closed: Option<ConnectionError>,
     pub(super) connected: Option<Time>,
@@ -107,6 +109,7 @@ impl State {
             small_frames: SmallFrames::default(),
             accept: [Vec::new(), Vec::new()],
             open: [Vec::new(), Vec::new()],
+            datagrams: Vec::new(),
             closed: None,
             connected: None,
             blocked_writers: 0,

@@ -1,4 +1,4 @@
-//! Bare bidirectional streams, to measure the cost of HTTP/3 and for other protocols.
+//! Bare streams, to measure the cost of HTTP/3 and for other protocols.
 
 use super::reassembler::Reassembler;
 use crate::connection::{Conn, Read, StreamFailure};
@@ -9,7 +9,8 @@ use std::fmt;
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
-/// A bidirectional stream without framing.
+/// A stream without framing. A unidirectional one is only written at one end and only read at the
+/// other.
 #[derive(Debug)]
 pub struct RawStream {
     conn: Conn,
@@ -93,6 +94,24 @@ impl RawStream {
         let id =
             poll_fn(|cx| conn.poll_accept(Dir::Bi, cx)).await.map_err(|error| error.to_string())?;
         Ok(Self::new(conn.clone(), id))
+    }
+
+    /// Opens a unidirectional stream, waiting while the peer's stream limit is reached.
+    ///
+    /// # Errors
+    /// Why the connection ended.
+    pub async fn open_unidirectional(conn: &Conn) -> Result<Self, String> {
+        let id = poll_fn(|cx| conn.poll_open(Dir::Uni, cx)).await;
+        Ok(Self::new(conn.clone(), id.map_err(|error| error.to_string())?))
+    }
+
+    /// Waits for the next unidirectional stream that the peer opens.
+    ///
+    /// # Errors
+    /// Why the connection ended.
+    pub async fn accept_unidirectional(conn: &Conn) -> Result<Self, String> {
+        let id = poll_fn(|cx| conn.poll_accept(Dir::Uni, cx)).await;
+        Ok(Self::new(conn.clone(), id.map_err(|error| error.to_string())?))
     }
 
     /// Returns the stream ID (RFC 9000 §2.1).

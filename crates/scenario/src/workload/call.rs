@@ -25,8 +25,8 @@ const LONGEST_GROUP: Span = Span::from_secs(60);
 /// Playout by default.
 const PLAYOUT: Playout = Playout::Fixed(Span::from_millis(60));
 
-/// A call over UDP, without congestion control. Without `audio` and `video`, it has audio of 32
-/// kbps.
+/// A call over UDP, without congestion control, or with `framing` over QUIC. Without `audio` and
+/// `video`, it has audio of 32 kbps.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
@@ -50,6 +50,25 @@ pub struct Call {
     /// with concealment, or without.
     #[serde(default = "yes")]
     pub concealment: bool,
+    /// How QUIC carries the call; without it, UDP does.
+    #[schemars(with = "Option<Framing>")]
+    pub framing: Option<Spanned<Framing>>,
+    /// Delay of a frame above the smallest after which the receiver stops the stream of its group
+    /// (STOP_SENDING), with `stream-per-group`; never by default.
+    #[schemars(with = "Option<Span>")]
+    pub cancel_after: Option<Spanned<Span>>,
+}
+
+/// How a QUIC connection carries a call. Audio goes in datagrams in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Framing {
+    /// Video too: its packets are not sent again.
+    Datagrams,
+    /// Each frame of the video on a stream of its own.
+    StreamPerFrame,
+    /// Each group of the video, a keyframe and those that depend on it, on a stream of its own.
+    StreamPerGroup,
 }
 
 /// The video of a call: groups of a keyframe and of frames that depend on all before them.
@@ -145,13 +164,40 @@ fn rate(key: &str, rate: &Spanned<Rate>) -> Check {
 }
 
 impl Call {
-    /// The clocks that can run it.
+    /// The clocks that can run it, over UDP. The virtual one runs it over QUIC, too.
     pub(super) const CLOCKS: Clocks = Clocks::VirtualDatagrams;
 
     pub(super) fn check(&self, limit: Span) -> Check {
         super::transfer::duration(&self.duration, limit)?;
         self.audio.as_ref().map_or(Ok(()), |audio| rate("audio", audio))?;
-        self.video.as_ref().map_or(Ok(()), CallVideo::check)
+        self.video.as_ref().map_or(Ok(()), CallVideo::check)?;
+        self.check_framing()
+    }
+
+    fn check_framing(&self) -> Check {
+        if let (None, Some(framing)) = (&self.video, &self.framing)
+            && *framing.get_ref() != Framing::Datagrams
+        {
+            let message = "streams carry video only, and this call has none; allowed: \
+                           `framing = \"datagrams\"`, or `video`";
+            return Err(Problem::new(framing.span(), message));
+        }
+        let Some(cancel) = &self.cancel_after else { return Ok(()) };
+        if self.framing() != Some(Framing::StreamPerGroup) {
+            let message = "`cancel_after` stops the streams of groups; allowed with `framing = \
+                           \"stream-per-group\"`";
+            return Err(Problem::new(cancel.span(), message));
+        }
+        if cancel.get_ref().is_zero() {
+            let message = format!("`cancel_after` of {cancel} is too short; allowed: above 0 ms");
+            return Err(Problem::new(cancel.span(), message));
+        }
+        Ok(())
+    }
+
+    /// Returns how QUIC carries the call; `None` if UDP does.
+    pub fn framing(&self) -> Option<Framing> {
+        self.framing.as_ref().map(|framing| *framing.get_ref())
     }
 
     /// Returns the rate of the audio, if there is any.
@@ -220,7 +266,10 @@ impl Kind for Call {
     }
 
     fn clocks(&self) -> Clocks {
-        Self::CLOCKS
+        match self.framing {
+            Some(_) => Clocks::VirtualQuic,
+            None => Self::CLOCKS,
+        }
     }
 
     fn transfer(&self, _seed: u64) -> Transfer {
@@ -261,6 +310,9 @@ mod tests {
             ("video = { rate = \"1 Mbps\", keyframe_interval = \"2 min\" }", "to 1 min"),
             ("video = { rate = \"1 Mbps\", keyframe_size = 1000 }", "1 to 100"),
             ("playout = \"soon\"", "`adaptive`"),
+            ("framing = \"stream-per-frame\"", "or `video`"),
+            ("framing = \"datagrams\"\ncancel_after = \"1 s\"", "`framing = \"stream-per-group\"`"),
+            ("cancel_after = \"1 s\"", "`framing = \"stream-per-group\"`"),
         ];
         for (keys, allowed) in cases {
             let error = check(&format!("duration = \"60 s\"\n{keys}")).unwrap_err();

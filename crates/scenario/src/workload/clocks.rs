@@ -14,6 +14,8 @@ pub enum Clocks {
     Datagrams,
     /// Datagrams of its own, on the virtual clock alone.
     VirtualDatagrams,
+    /// Datagrams and streams of its own over QUIC alone, on the virtual clock.
+    VirtualQuic,
     /// The protocols of other programs, which need real time.
     Programs,
 }
@@ -39,7 +41,7 @@ impl Clocks {
         match self {
             Self::Both | Self::Datagrams | Self::Programs => true,
             Self::RealTcp => matches!(carrier, RealCarrier::Tcp),
-            Self::Virtual | Self::VirtualDatagrams => false,
+            Self::Virtual | Self::VirtualDatagrams | Self::VirtualQuic => false,
         }
     }
 
@@ -49,6 +51,7 @@ impl Clocks {
         let yes = match self {
             Self::Both | Self::RealTcp | Self::Virtual => "yes",
             Self::Datagrams | Self::VirtualDatagrams => "yes (UDP)",
+            Self::VirtualQuic => "yes (QUIC)",
             Self::Programs => "yes, whatever the programs speak",
         };
         let runs =
@@ -85,6 +88,7 @@ mod tests {
             Clocks::Virtual,
             Clocks::Datagrams,
             Clocks::VirtualDatagrams,
+            Clocks::VirtualQuic,
             Clocks::Programs,
         ] {
             let real = carriers.iter().any(|&carrier| clocks.on_real(carrier));

@@ -21,7 +21,7 @@ mod web_page;
 
 pub use abr::{Abr, AbrAlgorithm};
 pub use bulk::Bulk;
-pub use call::{Call, CallDirection, CallVideo, Playout};
+pub use call::{Call, CallDirection, CallVideo, Framing, Playout};
 pub use cbr::Cbr;
 pub use clocks::{Clocks, RealCarrier};
 pub use download::Download;
@@ -88,7 +88,7 @@ pub struct Task {
     #[schemars(with = "Option<Cbr>")]
     #[schemars(extend("x-clocks" = Cbr::CLOCKS.cells()))]
     pub cbr: Option<Spanned<Cbr>>,
-    /// A call: audio and video over UDP.
+    /// A call: audio and video over UDP or QUIC.
     #[schemars(with = "Option<Call>")]
     #[schemars(extend("x-clocks" = Call::CLOCKS.cells()))]
     pub call: Option<Spanned<Call>>,

@@ -5,16 +5,16 @@ use super::progress::FlowProgress;
 use super::report::{ReverseReport, VisitReport};
 use super::shared::Shared;
 use super::transport::{Outbox, Outgoing, Transport, side};
+use super::media_direction::{self, MediaDirection};
 use crate::datagram::{Body, Datagram, Media, PathDirection, Role};
 use crate::error::SimError;
-use crate::outcome::{CallStream, PathOutcome, ReverseBytes};
+use crate::outcome::{PathOutcome, ReverseBytes};
 use crate::packet_arena::PacketId;
-use crate::spec::{CallTraffic, Direction, FlowSpec};
+use crate::spec::{CallTraffic, FlowSpec};
 use crate::visit_progress::VisitProgress;
 use bentpipe_link::{Ecn, Packet};
-use bentpipe_media::{HEADERS, MediaKind, REQUEST_BYTES, Receiver, Sender};
+use bentpipe_media::{HEADERS, REQUEST_BYTES};
 use bentpipe_quic::{IP_HEADER, SenderMetrics, UDP_HEADER};
-use bentpipe_timeseries::Series;
 use bentpipe_units::{Span, Time};
 
 /// A call over UDP.
@@ -35,23 +35,10 @@ struct ActiveVisit {
     metrics: SenderMetrics,
 }
 
-/// Media in one direction.
-struct MediaDirection {
-    toward: PathDirection,
-    sender: Sender,
-    receiver: Receiver,
-    /// True if the receiver's end is to send a keyframe request.
-    requests_keyframe: bool,
-}
-
 impl CallTransport {
     /// Creates the transport of a call that has not started.
     pub fn new(traffic: CallTraffic, spec: &FlowSpec, shared: &Shared) -> Result<Self, SimError> {
-        if spec.visits.iter().any(|visit| visit.duration.is_none()) {
-            let name = &spec.name;
-            let message = format!("call `{name}` has no duration; allowed: visits with one");
-            return Err(SimError::Spec(message));
-        }
+        media_direction::check(spec)?;
         Ok(Self { traffic, last_node: shared.last_node, visit: None })
     }
 }
@@ -89,24 +76,6 @@ impl ActiveVisit {
     }
 }
 
-/// Returns the name of the series of the delays of frames.
-fn delay_series(kind: MediaKind, direction: Direction) -> &'static str {
-    match (kind, direction) {
-        (MediaKind::Audio, Direction::Download) => "audio_download_delay",
-        (MediaKind::Audio, Direction::Upload) => "audio_upload_delay",
-        (MediaKind::Video, Direction::Download) => "video_download_delay",
-        (MediaKind::Video, Direction::Upload) => "video_upload_delay",
-    }
-}
-
-/// Returns the direction of media in terms of results.
-fn direction(toward: PathDirection) -> Direction {
-    match toward {
-        PathDirection::ToClient => Direction::Download,
-        PathDirection::ToServer => Direction::Upload,
-    }
-}
-
 impl Transport for CallTransport {
     fn begin(
         &mut self,
@@ -114,22 +83,10 @@ impl Transport for CallTransport {
         progress: &mut FlowProgress,
         shared: &Shared,
     ) -> Result<(), SimError> {
-        let times = (start.now, start.ends.unwrap_or(start.now));
-        let CallTraffic { media, directions } = &self.traffic;
-        let media = directions.each().iter().map(|&one| {
-            let toward = PathDirection::of(one);
-            let purpose = format!("flow/{}/{}/{}", progress.spec.name, one.name(), start.number);
-            MediaDirection {
-                toward,
-                sender: Sender::new(media, times, shared.seed, &purpose),
-                receiver: Receiver::new(media, times, start.series),
-                requests_keyframe: false,
-            }
-        });
         self.visit = Some(ActiveVisit {
             data_direction: start.data_direction,
             progress: start.progress.clone(),
-            media: media.collect(),
+            media: media_direction::all(&self.traffic, &progress.spec.name, start, shared),
             sent: [0; 2],
             metrics: SenderMetrics::new(start.series),
         });
@@ -138,17 +95,7 @@ impl Transport for CallTransport {
 
     fn report(&mut self, now: Time, _progress: &FlowProgress) -> Option<VisitReport> {
         let visit = self.visit.take()?;
-        let (mut call, mut series) = (Vec::new(), Vec::new());
-        for MediaDirection { toward, sender, receiver, .. } in visit.media {
-            let direction = direction(toward);
-            for mut measured in receiver.finish(now, &sender) {
-                if let Some(delays) = measured.series.take().filter(|delays| !delays.is_empty()) {
-                    let name = delay_series(measured.kind, direction);
-                    series.push(Series::new(name, "ms", delays.into_points()));
-                }
-                call.push(CallStream { direction, measured });
-            }
-        }
+        let (call, series) = media_direction::finish(now, visit.media);
         Some(VisitReport {
             transport: "udp",
             connections: 0,

@@ -4,6 +4,7 @@ mod call;
 mod counters;
 mod current_visit;
 mod datagrams;
+mod media_direction;
 mod outcome;
 mod progress;
 mod quic;
@@ -23,12 +24,12 @@ pub use shared::Shared;
 use crate::datagram::Datagram;
 use crate::error::SimError;
 use crate::packet_arena::{PacketArena, PacketId};
-use crate::spec::{FlowSpec, Stack};
+use crate::spec::{CallCarrier, FlowSpec, Stack};
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_units::Time;
 use call::CallTransport;
 use datagrams::DatagramTransport;
-use quic::QuicTransport;
+use quic::{QuicCall, QuicTransport};
 use tcp::TcpTransport;
 use transport::{Outbox, Transport};
 
@@ -51,11 +52,21 @@ impl Flow {
     pub fn new(spec: FlowSpec, index: usize, shared: &Shared) -> Result<Self, SimError> {
         let progress = FlowProgress::new(spec, index);
         let transport: Box<dyn Transport> = match progress.spec.stack.clone() {
-            Stack::Quic(settings) => Box::new(QuicTransport::new(*settings, &progress, shared)?),
+            Stack::Quic(settings) => {
+                Box::new(QuicTransport::new(*settings, None, &progress, shared)?)
+            }
             Stack::DatagramTraffic(traffic) => {
                 Box::new(DatagramTransport::new(traffic, &progress.spec, shared)?)
             }
-            Stack::Call(call) => Box::new(CallTransport::new(*call, &progress.spec, shared)?),
+            Stack::Call(call) => match call.carrier.clone() {
+                CallCarrier::Udp => {
+                    Box::new(CallTransport::new(*call, &progress.spec, shared)?)
+                }
+                CallCarrier::Quic(settings, framing) => {
+                    let call = QuicCall::new(*call, framing, &progress.spec)?;
+                    Box::new(QuicTransport::new(*settings, Some(call), &progress, shared)?)
+                }
+            },
             Stack::Tcp(stack) => Box::new(TcpTransport::new(*stack, &progress, shared)?),
             Stack::Program(_) => {
                 return Err(SimError::Spec(format!(

@@ -1,8 +1,10 @@
 //! QUIC flows: two endpoints, and a connection per visit.
 
 mod batch;
+mod call;
 mod connection;
 mod endpoints;
+mod frame_queue;
 mod recording;
 
 use super::current_visit::VisitStart;
@@ -21,10 +23,12 @@ use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::congestion::ResumeHandle;
 use bentpipe_quic::path_memory::token::{TokenOutcome, Tokens};
 use bentpipe_quic::{
-    Accept, Conn, EpochClock, Handshake, IP_HEADER, IP_UDP_HEADER, QuicSettings, UDP_HEADER,
+    Accept, Conn, ConnectionConfig, EpochClock, Handshake, IP_HEADER, IP_UDP_HEADER, QuicSettings, UDP_HEADER,
 };
 use bentpipe_units::{Span, Time};
 use bytes::BytesMut;
+pub use call::QuicCall;
+use call::Ends;
 use connection::configure;
 use endpoints::{ClientParts, Endpoints};
 use recording::Recording;
@@ -37,6 +41,8 @@ const NO_ERROR: u64 = 0x100;
 /// QUIC between a client and a server.
 pub struct QuicTransport {
     settings: QuicSettings,
+    /// The call that it carries instead of objects.
+    call: Option<QuicCall>,
     endpoints: Endpoints,
     /// The addresses of client and server.
     addresses: [SocketAddr; 2],
@@ -54,6 +60,8 @@ struct ActiveVisit {
     data_direction: PathDirection,
     progress: VisitProgress,
     recording: Recording,
+    /// Its call, if it carries one.
+    call: Option<Ends>,
     /// Its packets with an acknowledgement of the data that have been passed on.
     acks: u64,
     client: ClientSide,
@@ -109,15 +117,18 @@ impl ActiveVisit {
 }
 
 impl QuicTransport {
-    /// Creates the transport of a flow that has not started.
+    /// Creates the transport of a flow that has not started. It carries a `call`, if there is one,
+    /// or objects.
     pub fn new(
         settings: QuicSettings,
+        call: Option<QuicCall>,
         progress: &FlowProgress,
         shared: &Shared,
     ) -> Result<Self, SimError> {
         Ok(Self {
             endpoints: Endpoints::new(&progress.spec.name, &settings, shared)?,
             settings,
+            call,
             addresses: [Role::Client, Role::Server].map(|side| progress.address(side)),
             visit: None,
             last_node: shared.last_node,
@@ -127,15 +138,26 @@ impl QuicTransport {
         })
     }
 
+    /// Returns `config` with what the call needs, if there is one.
+    fn with_call(&self, config: ConnectionConfig) -> ConnectionConfig {
+        match &self.call {
+            Some(call) => call.configure(config),
+            None => config,
+        }
+    }
+
     /// Makes the server expect the connection of a visit.
     fn listen(
         &self,
         start: &VisitStart,
         progress: &FlowProgress,
         recording: &Recording,
+        call: Option<&Ends>,
         shared: &Shared,
     ) -> Result<ServerSide, SimError> {
         let config = configure(Role::Server, &self.settings, start, progress, recording, shared)?;
+        let config = self.with_call(config);
+        let call = call.cloned();
         let resume_handle = config.resume_handle();
         let (config, attachments) = config.server(&self.endpoints.server_config);
         let token_outcome = attachments.tokens.as_ref().and_then(Tokens::outcome).cloned();
@@ -147,7 +169,10 @@ impl QuicTransport {
             attachments,
             app: Box::new(move |conn| {
                 *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(conn.clone());
-                app::server(conn, &settings, visit_progress)
+                match call {
+                    Some(call) => call.run(conn, Role::Server),
+                    None => app::server(conn, &settings, visit_progress),
+                }
             }),
         });
         Ok(ServerSide { conn, resume_handle, token_outcome })
@@ -159,9 +184,12 @@ impl QuicTransport {
         start: &VisitStart,
         progress: &FlowProgress,
         recording: &Recording,
+        call: Option<&Ends>,
         shared: &Shared,
     ) -> Result<ClientSide, SimError> {
         let config = configure(Role::Client, &self.settings, start, progress, recording, shared)?;
+        let config = self.with_call(config);
+        let call = call.cloned();
         let resume_handle = config.resume_handle();
         let handshake = start.visit.handshake;
         let ClientParts { crypto, initial_cids } = self.endpoints.client_parts(handshake);
@@ -171,7 +199,10 @@ impl QuicTransport {
             .token_store(self.endpoints.client_tokens.clone());
         let (settings, visit_progress) = (self.settings.clone(), start.progress.clone());
         let [_, remote] = self.addresses;
-        let app = move |conn| app::client(conn, &settings, visit_progress);
+        let app = move |conn| match call {
+            Some(call) => call.run(conn, Role::Client),
+            None => app::client(conn, &settings, visit_progress),
+        };
         let conn = self
             .endpoints
             .client
@@ -214,8 +245,9 @@ impl Transport for QuicTransport {
         shared: &Shared,
     ) -> Result<(), SimError> {
         let recording = Recording::new(&progress.spec.name, start, self.settings.connection_window);
-        let server = self.listen(start, progress, &recording, shared)?;
-        let client = self.connect(start, progress, &recording, shared)?;
+        let call = self.call.as_ref().map(|call| call.begin(&progress.spec.name, start, shared));
+        let server = self.listen(start, progress, &recording, call.as_ref(), shared)?;
+        let client = self.connect(start, progress, &recording, call.as_ref(), shared)?;
         if let Some(limits) = progress.limits() {
             recording.metrics().report_limits(limits, 0);
         }
@@ -223,6 +255,7 @@ impl Transport for QuicTransport {
             data_direction: start.data_direction,
             progress: start.progress.clone(),
             recording,
+            call,
             acks: 0,
             client,
             server,
@@ -230,13 +263,16 @@ impl Transport for QuicTransport {
         Ok(())
     }
 
-    fn report(&mut self, _now: Time, progress: &FlowProgress) -> Option<VisitReport> {
+    fn report(&mut self, now: Time, progress: &FlowProgress) -> Option<VisitReport> {
         let visit = self.visit.as_ref()?;
         let recording = &visit.recording;
         let qlog = recording.take_qlog();
         let duplicate_bytes = progress.spuriously_lost_bytes(&recording.metrics().stats());
+        let (call, delays) = visit.call.as_ref().map(|call| call.finish(now)).unwrap_or_default();
+        let mut reverse = recording.take_reverse();
+        reverse.series.extend(delays);
         Some(VisitReport {
-            call: Vec::new(),
+            call,
             transport: "quic",
             connections: 1,
             handshake: visit.client.conn.connected_at(),
@@ -244,7 +280,7 @@ impl Transport for QuicTransport {
             duplicate_bytes,
             path: visit.path(),
             pep: None,
-            reverse: recording.take_reverse(),
+            reverse,
             flow_control: Some(recording.flow_control.clone()),
             qlog,
         })
@@ -323,12 +359,21 @@ impl Transport for QuicTransport {
     }
 
     fn release(&mut self, now: Time) {
-        if self.visit.as_ref().is_some_and(|visit| visit.progress.release(now)) {
+        let Some(visit) = &self.visit else { return };
+        let senders = visit.call.as_ref().is_some_and(|call| call.release(now));
+        if visit.progress.release(now) || senders {
             self.endpoints.client.wake(now);
+        }
+        if senders {
+            self.endpoints.server.wake(now);
         }
     }
 
     fn next_release(&self) -> Option<Time> {
-        self.visit.as_ref()?.progress.next_release()
+        let visit = self.visit.as_ref()?;
+        match &visit.call {
+            Some(call) => call.next_release(),
+            None => visit.progress.next_release(),
+        }
     }
 }

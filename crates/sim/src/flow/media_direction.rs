@@ -1,0 +1,91 @@
+//! Media of a call in one direction, for any carrier.
+
+use super::current_visit::VisitStart;
+use super::shared::Shared;
+use crate::datagram::PathDirection;
+use crate::error::SimError;
+use crate::outcome::CallStream;
+use crate::spec::{CallTraffic, Direction, FlowSpec};
+use bentpipe_media::{MediaKind, Receiver, Sender};
+use bentpipe_timeseries::Series;
+use bentpipe_units::Time;
+
+/// Media in one direction.
+pub struct MediaDirection {
+    /// The direction.
+    pub toward: PathDirection,
+    /// The sending end.
+    pub sender: Sender,
+    /// The receiving end.
+    pub receiver: Receiver,
+    /// True if the receiver's end is to send a keyframe request.
+    pub requests_keyframe: bool,
+}
+
+/// Checks that the call of a flow has an end.
+///
+/// # Errors
+/// A visit has no duration.
+pub fn check(spec: &FlowSpec) -> Result<(), SimError> {
+    if spec.visits.iter().all(|visit| visit.duration.is_some()) {
+        return Ok(());
+    }
+    let name = &spec.name;
+    Err(SimError::Spec(format!("call `{name}` has no duration; allowed: visits with one")))
+}
+
+/// Returns the directions of a visit of the flow called `flow`, whose media begins with the visit.
+pub fn all(
+    traffic: &CallTraffic,
+    flow: &str,
+    start: &VisitStart,
+    shared: &Shared,
+) -> Vec<MediaDirection> {
+    let times = (start.now, start.ends.unwrap_or(start.now));
+    let direction = |&one: &Direction| MediaDirection {
+        toward: PathDirection::of(one),
+        sender: Sender::new(&traffic.media, times, shared.seed, &purpose(flow, one, start.number)),
+        receiver: Receiver::new(&traffic.media, times, start.series),
+        requests_keyframe: false,
+    };
+    traffic.directions.each().iter().map(direction).collect()
+}
+
+/// Returns the purpose of the draws of visit number `visit` of the flow called `flow`.
+pub fn purpose(flow: &str, direction: Direction, visit: u32) -> String {
+    format!("flow/{flow}/{}/{visit}", direction.name())
+}
+
+/// Ends the media, and returns what was measured, with the time series of delays.
+pub fn finish(now: Time, media: Vec<MediaDirection>) -> (Vec<CallStream>, Vec<Series>) {
+    let (mut call, mut series) = (Vec::new(), Vec::new());
+    for MediaDirection { toward, sender, receiver, .. } in media {
+        let direction = direction(toward);
+        for mut measured in receiver.finish(now, &sender) {
+            if let Some(delays) = measured.series.take().filter(|delays| !delays.is_empty()) {
+                let name = delay_series(measured.kind, direction);
+                series.push(Series::new(name, "ms", delays.into_points()));
+            }
+            call.push(CallStream { direction, measured });
+        }
+    }
+    (call, series)
+}
+
+/// Returns the direction of media in terms of results.
+pub fn direction(toward: PathDirection) -> Direction {
+    match toward {
+        PathDirection::ToClient => Direction::Download,
+        PathDirection::ToServer => Direction::Upload,
+    }
+}
+
+/// Returns the name of the series of the delays of frames.
+fn delay_series(kind: MediaKind, direction: Direction) -> &'static str {
+    match (kind, direction) {
+        (MediaKind::Audio, Direction::Download) => "audio_download_delay",
+        (MediaKind::Audio, Direction::Upload) => "audio_upload_delay",
+        (MediaKind::Video, Direction::Download) => "video_download_delay",
+        (MediaKind::Video, Direction::Upload) => "video_upload_delay",
+    }
+}
