@@ -190,8 +190,9 @@ fn player(played: &PlayerOutcome) -> Player {
 
 fn call_stream(stream: &sim::CallStream) -> CallStream {
     let measured = &stream.measured;
+    // The bounds of a histogram's buckets may exceed the largest delay.
     let delay = |quantile| {
-        millis((!measured.delays.is_empty()).then(|| measured.delays.quantile(quantile)))
+        millis(measured.largest_delay.map(|max| max.min(measured.delays.quantile(quantile))))
     };
     let percent =
         |frames: u64| (measured.frames > 0).then(|| frames as f64 / measured.frames as f64 * 100.0);

@@ -113,8 +113,7 @@ impl FrameReader {
                 continue;
             };
             let taken = data.len().min(*missing as usize);
-            (*missing, data, payload) =
-                (*missing - taken as u32, &data[taken..], payload + taken);
+            (*missing, data, payload) = (*missing - taken as u32, &data[taken..], payload + taken);
             if *missing == 0 {
                 complete(*header);
                 self.frame = None;

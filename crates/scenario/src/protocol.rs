@@ -74,7 +74,8 @@ impl Protocol {
 /// Returns the protocol of a workload that only QUIC carries, without HTTP.
 fn over_quic(keys: &Transport, workload: &Workload) -> Result<Protocol, Problem> {
     let name = workload.name();
-    if let Some(transport) = keys.transport.as_ref().filter(|one| *one.get_ref() == TransportKind::Tcp)
+    if let Some(transport) =
+        keys.transport.as_ref().filter(|one| *one.get_ref() == TransportKind::Tcp)
     {
         let message = format!("QUIC carries this `{name}`; allowed: `transport = \"quic\"`");
         return Err(Problem::new(transport.span(), message));

@@ -10,8 +10,8 @@ use bentpipe_media::{Audio, Call, MediaKind, Playout, StreamOutcome, Video};
 use bentpipe_quic::Handshake;
 use bentpipe_sim::node::{Action, Node, NodeContext, NodePacket, PathDirection, PlacedNode};
 use bentpipe_sim::{
-    CallCarrier, CallDirections, CallTraffic, DatagramTraffic, Direction, FlowOutcome, FlowSpec, HopEnd,
-    RunSpec, Stack, Visit,
+    CallCarrier, CallDirections, CallTraffic, DatagramTraffic, Direction, FlowOutcome, FlowSpec,
+    HopEnd, RunSpec, Stack, Visit,
 };
 use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Rate, Ratio, Span};

@@ -41,8 +41,7 @@ fn call(video: Option<Video>) -> Call {
 
 /// Returns a call from the server to the client over QUIC with a large window.
 fn over_quic(media: Call, framing: Framing, seconds: u64) -> FlowSpec {
-    let settings =
-        QuicSettings { http: Http::Raw, initial_window: 400, ..QuicSettings::default() };
+    let settings = QuicSettings { http: Http::Raw, initial_window: 400, ..QuicSettings::default() };
     let stack = Stack::Call(Box::new(CallTraffic {
         media,
         directions: CallDirections::One(Direction::Download),

@@ -1,11 +1,11 @@
 //! Calls over UDP: audio and video in one or both directions, without congestion control.
 
 use super::current_visit::VisitStart;
+use super::media_direction::{self, MediaDirection};
 use super::progress::FlowProgress;
 use super::report::{ReverseReport, VisitReport};
 use super::shared::Shared;
 use super::transport::{Outbox, Outgoing, Transport, side};
-use super::media_direction::{self, MediaDirection};
 use crate::datagram::{Body, Datagram, Media, PathDirection, Role};
 use crate::error::SimError;
 use crate::outcome::{PathOutcome, ReverseBytes};

@@ -59,9 +59,7 @@ impl Flow {
                 Box::new(DatagramTransport::new(traffic, &progress.spec, shared)?)
             }
             Stack::Call(call) => match call.carrier.clone() {
-                CallCarrier::Udp => {
-                    Box::new(CallTransport::new(*call, &progress.spec, shared)?)
-                }
+                CallCarrier::Udp => Box::new(CallTransport::new(*call, &progress.spec, shared)?),
                 CallCarrier::Quic(settings, framing) => {
                     let call = QuicCall::new(*call, framing, &progress.spec)?;
                     Box::new(QuicTransport::new(*settings, Some(call), &progress, shared)?)

@@ -77,9 +77,7 @@ impl QuicCall {
             let payload =
                 waiting * video.rate.as_bps() as f64 / 8.0 + 2.0 * video.frames().0.get() as f64;
             // Small frames have a packet each.
-            let packets = payload / f64::from(MAX_PAYLOAD)
-                + waiting * f64::from(video.fps)
-                + 2.0;
+            let packets = payload / f64::from(MAX_PAYLOAD) + waiting * f64::from(video.fps) + 2.0;
             payload + packets * packet as f64
         });
         (audio + video) as usize + 2 * packet

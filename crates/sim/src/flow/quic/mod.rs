@@ -23,12 +23,13 @@ use bentpipe_link::{Ecn, Packet};
 use bentpipe_quic::congestion::ResumeHandle;
 use bentpipe_quic::path_memory::token::{TokenOutcome, Tokens};
 use bentpipe_quic::{
-    Accept, Conn, ConnectionConfig, EpochClock, Handshake, IP_HEADER, IP_UDP_HEADER, QuicSettings, UDP_HEADER,
+    Accept, Conn, ConnectionConfig, EpochClock, Handshake, IP_HEADER, IP_UDP_HEADER, QuicSettings,
+    UDP_HEADER,
 };
 use bentpipe_units::{Span, Time};
 use bytes::BytesMut;
-pub use call::QuicCall;
 use call::Ends;
+pub use call::QuicCall;
 use connection::configure;
 use endpoints::{ClientParts, Endpoints};
 use recording::Recording;
