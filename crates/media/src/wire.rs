@@ -54,7 +54,7 @@ impl Header {
     pub fn encode(&self) -> [u8; HEADER_BYTES as usize] {
         let video = if self.kind == MediaKind::Video { VIDEO } else { 0 };
         let keyframe = if self.keyframe { KEYFRAME } else { 0 };
-        let first = video | keyframe | self.frame % MAX_FRAMES;
+        let first = video | keyframe | (self.frame % MAX_FRAMES);
         (u64::from(first) << 32 | u64::from(self.rest)).to_be_bytes()
     }
 
