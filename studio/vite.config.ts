@@ -49,7 +49,12 @@ function brief(node: unknown, names = false): unknown {
   const { $ref, type, ...rest } = node as Record<string, unknown>;
   const only = !names && Object.keys(rest).length === 0;
   if (only && typeof $ref === "string" && type === undefined) return $ref.replace("/$defs/", "");
-  if (only && $ref === undefined && type !== undefined) return [type].flat().join("|");
+  const natural =
+    !names && JSON.stringify(rest) === '{"minimum":0}' && [type].flat().includes("integer");
+  if ((only || natural) && $ref === undefined && type !== undefined) {
+    const types = [type].flat().join("|");
+    return natural ? types.replace("integer", "natural") : types;
+  }
   const inner = (key: string): boolean => !names && (key === "properties" || key === "$defs");
   const out = Object.entries(node).map(([key, value]) => [key, brief(value, inner(key))]);
   const short: Record<string, unknown> = Object.fromEntries(out);

@@ -154,7 +154,7 @@ ${rows[0]}
 
 const ofFlows = ({ scope }) => scope === "flow";
 
-/** Metrics of flows that `which` selects. METRIC_ROWS, of which they are part, checks their type. */
+/** Metrics of flows that `which` selects. METRIC_ROWS, which has them, checks their type. */
 function flowMetrics(name, about, which) {
   return `/** ${about} */
 export const ${name} = [

@@ -13,7 +13,8 @@ type Check = (value: unknown) => Fault | null;
 
 /**
  * The keywords of JSON Schema that the report's schema uses. The build makes the schema shorter: a
- * string is a reference (`#X`) or types (`a|b`), and `optional` lists what is not required.
+ * string is a reference (`#X`) or types (`a|b`; `natural` are integers of at least 0), and
+ * `optional` lists what is not required.
  */
 interface Node {
   optional?: string[];
@@ -48,6 +49,7 @@ const TYPES: Record<string, (value: unknown) => boolean> = {
   string: (x) => typeof x === "string",
   number: (x) => typeof x === "number",
   integer: (x) => Number.isInteger(x),
+  natural: (x) => Number.isInteger(x) && (x as number) >= 0,
   boolean: (x) => typeof x === "boolean",
   null: (x) => x === null,
   array: Array.isArray,
@@ -93,7 +95,7 @@ function referred(ref: string): Check {
 
 function typeCheck(types: string[]): Check {
   const tests = types.map((type) => TYPES[type]!);
-  const expected = types.join(" or ");
+  const expected = types.join(" or ").replace("natural", "integer of at least 0");
   return (value) => (tests.some((test) => test(value)) ? null : wrong(value, expected));
 }
 

@@ -9,6 +9,7 @@ import { goodput } from "./goodput.ts";
 import { objects } from "./objects.ts";
 import { otherSeriesOfFlow, otherSeriesOfFlows, otherSeriesOfLinks } from "./other-series.ts";
 import { pacing } from "./pacing.ts";
+import { packets } from "./packets.ts";
 import {
   type FlowsView,
   type FlowView,
@@ -35,6 +36,7 @@ export const PANELS: readonly Panel[] = [
   frames,
   player,
   sequence,
+  packets,
   goodput,
   window,
   rtt,

@@ -1,3 +1,4 @@
+import { transferOf } from "../charts/path/transfers.ts";
 import { PlotStack } from "../charts/time/stack.ts";
 import { hasRuns } from "../data/offered.ts";
 import { pointKey } from "../data/points.ts";
@@ -5,15 +6,17 @@ import { replayCommand } from "../data/replay.ts";
 import type { ConstellationView, FlowSeries, Report, Trace } from "../data/report.types.ts";
 import { constellationOf, Routes } from "../data/routes.ts";
 import type { SeriesCache, SeriesSource } from "../data/series-cache.ts";
-import { h, replace, scrollTo, select } from "../page/dom.ts";
+import { button, h, replace, scrollTo, select } from "../page/dom.ts";
 import { fileName } from "../page/files.ts";
 import type { State, Store } from "../page/state.ts";
 import { flowName } from "../panels/panel.ts";
 import { SkyModel } from "../sky/model.ts";
 import { SkyPanel } from "../sky/panel.ts";
 import { captionOf, reasonOf, Status, whenIdle, whenNear } from "./parts.ts";
+import { PathPlayer } from "./path-player.ts";
 import { type Column, panelsOf, rangesOf, traceLabel, type Window } from "./run-columns.ts";
 import { runFacts, sharingFacts } from "./run-facts.ts";
+import { pairOf } from "./run-pair.ts";
 
 /** A flow of a run as text. A trace may have several visits, so it is by visit number. */
 const visitKey = (f: FlowSeries): string => JSON.stringify([f.name, f.visit]);
@@ -40,6 +43,10 @@ export class RunSection {
   readonly #status = new Status();
   readonly #models = new Map<ConstellationView, SkyModel>();
   #sky: SkyPanel | null = null;
+  readonly #path = new PathPlayer(
+    (time) => this.#follow(time),
+    (open) => (this.#plots.timeline.stays = open || this.#sky !== null),
+  );
   #columns: Column[] = [];
   /** Counts calls of `show`, so that an overtaken one stops. */
   #build = 0;
@@ -51,7 +58,11 @@ export class RunSection {
     readonly series: SeriesSource | null,
   ) {
     this.#plots = new PlotStack({
-      moved: (cursor) => cursor !== null && this.#sky?.follow(cursor + this.#t0),
+      moved: (cursor) => {
+        if (cursor === null) return;
+        this.#sky?.follow(cursor + this.#t0);
+        this.#path.follow(cursor);
+      },
       zoomed: (zoom) => store.set({ zoom }),
       file: () => {
         const [first] = this.#columns;
@@ -78,11 +89,13 @@ export class RunSection {
       this.#controls.remove();
       return;
     }
-    this.el.append(this.#plots.bar, this.#plots.help, this.#body);
+    this.el.append(this.#plots.bar, this.#plots.help, this.#path.el, this.#body);
     this.#body.append(this.#plots.el);
     store.on((changed) => {
       const keys: (keyof State)[] = ["run", "versus", "traceFlow", "origin"];
+      const ofAnswer: (keyof State)[] = ["metric", "flow", "baseline", "point"];
       if (keys.some((k) => changed.has(k))) void this.show();
+      else if (ofAnswer.some((k) => changed.has(k))) this.#drawControls();
       else if (changed.has("links")) void this.#relink();
     });
     const stop = whenNear(this.el, () => void this.show());
@@ -96,6 +109,7 @@ export class RunSection {
   recolour(): void {
     if (this.#columns.length) this.#mount();
     this.#sky?.recolour();
+    this.#path.draw();
   }
 
   /** Selects the trace of a run; says so if it has none. */
@@ -139,6 +153,7 @@ export class RunSection {
     const { report, store } = this;
     const { state } = store;
     const runs = report.traces.map((t, i) => ({ value: String(i), text: traceLabel(report, t) }));
+    const pair = runs.length > 1 ? pairOf(report, state) : null;
     const { flows } = report.traces[state.run] ?? report.traces[0]!;
     const each = flows.map((f) => ({ value: visitKey(f), text: flowName(flows, f) }));
     const [one] = this.#flows({ flows } as Trace);
@@ -159,6 +174,11 @@ export class RunSection {
           String(state.versus),
           (v) => store.set({ versus: Number(v) }),
         ),
+      pair &&
+        (pair.run !== state.run || pair.versus !== state.versus) &&
+        button("Baseline and best", () => store.set({ run: pair.run, versus: pair.versus }), {
+          title: `${pair.names[0]} beside ${pair.names[1]}, the two ends of the answer`,
+        }),
       flows.length > 1 &&
         select("Flow", [...each, { value: ALL, text: "all together" }], chosen, (v) =>
           store.set({ traceFlow: v, zoom: null }),
@@ -196,6 +216,7 @@ export class RunSection {
     timeline.reset(full, home, this.#first ? state.zoom : kept);
     this.#first = false;
     this.#showSky(sky, [home[0], last]);
+    this.#showPath(sky ? [] : this.#columns, cache, [home[0], last]);
     this.#mount();
     this.#drawFacts();
   }
@@ -285,6 +306,21 @@ export class RunSection {
     });
     this.#body.prepend(this.#sky.el);
     this.#sky.follow((timeline.cursor ?? range[0] - c.t0) + c.t0);
+  }
+
+  /** Puts the flows of the runs on the picture of the path: on none, takes it away. */
+  #showPath(columns: Column[], cache: SeriesCache, range: Window): void {
+    const { report } = this;
+    const transfers = columns.flatMap(({ trace, flows, t0 }, i) =>
+      flows.flatMap((flow, k) => {
+        const { variant } = trace;
+        const asked = { variant, index: i + k, trace, flow, zero: t0 };
+        return transferOf(report, asked, cache) ?? [];
+      }),
+    );
+    const names = columns.map((c) => traceLabel(report, c.trace));
+    this.#path.show(transfers, names, range);
+    this.#plots.timeline.stays = this.#path.el.open || this.#sky !== null;
   }
 
   /** Moves the plots' cursor to a time chosen at the sky, and their window with it if needed. */

@@ -1,10 +1,11 @@
 /** Downloads side by side over one path, as they happened in the runs of a report, in real time. */
+
+import { drawPath } from "../charts/path/path-picture.ts";
+import { type Completed, transfersOf } from "../charts/path/transfers.ts";
 import { embedded, readReport } from "../data/read.ts";
 import { SeriesSource } from "../data/series-cache.ts";
 import { variantColour } from "../format/palette.ts";
 import { button, h, onWidth, replace } from "../page/dom.ts";
-import { drawPath } from "./path-picture.ts";
-import { type Transfer, transfersOf } from "./transfers.ts";
 
 /** Seconds that the end is shown before the race begins again. */
 const REST = 3.5;
@@ -20,7 +21,7 @@ class Lane {
   readonly element: HTMLElement;
 
   constructor(
-    readonly transfer: Transfer,
+    readonly transfer: Completed,
     title: string,
   ) {
     this.element = h(
@@ -70,7 +71,7 @@ export class Race {
   }
 
   /** Shows transfers from their beginning. */
-  show(transfers: Transfer[], titles: Titles): void {
+  show(transfers: Completed[], titles: Titles): void {
     this.#lanes = transfers.map((one) => new Lane(one, titles[one.variant] ?? one.variant));
     replace(
       this.#list,

@@ -14,7 +14,7 @@ const LABELLED = 9;
 /** Least distance of two labels, in CSS pixels. */
 const APART = 14;
 
-/** Least span of ratios on either side of no difference; of differences, of their unit. Our choice. */
+/** Least span on either side of no difference: a ratio, or in units of differences. Our choice. */
 const LEAST_SPAN = 0.1;
 
 /** Width of a letter of a label, and most letters of a tick. */

@@ -126,8 +126,9 @@ export class TimeChart {
           ...common,
           size: AXIS_WIDTH,
           space: 34,
+          ...(spec.ends && { splits: () => [0, 1] }),
           values: (_u, splits, _i, _s, step) => {
-            const words = axisValues(spec.unit, splits, step, this.#y[1]);
+            const words = spec.ends ?? axisValues(spec.unit, splits, step, this.#y[1]);
             this.#ticks.y = splits.map((at, i) => ({ at, words: words[i]! }));
             return words;
           },

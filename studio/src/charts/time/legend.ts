@@ -16,6 +16,7 @@ const SHAPES: Record<Style, string> = {
   rug: "M5,4v6M9,4v6M13,4v6",
   line: "M1,7h16",
   step: "M1,7h16",
+  flight: "M4,2l10,10",
 };
 
 const picture = (...children: Child[]): SVGSVGElement =>

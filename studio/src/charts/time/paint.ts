@@ -1,4 +1,5 @@
 import { drawDots, drawRug } from "./dots.ts";
+import { drawFlights } from "./flights.ts";
 import type { Frame } from "./frame.ts";
 import { drawLine } from "./lines.ts";
 import type { Layer } from "./spec.ts";
@@ -14,6 +15,7 @@ export function drawLayer(f: Frame, layer: Layer): void {
   ctx.lineJoin = "bevel";
   if (layer.style === "line" || layer.style === "step") drawLine(f, layer);
   else if (layer.style === "rug") drawRug(f, layer);
+  else if (layer.style === "flight") drawFlights(f, layer);
   else drawDots(f, layer);
   ctx.setLineDash([]);
   ctx.globalAlpha = 1;

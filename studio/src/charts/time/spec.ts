@@ -4,7 +4,7 @@ import type { Causes } from "../../data/time-budget.ts";
 import type { Waterfall } from "./waterfall.ts";
 
 /** How a series is drawn. */
-export type Style = "line" | "step" | "dots" | "cross" | "triangle" | "plus" | "rug";
+export type Style = "line" | "step" | "dots" | "cross" | "triangle" | "plus" | "rug" | "flight";
 
 /** One series in a plot. */
 export interface Layer {
@@ -22,6 +22,8 @@ export interface Layer {
   bounded?: boolean;
   /** Time until which the last value holds, in the run's time; Infinity: to the end of the plot. */
   hold?: number;
+  /** Of crossings: when each ends, the longest one, and from which height to which they go. */
+  flight?: { ends: Float64Array; longest: number; from: number; to: number };
   shown: boolean;
 }
 
@@ -43,6 +45,8 @@ export interface PanelSpec {
   id: string;
   title: string;
   unit: string;
+  /** What stands at the value axis instead of values: the names of 0 and 1. */
+  ends?: [string, string];
   /** True if the value axis always starts at zero. */
   zero: boolean;
   layers: Layer[];

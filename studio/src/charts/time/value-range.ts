@@ -6,6 +6,7 @@ const PAD = 0.06;
 
 /** Range of a plot's value axis for the samples in [from, to] of the run's time. */
 export function valueRange(spec: PanelSpec, from: number, to: number): [number, number] {
+  if (spec.ends) return [0, 1];
   let lo = Infinity;
   let hi = -Infinity;
   let over = -Infinity;

@@ -1,5 +1,5 @@
 /** The path as a picture: a server, a satellite, a client, and what is in flight between them. */
-import { variantColour } from "../format/palette.ts";
+import { variantColour } from "../../format/palette.ts";
 import type { Transfer } from "./transfers.ts";
 
 /** Pixels between the streams of two transfers. */
