@@ -75,7 +75,7 @@ describe("an editable report", () => {
     readFileSync(fileURLToPath(new URL(`../dist/${name}`, import.meta.url)), "utf8");
 
   /** Opens an editable report with the stand-in, and its editor. */
-  async function edit(): Promise<Page> {
+  async function edit(hash = ""): Promise<Page> {
     const of = geoReport({ repeats: 2, sizes: ["2 MB"] });
     const scenario = JSON.stringify({ name: "kept.toml", text: TEXT, files: {} });
     const marker = `<script type="application/json" id="bentpipe-scenario">${scenario}</script>
@@ -86,23 +86,23 @@ describe("an editable report", () => {
       embed(builtPage(), of).replace("</body>", () => `${marker}</body>`),
     );
     const page = await bench.browser.newPage({ acceptDownloads: true, bypassCSP: true });
-    await page.goto(pathToFileURL(file).href);
+    await page.goto(pathToFileURL(file).href + hash);
     const head = await page.evaluateHandle(() => document.head.cloneNode(true));
     await page.addStyleTag({ content: dist("editor.css") });
     await page.addScriptTag({ content: dist("editor.js") });
     const data = embed("<!--BENTPIPE-DATA-->", of);
     await page.evaluate(
-      ({ glue, before }) => {
+      ({ glue, before, hash }) => {
         const module = new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]));
         const slot = document.querySelector<HTMLElement>(".edit-slot")!;
-        type Editor = { open(slot: HTMLElement, code: unknown, head: unknown): void };
+        type Editor = { open(slot: HTMLElement, code: unknown, head: unknown, hash: string): void };
         const { BentpipeEditor } = globalThis as unknown as { BentpipeEditor: Editor };
-        BentpipeEditor.open(slot, { module, glue, schema: "{}" }, before);
+        BentpipeEditor.open(slot, { module, glue, schema: "{}" }, before, hash);
       },
-      { glue: standIn(data), before: head },
+      { glue: standIn(data), before: head, hash },
     );
     await page.waitForSelector(".cm-line");
-    await status(page, /6 runs/);
+    await status(page, /\d runs?/);
     return page;
   }
 
@@ -119,6 +119,25 @@ describe("an editable report", () => {
     expect(await editorText(page)).toContain("repeat = 1");
     expect(await editorText(page)).toContain("# A comment that stays.");
     await page.close();
+  });
+
+  it("copies a link that opens its changed text, and ignores one that cannot be read", async () => {
+    const page = await edit();
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    const text = TEXT.replace("repeat = 3", "repeat = 2 # größer");
+    await retype(page, text);
+    await status(page, /4 runs/);
+    await page.click("text=Copy link");
+    await notice(page, /on this computer/);
+    const link = await page.evaluate(() => navigator.clipboard.readText());
+    await page.close();
+    const other = await edit(link.slice(link.indexOf("#")));
+    await expect.poll(() => editorText(other)).toBe(text);
+    await notice(other, /text of the link/);
+    await other.close();
+    const broken = await edit("#scenario=AAAA");
+    await expect.poll(() => editorText(broken)).toBe(TEXT);
+    await broken.close();
   });
 
   it("is saved as a page with its changed text and its runs", async () => {

@@ -120,7 +120,8 @@ if (self !== top) document.documentElement.classList.add("framed");
 addEventListener("load", function () {
   var open = document.querySelector(".topbar button.main");
   if (!open) return;
-  open.click();
+  // A link with a scenario has opened it already.
+  if (open.getAttribute("aria-expanded") !== "true") open.click();
   var look = setInterval(function () {
     var run = document.querySelector(".in-report .studio-bar button.main");
     var said = document.querySelector(".in-report .status");

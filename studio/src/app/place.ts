@@ -1,4 +1,5 @@
 import { base64Bytes } from "../data/blob.ts";
+import { SCENARIO } from "../page/editable.ts";
 
 /** What a page is to open: a file, and perhaps a text of it that is not the saved one. */
 export interface Place {
@@ -25,6 +26,15 @@ export async function readPlace(hash: string): Promise<Place> {
 /** The fragment that `readPlace` reads. */
 export const placeHash = async ({ file, text }: Place): Promise<string> =>
   `#${encodeURIComponent(file)}${text === null ? "" : `&text=${await pack(text)}`}`;
+
+/** The text in a fragment with `scenario=`; null if there is none, or none that can be read. */
+export async function linkedText(hash: string): Promise<string | null> {
+  const [, packed] = SCENARIO.exec(hash) ?? [];
+  return packed === undefined ? null : unpacked(packed).catch(() => null);
+}
+
+/** The fragment that `linkedText` reads. */
+export const linkHash = async (text: string): Promise<string> => `#scenario=${await pack(text)}`;
 
 /** A text as deflated base64 with letters that addresses may have. */
 async function pack(text: string): Promise<string> {

@@ -6,11 +6,13 @@ import { onEdit } from "../page/editable.ts";
 
 /** What the unpacked script defines. */
 interface Editor {
-  open(slot: HTMLElement, code: EngineCode, head: Node): void;
+  open(slot: HTMLElement, code: EngineCode, head: Node, hash: string): void;
 }
 
 /** The head as it came: scripts of the page run after this one, and add to it. */
 const head = document.head.cloneNode(true);
+/** So is the address, in which the page keeps its view. */
+const { hash } = location;
 
 onEdit((slot) => {
   replace(slot, h("p", { class: "note", role: "status" }, "Unpacking the simulator…"));
@@ -25,7 +27,7 @@ async function open(slot: HTMLElement): Promise<void> {
     const { engine, script, style } = await unpack(element);
     document.head.append(h("style", {}, style), h("script", {}, script));
     const { BentpipeEditor } = globalThis as unknown as { BentpipeEditor: Editor };
-    BentpipeEditor.open(slot, engine, head);
+    BentpipeEditor.open(slot, engine, head, hash);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     replace(slot, h("p", { class: "note bad", role: "alert" }, `No simulator: ${reason}`));

@@ -1,6 +1,7 @@
 /** The editor of an editable report: the studio, with an engine in the page. */
 import "../app/studio.css";
 import "../app/picture/picture.css";
+import { linkedText, linkHash } from "../app/place.ts";
 import { Studio } from "../app/studio.ts";
 import { MAIN_METRICS } from "../data/metrics.generated.ts";
 import { embedded } from "../data/read.ts";
@@ -14,14 +15,16 @@ import { changedPage } from "./changed-page.ts";
 
 const PAGE_TITLE = "One file with the text as it stands and the results that are shown";
 
+const LINK_TITLE = "An address of this page that holds the text as it stands";
+
 /** Time without another result after which the report is redrawn. */
 const CALM_MS = 120;
 
 /**
  * Opens the editor in an element of the report. `head` is the head of the page as it came, from
- * which a changed page is made.
+ * which a changed page is made, and `hash` the fragment of its address, which may hold a text.
  */
-export function open(slot: HTMLElement, code: EngineCode, head: Node): void {
+export function open(slot: HTMLElement, code: EngineCode, head: Node, hash = ""): void {
   const scenario = JSON.parse(embedded("bentpipe-scenario") ?? "{}") as Scenario;
   const api = new LocalApi(code, scenario);
   const [json, traces] = [embedded("bentpipe-report"), embedded("bentpipe-traces")];
@@ -57,6 +60,14 @@ export function open(slot: HTMLElement, code: EngineCode, head: Node): void {
       );
       studio.notify(`saved the page with run ${reported}, with your downloads`);
     });
+  /** Copies an address of this page that opens the text as it stands. */
+  const copyLink = (): Promise<void> =>
+    studio.guard(async () => {
+      const link = location.href.split("#", 1)[0]! + (await linkHash(studio.place.text ?? ""));
+      await navigator.clipboard.writeText(link);
+      const local = location.protocol === "file:" ? "; it opens this file, on this computer" : "";
+      studio.notify(`copied a link with the text as it stands${local}`);
+    });
   const { save, side } = studio.bar;
   save.textContent = "Save text";
   replace(
@@ -70,13 +81,14 @@ export function open(slot: HTMLElement, code: EngineCode, head: Node): void {
         studio.control.button,
         save,
         button("Save page", () => void keep(), { title: PAGE_TITLE }),
+        button("Copy link", () => void copyLink(), { title: LINK_TITLE }),
         side,
         h("span", { class: "hint" }, "Runs in this page; nothing is sent anywhere."),
       ),
       studio.body(),
     ),
   );
-  void studio
-    .start({ file: scenario.name, text: null })
+  void linkedText(hash)
+    .then((text) => studio.start({ file: scenario.name, text }))
     .then(() => studio.guard(() => api.learn(first)));
 }

@@ -13,6 +13,9 @@ const SHOW = "bentpipe-show";
 /** A path over time is to be shown; `detail` is a `ShownPaths`. */
 const PATHS = "bentpipe-paths";
 
+/** What an address holds that opens the editor with another text. */
+export const SCENARIO = /[#&]scenario=([\w-]+)/;
+
 /** Data of a report, as text of the elements that embed it. */
 export interface ShownData {
   report: string;
@@ -56,6 +59,7 @@ interface ShownPaths {
 export class EditableReport {
   /** Stays where it is while reports around it change. */
   readonly slot = h("div", { class: "edit-slot" });
+  #isAsked = SCENARIO.test(location.hash);
 
   /** `show` shows other results, `showPaths` a path over time. */
   constructor(
@@ -78,7 +82,7 @@ export class EditableReport {
     });
   }
 
-  /** The button that opens the editor; `false` if this page has no engine. */
+  /** The button that opens the editor, at once if the address holds a text for it; or `false`. */
   control(): HTMLElement | false {
     if (!document.getElementById(ENGINE)) return false;
     const edit = button(
@@ -92,6 +96,8 @@ export class EditableReport {
       },
       { class: "main", "aria-expanded": String(this.isOpen) },
     );
+    if (this.#isAsked) setTimeout(() => this.isOpen || edit.click());
+    this.#isAsked = false;
     return edit;
   }
 
