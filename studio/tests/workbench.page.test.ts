@@ -155,6 +155,39 @@ describe.skipIf(skipped(noCommand))("the studio shows runs beside their controls
     await page.close();
   });
 
+  it("changes the round-trip time and a rate by dragging at the drawing of the path", async () => {
+    const { page, errors } = await studio.open("small.toml");
+    await status(page, /2 runs/);
+    const quoted = async (key: string): Promise<string> =>
+      new RegExp(`${key} = "([^"]*)"`).exec(await editorText(page))?.[1] ?? "";
+    const drag = async (selector: string, by: [number, number]): Promise<void> => {
+      const box = (await page.locator(selector).first().boundingBox())!;
+      const [left, top] = [box.x + box.width / 2, box.y + box.height / 2];
+      await page.mouse.move(left, top);
+      await page.mouse.down();
+      await page.mouse.move(left + by[0], top + by[1], { steps: 6 });
+      await page.mouse.up();
+    };
+    const height = async (): Promise<number> =>
+      (await page.locator(".drawing .node[data-drag]").boundingBox())!.y;
+    const low = await height();
+    // The picture of the first run is there, so that nothing moves any more.
+    await runs(page);
+    await drag(".drawing .node[data-drag]", [0, -60]);
+    await expect.poll(() => quoted("rtt")).not.toBe("");
+    // Keys go on where the pointer let go.
+    expect(await page.evaluate(() => document.activeElement?.getAttribute("aria-label"))).toBe(
+      "Round-trip time, slider",
+    );
+    await expect.poll(height).toBeLessThan(low);
+    const before = await quoted("rate");
+    await drag('.drawing [data-drag="path.return.rate"]', [80, 0]);
+    await expect.poll(() => editorText(page)).toMatch(/return\S* ?= ?.*rate|return\.rate/);
+    expect(await quoted("rate")).not.toBe(before);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
   it("says in the list what each run changed, and leaves out what a slider passed", async () => {
     const { page } = await studio.open("first.toml");
     const first = await runs(page);

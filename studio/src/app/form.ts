@@ -55,6 +55,22 @@ export class Form {
     return this.#rows.filter(({ element }) => !element.hidden).map(({ field }) => field.key);
   }
 
+  /** Takes the slider of a key in use, and returns its position; null if it has none now. */
+  take(key: string): number | null {
+    const row = this.#rows.find(({ field }) => field.key === key);
+    if (!row?.scale || row.element.hidden) return null;
+    row.slider.focus({ preventScroll: true });
+    return Number(row.slider.value);
+  }
+
+  /** Moves the slider of a key, as its reader would. */
+  move(key: string, step: number): void {
+    const row = this.#rows.find(({ field }) => field.key === key);
+    if (!row || Number(row.slider.value) === step) return;
+    row.slider.value = String(step);
+    this.#slide(row);
+  }
+
   /** Shows the values of a text, and those of its path where the text has none. */
   show(checked: Checked): void {
     const { form: values, plan } = checked;

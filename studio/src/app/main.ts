@@ -6,6 +6,7 @@ import "../style/plots.css";
 import "../style/sky.css";
 import "uplot/dist/uPlot.min.css";
 import "./studio.css";
+import "./drawing.css";
 import "./picture/picture.css";
 import { PathsView } from "../outlook/paths-view.ts";
 import { button, h, replace } from "../page/dom.ts";

@@ -9,6 +9,7 @@ import { Editor } from "./editor.ts";
 import { Edits } from "./edits.ts";
 import { Form } from "./form.ts";
 import { Messages } from "./messages.ts";
+import { dragPath } from "./path-drag.ts";
 import type { Place } from "./place.ts";
 import { RunControl } from "./run-control.ts";
 import { Runs } from "./runs.ts";
@@ -102,6 +103,7 @@ export class Studio {
     this.guard = guard;
     const change = (key: string, value: string | null): void => void this.#edits.change(key, value);
     this.#forms = { sliders: new Form(change), tables: new TablesForm(change) };
+    dragPath(this.#path.drawing, this.#forms.sliders);
     this.#editor = new Editor({
       changed: () => {
         this.#mark();

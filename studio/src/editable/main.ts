@@ -1,5 +1,6 @@
 /** The editor of an editable report: the studio, with an engine in the page. */
 import "../app/studio.css";
+import "../app/drawing.css";
 import "../app/picture/picture.css";
 import { linkedText, linkHash } from "../app/place.ts";
 import { Studio } from "../app/studio.ts";

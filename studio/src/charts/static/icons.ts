@@ -30,11 +30,12 @@ export function router(x: number, y: number): Child {
   );
 }
 
-/** A satellite around a place. */
-export function satellite(x: number, y: number): Child {
+/** A satellite around a place; `key` is what dragging it changes, where it can be dragged. */
+export function satellite(x: number, y: number, key: string | null = null): Child {
   return svg(
     "g",
-    { class: "node", transform: `translate(${x},${y})` },
+    { class: "node", transform: `translate(${x},${y})`, "data-drag": key },
+    key && svg("rect", { class: "handle", x: -32, y: -16, width: 64, height: 32 }),
     svg("rect", { x: -6, y: -6, width: 12, height: 12, rx: 1.5 }),
     svg("path", { d: "M-6,0h-4M6,0h4M-26,-5h16v10h-16zM10,-5h16v10h-16zM-18,-5v10M18,-5v10" }),
   );

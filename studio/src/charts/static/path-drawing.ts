@@ -15,6 +15,17 @@ function overSatellite(path: PathSummary, i: number): boolean {
   return path.hops.length === 1 && words.test(`${path.name} ${path.profile ?? ""}`);
 }
 
+/** Where satellites of the shortest and of the longest path are drawn, and the RTTs, in ms. */
+const [LOW, HIGH] = [72, 34];
+const [SHORT, LONG] = [10, 2000];
+
+/** The height of the satellite: the longer the path, the higher. */
+function satelliteAt({ rtt_ms: rtt }: PathSummary): number {
+  if (!(rtt > 0)) return HIGH;
+  const share = Math.log(rtt / SHORT) / Math.log(LONG / SHORT);
+  return Math.round(LOW + (HIGH - LOW) * Math.max(0, Math.min(1, share)));
+}
+
 /** Splits "50 Mbps, 325 ms, queue 1 MB" into lines no longer than `room` characters. */
 export function wrapParts(text: string, room: number): string[] {
   const out: string[] = [];
@@ -36,11 +47,16 @@ function drawHop(path: PathSummary, i: number, x0: number, x1: number, ground: n
   const forward = wrapParts(hop.forward, room);
   const back = wrapParts(hop.return, room);
   const parts: Child[] = [];
+  // Of several hops, nothing says which of them a key is of.
+  const only = path.hops.length === 1;
   const label = (lines: string[], y: number, arrow: string, what: string): Child =>
     lines.map((line, k) =>
       svg(
         "text",
-        { class: "hop", x: middle, y: y + k * LINE, "text-anchor": "middle" },
+        {
+          ...{ class: "hop", x: middle, y: y + k * LINE, "text-anchor": "middle" },
+          "data-drag": only && k === 0 ? `path.${what}.rate` : null,
+        },
         k === 0 && svg("tspan", { class: `arrow ${what}` }, `${arrow} `),
         line,
       ),
@@ -48,14 +64,14 @@ function drawHop(path: PathSummary, i: number, x0: number, x1: number, ground: n
   const y = ground;
   if (sky) {
     // The beams go up to the satellite and down again; both directions are written below.
-    const top = 40;
+    const top = satelliteAt(path);
     parts.push(
       svg("path", {
         class: "beam",
         d: `M${x0},${y - 6}L${middle - 32},${top + 6}M${middle + 32},${top + 6}L${x1},${y - 6}`,
       }),
     );
-    parts.push(satellite(middle, top));
+    parts.push(satellite(middle, top, only ? "path.rtt" : null));
     parts.push(
       svg("text", { class: "hop-name", x: middle, y: top - 20, "text-anchor": "middle" }, hop.name),
     );
