@@ -81,24 +81,32 @@ async function compiled(name, whole, $defs) {
 /** Type whose types have a file of their own, as results without a report have them. */
 const RESULTS = "Run";
 
-/** Divides source text: what [`RESULTS`] needs, and the rest, which imports it. */
-function divided(text) {
+/** The declarations of source text, with the comments before them. */
+function declarations(text) {
   const comment = String.raw`(?:/\*\*(?:(?!\*/)[\s\S])*\*/\s*)?`;
   const begin = `${comment}export (?:interface|type) `;
   const found = text.matchAll(
     new RegExp(`${begin}(\\w+)[\\s\\S]*?(?=\\n${begin}|$(?![\\s\\S]))`, "g"),
   );
-  const declarations = [...found].map(([code, name]) => ({ name, text: code }));
-  // Comments name types too.
-  const bare = (code) => code.replace(/\/\*\*[\s\S]*?\*\//g, "");
-  const uses = (code, name) => new RegExp(`\\b${name}\\b`).test(bare(code));
+  return [...found].map(([code, name]) => ({ name, text: code }));
+}
+
+/** True if source text uses a type; comments name types too. */
+function uses(code, name) {
+  const bare = code.replace(/\/\*\*[\s\S]*?\*\//g, "");
+  return new RegExp(`\\b${name}\\b`).test(bare);
+}
+
+/** Divides source text: what [`RESULTS`] needs, and the rest, which imports it. */
+function divided(text) {
+  const all = declarations(text);
   const needed = new Set([RESULTS]);
   for (const name of needed) {
-    const { text: code } = declarations.find((declaration) => declaration.name === name);
-    for (const other of declarations) if (uses(code, other.name)) needed.add(other.name);
+    const { text: code } = all.find((declaration) => declaration.name === name);
+    for (const other of all) if (uses(code, other.name)) needed.add(other.name);
   }
   const part = (own) =>
-    declarations
+    all
       .filter(({ name }) => needed.has(name) === own)
       .map((declaration) => declaration.text)
       .join("\n");
@@ -228,10 +236,15 @@ function formatted(name, text) {
   return run.stdout.replace(/\n}\n(?=\S)/g, "\n}\n\n");
 }
 
-/** The types of the page of a trace. The series are those of reports. */
-function traceTypes() {
+/** The types of the page of a trace; those that reports have too are imported. */
+async function traceTypes() {
   const { $defs, ...page } = traceSchema;
-  return compiled("TracePage", page, $defs);
+  const same = (name) => JSON.stringify($defs[name]) === JSON.stringify(schema.$defs[name]);
+  const shared = Object.keys($defs).filter(same);
+  const own = declarations(await compiled("TracePage", page, $defs));
+  const kept = own.filter(({ name }) => !shared.includes(name)).map(({ text }) => text);
+  const used = shared.filter((name) => kept.some((text) => uses(text, name))).sort();
+  return `import type { ${used.join(", ")} } from "./report.types.ts";\n\n${kept.join("\n")}`;
 }
 
 const [resultsTypes, reportTypes] = divided(await types());

@@ -46,13 +46,13 @@ describe.skipIf(skipped(noCommand))("the studio's forms", () => {
     expect(await page.locator(".template").count()).toBe(TEMPLATES.length + 1);
     expect(await accessibilityFaults(page)).toEqual([]);
     await page.locator(".template", { hasText: "sweep" }).click();
-    await page.fill("#new-name", "small");
+    await page.fill("#scenario-name", "small");
     await page.keyboard.press("Enter");
     await expect.poll(() => page.innerText(".gallery .bad")).toContain("small.toml exists");
-    await page.fill("#new-name", "../out");
+    await page.fill("#scenario-name", "../out");
     await page.keyboard.press("Enter");
     await expect.poll(() => page.innerText(".gallery .bad")).toContain("is no name");
-    await page.fill("#new-name", "swept");
+    await page.fill("#scenario-name", "swept");
     await page.keyboard.press("Enter");
     await status(page, /10 runs/);
     expect(studio.text("swept.toml")).toContain('"path.rtt" = ["20 ms"');

@@ -52,6 +52,14 @@ describe("completion", () => {
       key: "rtt",
     });
     expect(place("path.forward.loss = ")).toEqual({ table: ["path", "forward"], key: "loss" });
+    expect(place('[sweep]\n"path.rtt" = ')).toEqual({ table: ["sweep"], key: "path.rtt" });
+    expect(place('sweep."path.rtt" = ')).toEqual({ table: ["sweep"], key: "path.rtt" });
+    expect(place("sweep = { 'path.rtt' = ")).toEqual({ table: ["sweep"], key: "path.rtt" });
+    expect(place('[sweep."path.rtt"]\nva')).toEqual({ table: ["sweep", "path.rtt"], key: null });
+    expect(place('forward = { name = "a, { b", loss = ')).toEqual({
+      table: ["forward"],
+      key: "loss",
+    });
     expect(place('title = "{ not a table"\nse')).toEqual({ table: [], key: null });
   });
 

@@ -22,7 +22,7 @@ export class Gallery {
   readonly #said = h("p", { class: "bad", role: "status" });
   readonly #name = h("input", {
     type: "text",
-    id: "new-name",
+    id: "scenario-name",
     spellcheck: "false",
     autocomplete: "off",
     input: () => {
@@ -57,7 +57,7 @@ export class Gallery {
         h(
           "div",
           { class: "choices" },
-          h("label", { for: "new-name" }, "Name of the new scenario "),
+          h("label", { for: "scenario-name" }, "Name of the new scenario "),
           this.#name,
           h("button", { type: "submit", class: "main" }, "Create"),
           button("Cancel", () => this.close()),

@@ -1,4 +1,4 @@
-/** Drags at the drawing of the path: the satellite for the round-trip time, rates for themselves. */
+/** Drags at the drawing of the path: its satellite for the round-trip time, rates as they are. */
 import { STEPS } from "./quantity.ts";
 
 /** Pixels of a drag over the whole range of a slider. */

@@ -37,24 +37,35 @@ export function placeAt(text: string, at: number): Place {
     const header = /^\s*\[\[?([^\]]+)\]\]?/.exec(line);
     if (header) table = keys(header[1]!);
   }
-  // Inline tables: each open brace belongs to the key before it.
-  let rest = current.replace(/"(?:[^"\\]|\\.)*"/g, (string) => '"'.padEnd(string.length, "_"));
+  // Inline tables: each open brace belongs to the key before it. Braces, commas and the like in
+  // strings are none: what is searched has the strings masked, in the same places.
+  const masked = current.replace(STRING, (string) => string[0]!.padEnd(string.length, "_"));
   const inline: string[] = [];
-  for (let open = rest.indexOf("{"); open >= 0 && !rest.slice(open).includes("}"); ) {
-    const before = /([\w.-]+)\s*=\s*$/.exec(rest.slice(0, open));
+  let from = 0;
+  for (let open = masked.indexOf("{"); open >= 0 && !masked.slice(open).includes("}"); ) {
+    const before = BEFORE_BRACE.exec(current.slice(from, open));
     if (before) inline.push(...keys(before[1]!));
-    rest = rest.slice(open + 1);
-    open = rest.indexOf("{");
+    from = open + 1;
+    open = masked.indexOf("{", from);
   }
-  const part = inline.length > 0 ? rest.slice(rest.lastIndexOf(",") + 1) : rest;
-  const assigned = /^\s*([\w."-]+)\s*=/.exec(part);
+  if (inline.length > 0) from = Math.max(from, masked.lastIndexOf(",") + 1);
+  const assigned = ASSIGNED.exec(current.slice(from));
   const dotted = assigned ? keys(assigned[1]!) : [];
   const key = dotted.pop() ?? null;
   return { table: [...table, ...inline, ...dotted], key };
 }
 
+/** Strings of TOML on one line. */
+const STRING = /"(?:[^"\\]|\\.)*"|'[^']*'/g;
+/** A part of a key: bare or quoted, in which a dot separates nothing. */
+const PART = `(?:[\\w-]+|${STRING.source})`;
+const KEY = `(${PART}(?:\\s*\\.\\s*${PART})*)`;
+const ASSIGNED = new RegExp(`^\\s*${KEY}\\s*=`);
+const BEFORE_BRACE = new RegExp(`${KEY}\\s*=\\s*$`);
+
+/** The parts of a key with dots. */
 const keys = (text: string): string[] =>
-  text.split(".").map((key) => key.trim().replaceAll('"', ""));
+  [...text.matchAll(new RegExp(PART, "g"))].map(([part]) => part.replace(/^["']|["']$/g, ""));
 
 /** The schema of scenarios. */
 export class ScenarioSchema {

@@ -1,5 +1,7 @@
 // Generated from report.schema.json by `npm run types`; do not edit.
 
+import type { FlowSeries } from "./report.types.ts";
+
 /** Direction of a transfer. */
 export type Direction = "upload" | "download";
 /** The end of a transfer that recorded it. */
@@ -27,42 +29,6 @@ export interface TracePage {
   trace: TraceDocument;
   /** Version of Bentpipe. */
   version: string;
-}
-
-/** Time series of one visit of a flow. */
-export interface FlowSeries {
-  /** Labelled points in time. */
-  marks: Mark[];
-  /** Name of the flow. */
-  name: string;
-  /** Phases of the sender's congestion control. Each lasts until the next. */
-  phases: Mark[];
-  /** Series by name. */
-  series: {
-    [k: string]: SeriesRef;
-  };
-  /** Start of the visit, in seconds since the start of the run. */
-  start_s: number;
-  /** Number of the visit, from 1. */
-  visit: number;
-}
-
-/** A labelled point in time. */
-export interface Mark {
-  /** Label in plots. */
-  label: string;
-  /** Time in seconds since the start of the run. */
-  t_s: number;
-}
-
-/** Reference to a series in the blob. */
-export interface SeriesRef {
-  /** Number of points. */
-  n: number;
-  /** Offset of the first byte, a multiple of 8. */
-  offset: number;
-  /** Unit of the values. */
-  unit: string;
 }
 
 /**

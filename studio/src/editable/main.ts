@@ -89,7 +89,5 @@ export function open(slot: HTMLElement, code: EngineCode, head: Node, hash = "")
       studio.body(),
     ),
   );
-  void linkedText(hash)
-    .then((text) => studio.start({ file: scenario.name, text }))
-    .then(() => studio.guard(() => api.learn(first)));
+  void linkedText(hash).then((text) => studio.start({ file: scenario.name, text }));
 }

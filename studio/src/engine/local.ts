@@ -93,14 +93,13 @@ export class LocalApi implements Api {
     return { words: `saved ${file}, with your downloads`, tag: "" };
   };
 
-  check = async (file: string, text: string): Promise<Checked> =>
-    (await this.#about("check", file, text)) as Checked;
-
-  /** Notes the settings of the page's own text, for what later runs differ in. */
-  async learn(id: number): Promise<void> {
-    const entry = this.#entry(id);
-    entry.settings = (await this.check(entry.state.file, entry.text)).settings;
-  }
+  check = async (file: string, text: string): Promise<Checked> => {
+    const checked = (await this.#about("check", file, text)) as Checked;
+    // The page's own run was added before anything was known of its text.
+    const added = this.#entries.find((one) => one.state.id === 1 && one.settings.length === 0);
+    if (added?.text === text) added.settings = checked.settings;
+    return checked;
+  };
 
   outlook = async (file: string, text: string): Promise<Outlook> =>
     (await this.#about("outlook", file, text)) as Outlook;

@@ -61,7 +61,8 @@ function shownRows(c: Comparison): Row[] {
 function relative(metric: Metric, { by, gain, change }: Contrast): string {
   if (isTime(metric)) return gain >= 1 ? `${times(gain)} as fast` : `${times(change)} as long`;
   if (by !== "ratio" || change >= 2) return changeWords(metric, change);
-  return `${signed(100 * (change - 1))}\u00a0%`;
+  const percents = 100 * (change - 1);
+  return `${signed(percents, Math.abs(percents) < 1 ? 1 : 3)}\u00a0%`;
 }
 
 /** What stands below a row's value: how it compares, and its runs. */
