@@ -1,14 +1,21 @@
 import type { Layer } from "../charts/time/spec.ts";
 import { crossingsOf, type Flights } from "../data/flights.ts";
 import { flowMetric, METRIC } from "../data/metrics.ts";
+import type { Flow, PathSummary } from "../data/report.types.ts";
 import { type Role, roleColour } from "../format/palette.ts";
-import { BASE, type FlowView, firstConnection, marksOf, type Panel } from "./panel.ts";
+import { BASE, firstConnection, marksOf, type Panel } from "./panel.ts";
 
 /** Ends of the path in the plot, and where a dropped packet ends: nowhere in particular. */
 const [SENDER, RECEIVER, BETWEEN] = [1, 0, 0.5];
 
 /** The smallest RTT of a flow, else that of the idle path, in seconds; 0 if both are unknown. */
-export function rttOf({ result, path }: Pick<FlowView, "result" | "path">): number {
+export function rttOf({
+  result,
+  path,
+}: {
+  result: Flow | undefined;
+  path: PathSummary | null | undefined;
+}): number {
   return ((result && flowMetric(result, METRIC.rttMin)) ?? path?.rtt_ms ?? 0) / 1000;
 }
 

@@ -1,5 +1,6 @@
 import { transferOf } from "../charts/path/transfers.ts";
 import { PlotStack } from "../charts/time/stack.ts";
+import { flowIn, runOf } from "../data/groups.ts";
 import { hasRuns } from "../data/offered.ts";
 import { pointKey } from "../data/points.ts";
 import { replayCommand } from "../data/replay.ts";
@@ -9,6 +10,7 @@ import type { SeriesCache, SeriesSource } from "../data/series-cache.ts";
 import { button, h, replace, scrollTo, select } from "../page/dom.ts";
 import { fileName } from "../page/files.ts";
 import type { State, Store } from "../page/state.ts";
+import { rttOf } from "../panels/packets.ts";
 import { flowName } from "../panels/panel.ts";
 import { SkyModel } from "../sky/model.ts";
 import { SkyPanel } from "../sky/panel.ts";
@@ -314,8 +316,12 @@ export class RunSection {
     const transfers = columns.flatMap(({ trace, flows, t0 }, i) =>
       flows.flatMap((flow, k) => {
         const { variant } = trace;
-        const asked = { variant, index: i + k, trace, flow, zero: t0 };
-        return transferOf(report, asked, cache) ?? [];
+        const run = runOf(report, trace);
+        const result = run && flowIn(run, flow);
+        // Where the path is swept, that of the report is the path of another point.
+        const path = report.sweep.length === 0 ? report.path : null;
+        const oneWay = path ? path.rtt_ms / 2000 : rttOf({ result, path: report.path }) / 2;
+        return transferOf({ variant, index: i + k, flow, result, oneWay, zero: t0 }, cache) ?? [];
       }),
     );
     const names = columns.map((c) => traceLabel(report, c.trace));

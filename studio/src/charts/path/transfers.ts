@@ -1,9 +1,7 @@
 /** Transfers of a report: when each part of the data left, arrived and was acknowledged. */
 import type { Series } from "../../data/blob.ts";
-import { runOf } from "../../data/groups.ts";
-import { flowMetric, METRIC } from "../../data/metrics.ts";
 import { SERIES } from "../../data/names.ts";
-import type { FlowSeries, Report, Trace } from "../../data/report.types.ts";
+import type { Flow, FlowSeries, Report } from "../../data/report.types.ts";
 import type { SeriesCache } from "../../data/series-cache.ts";
 
 /** Parts that a transfer is drawn as. */
@@ -64,23 +62,22 @@ function ascending({ t, v }: Series): Series {
   };
 }
 
-/** Which flow of which run a transfer is of, and the time that counts as zero, of the run. */
+/** What a transfer is made from. */
 interface Asked {
   variant: string;
   index: number;
-  trace: Trace;
   flow: FlowSeries;
+  /** What the flow measured, if that is known. */
+  result: Flow | undefined;
+  /** Delay from end to end, in seconds; 0 if it is unknown. */
+  oneWay: number;
+  /** The time of the run that counts as zero, in seconds. */
   zero: number;
 }
 
 /** The transfer of a flow; null if it or its path is not known well enough. */
-export function transferOf(report: Report, asked: Asked, cache: SeriesCache): Transfer | null {
-  const { variant, index, trace, flow, zero } = asked;
-  const run = runOf(report, trace);
-  const result = run?.flows.find((one) => one.name === flow.name && one.visit === flow.visit);
-  // Where the path is swept, that of the report is the path of another point.
-  const own = report.sweep.length > 0 && result ? flowMetric(result, METRIC.rttMin) : null;
-  const oneWay = (own ?? report.path?.rtt_ms ?? 0) / 2000;
+export function transferOf(asked: Asked, cache: SeriesCache): Transfer | null {
+  const { variant, index, flow, result, oneWay, zero } = asked;
   const [sent, acked, received] = [SERIES.sent, SERIES.acked, SERIES.received].map((name) => {
     const series = cache.get(flow.series[name]);
     return series && ascending({ t: series.t, v: series.v });
@@ -115,11 +112,15 @@ export type Completed = Transfer & { completion: number };
 
 /** The transfers of a report's first runs, each on the last visit of its first flow. */
 export function transfersOf(report: Report, cache: SeriesCache): Completed[] {
+  const oneWay = (report.path?.rtt_ms ?? 0) / 2000;
   return report.variants.flatMap((variant, index) => {
     const trace = report.traces.find((one) => one.variant === variant);
     const flow = trace?.flows.at(-1);
     if (!trace || !flow) return [];
-    const made = transferOf(report, { variant, index, trace, flow, zero: flow.start_s }, cache);
+    const run = report.runs.find((one) => one.variant === variant && one.run === trace.run);
+    const result = run?.flows.find((one) => one.name === flow.name && one.visit === flow.visit);
+    const asked = { variant, index, flow, result, oneWay, zero: flow.start_s };
+    const made = transferOf(asked, cache);
     return made?.completion ? [made as Completed] : [];
   });
 }
