@@ -51,7 +51,8 @@ function readout(g: Group, m: Metric): Child {
       h(
         "small",
         {},
-        `${besides(m, g.median, p.value)} to ${p.kind} ${shortest(p.value)}`,
+        besides(m, g.median, p.value),
+        ` ${m.compared === "ratio" ? "" : "to "}${p.kind} ${shortest(p.value)}`,
         m.unit && `\u00a0${m.unit}`,
       ),
   ];

@@ -171,6 +171,11 @@ export class TimeChart {
       this.#plot.setSize({ width, height });
   }
 
+  /** Height that the plot is made for, in CSS pixels. */
+  get height(): number {
+    return this.#height;
+  }
+
   /** Size of the plot with its axes, in CSS pixels. */
   get size(): { width: number; height: number } {
     return { width: this.#plot.width, height: this.#plot.height };

@@ -23,6 +23,11 @@ const NARROW = 616;
 /** Space between plots beside each other on paper, in CSS pixels. */
 const PAPER_GAP = 10;
 
+/** Height of plots on paper, with their time axis, in CSS pixels: four of them fit on a page. */
+const PAPER_HEIGHT = 186;
+
+const isPrinting = (): boolean => document.documentElement.classList.contains("printing");
+
 /** Factor of one step of zooming. */
 const STEP = 1.6;
 
@@ -111,9 +116,12 @@ export class PlotStack {
   fit(): void {
     const width = this.#columnWidth(this.el.clientWidth);
     const large = this.#enlarged.size();
+    const paper = isPrinting();
     for (const chart of this.timeline.charts as TimeChart[]) {
       if (large && this.#enlarged.holds(chart.el))
         chart.resize(this.#columnWidth(large.width), large.height(chart.el));
+      else if (paper && !chart.spec.waterfall)
+        chart.resize(width, Math.min(chart.height, PAPER_HEIGHT));
       else chart.resize(width);
     }
     // All plots are redrawn, as this is also the last chance before printing.
@@ -214,8 +222,7 @@ export class PlotStack {
 
   #columnWidth(width: number): number {
     // On paper, plots stand beside each other.
-    const printing = document.documentElement.classList.contains("printing");
-    const whole = printing ? (width - PAPER_GAP) / 2 : width;
+    const whole = isPrinting() ? (width - PAPER_GAP) / 2 : width;
     const narrow = whole <= NARROW;
     const inside = whole - (narrow ? 26 : 34);
     const two = this.#columns.length > 1 && whole >= 900;
