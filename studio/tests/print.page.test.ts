@@ -33,6 +33,19 @@ describe("paper", () => {
       return bottom + scrollY;
     });
     expect(end).toBeLessThanOrEqual(PAPER.height);
+    // No drawing reaches out of its figure, over what stands below.
+    const outside = await page.evaluate(
+      () =>
+        [...document.querySelectorAll("#answer figure")].filter(
+          (figure) =>
+            figure.scrollHeight > figure.clientHeight + 1 ||
+            [...figure.querySelectorAll("svg.plot")].some(
+              (plot) =>
+                plot.getBoundingClientRect().bottom > figure.getBoundingClientRect().bottom + 1,
+            ),
+        ).length,
+    );
+    expect(outside).toBe(0);
     await page.close();
   });
 

@@ -136,6 +136,7 @@ describe("inside a run", () => {
     const titles = await page.locator("#series .panel h3").allTextContents();
     expect(titles).toEqual([
       "Time and sequence",
+      "Packets and ACKs",
       "Congestion window and bytes in flight",
       "Flow control",
       "Capacity of geo/return, all terminals",

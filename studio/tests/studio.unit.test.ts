@@ -4,7 +4,7 @@ import { changesBetween, changesLine } from "../src/app/changes.ts";
 import { around, lineDiff } from "../src/app/line-diff.ts";
 import { placeHash, readPlace } from "../src/app/place.ts";
 import { atStep, quantity, STEPS, stepOf, written } from "../src/app/quantity.ts";
-import { progressWords } from "../src/app/run-control.ts";
+import { progressValue, progressWords } from "../src/app/run-control.ts";
 import { placeAt, ScenarioSchema } from "../src/app/schema.ts";
 import { groupsOf, keyParts } from "../src/app/tables.ts";
 import { asQuantity, measured } from "../src/app/units.ts";
@@ -206,5 +206,13 @@ describe("progress", () => {
     expect(progressWords({ ...run, done: 5, reused: 3 }, 8, 1)).toBe(
       "5 of 10 runs · 8 s · about 20 s left",
     );
+  });
+
+  it("moves within a long run as its expected time passes, and never to the end", () => {
+    const one = { ...run, planned: 1 };
+    expect(progressValue(one, 10, 40)).toBe(0.25);
+    expect(progressValue(one, 400, 40)).toBe(0.95);
+    expect(progressValue(one, 10, null)).toBe(0);
+    expect(progressValue({ ...run, done: 5, reused: 3 }, 10, 100)).toBe(5);
   });
 });

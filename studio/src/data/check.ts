@@ -95,8 +95,14 @@ function referred(ref: string): Check {
 
 function typeCheck(types: string[]): Check {
   const tests = types.map((type) => TYPES[type]!);
-  const expected = types.join(" or ").replace("natural", "integer of at least 0");
-  return (value) => (tests.some((test) => test(value)) ? null : wrong(value, expected));
+  const expected = types.join(" or ").replace("natural", "integer");
+  return (value) =>
+    tests.some((test) => test(value))
+      ? null
+      : wrong(
+          value,
+          TYPES.integer!(value) && expected.includes("integer") ? "at least 0" : expected,
+        );
 }
 
 /** The check of alternatives; of several faults, that of the first alternative is shown. */

@@ -20,7 +20,7 @@ export class PathPlayer {
   ) {
     this.el = h(
       "details",
-      { class: "card panel folded path-player", toggle: () => this.#toggle() },
+      { class: "card path-player", toggle: () => this.#toggle() },
       h(
         "summary",
         {},
