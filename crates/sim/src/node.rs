@@ -30,7 +30,7 @@ use bytes::Bytes;
 
 pub use crate::datagram::PathDirection;
 pub use bentpipe_link::random::Stream;
-pub use bentpipe_link::{Ecn, PacketTotals};
+pub use bentpipe_link::{Dscp, Ecn, PacketTotals};
 pub use bentpipe_tcp::{Flags, Segment};
 pub use bentpipe_units::{Span, Time};
 
@@ -40,7 +40,7 @@ const MAX_UDP_PAYLOAD: usize = 65_507;
 /// A node on the path.
 pub trait Node {
     /// Handles a packet that reaches the node, and says what becomes of it. The node may change its
-    /// ECN field, and send copies or packets of its own with `context`.
+    /// DSCP and ECN field, and send copies or packets of its own with `context`.
     fn on_packet(&mut self, packet: &mut NodePacket<'_>, context: &mut NodeContext<'_>) -> Action;
 
     /// Called at each time that was given to [`NodeContext::wake_at`].
@@ -91,6 +91,8 @@ impl PlacedNode {
 /// [`RunSpec::encrypt`](crate::RunSpec::encrypt) is set: a node that models a middlebox reads what
 /// is not encrypted in reality.
 pub struct NodePacket<'a> {
+    /// The DSCP, which the node may change.
+    pub dscp: Dscp,
     /// The ECN field, which the node may change.
     pub ecn: Ecn,
     bytes: u32,
@@ -105,8 +107,8 @@ impl<'a> NodePacket<'a> {
         datagram: &'a Datagram,
         flow_name: &'a str,
     ) -> Self {
-        let &Packet { ecn, bytes, payload: packet_id, .. } = packet;
-        Self { ecn, bytes, packet_id, datagram, flow_name }
+        let &Packet { dscp, ecn, bytes, payload: packet_id, .. } = packet;
+        Self { dscp, ecn, bytes, packet_id, datagram, flow_name }
     }
 
     /// Returns the index of its flow in the run.
@@ -154,9 +156,10 @@ impl<'a> NodePacket<'a> {
         }
     }
 
-    /// Returns a copy, as it has arrived.
+    /// Returns a copy, as it has arrived and with the fields that the node has changed.
     pub fn copy(&self) -> NewPacket {
         NewPacket {
+            dscp: self.dscp,
             ecn: self.ecn,
             bytes: self.bytes,
             original: Some(self.packet_id),
@@ -179,17 +182,19 @@ impl<'a> NodePacket<'a> {
     }
 
     fn made(&self, toward: PathDirection, bytes: u32, body: Body) -> NewPacket {
-        let &Datagram { flow, visit, dscp, .. } = self.datagram;
+        let (&Datagram { flow, visit, .. }, dscp) = (self.datagram, self.dscp);
         // Destination and trip follow when it is sent.
         let (to, position, trip) = (0, 0.0, Trip::default());
         let datagram = Datagram { flow, visit, toward, to, dscp, position, trip, body };
-        NewPacket { ecn: Ecn::NotEct, bytes, original: None, datagram }
+        NewPacket { dscp: self.dscp, ecn: Ecn::NotEct, bytes, original: None, datagram }
     }
 }
 
 /// A packet that a node sends: a copy of one that it has seen, or one of its own.
 #[derive(Debug, Clone)]
 pub struct NewPacket {
+    /// The DSCP: that of the packet from which it was made.
+    pub dscp: Dscp,
     /// The ECN field.
     pub ecn: Ecn,
     pub(crate) bytes: u32,

@@ -189,7 +189,7 @@ impl PathNodes {
         Onward::From(point.hop as u32 + u32::from(point.end == HopEnd::Server))
     }
 
-    /// Lets node `number` handle a packet, whose ECN field it may change.
+    /// Lets node `number` handle a packet, whose DSCP and ECN field it may change.
     pub fn handle(
         &mut self,
         now: Time,
@@ -207,7 +207,7 @@ impl PathNodes {
             &mut seen,
             &mut NodeContext { now, random: &mut node.random, requests: &mut requests },
         );
-        packet.ecn = seen.ecn;
+        (packet.dscp, packet.ecn) = (seen.dscp, seen.ecn);
         let effects = &mut self.effects[datagram.flow as usize];
         match action {
             Action::Pass => {}

@@ -7,13 +7,15 @@ mod common;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, QuicSettings};
 use bentpipe_sim::node::{
-    Action, Ecn, Flags, Node, NodeContext, NodeOutcome, NodePacket, PathDirection, PlacedNode,
-    Segment,
+    Action, Dscp, Ecn, Flags, Node, NodeContext, NodeOutcome, NodePacket, PathDirection,
+    PlacedNode, Segment,
 };
 use bentpipe_sim::{FlowOutcome, HopEnd, RunOutcome, RunSpec, Stack, TcpStack};
 use bentpipe_tcp::http::Version;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use common::{download, flow, hop, link, run_spec, tcp_stack};
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
 const RTT: Span = Span::from_millis(100);
@@ -192,6 +194,42 @@ fn copies_arrive_beside_their_originals() {
         assert!((copied..=2 * copied).contains(&arrived), "{arrived} of {copied} twice");
         assert!(arrived > 1300, "{arrived}");
     }
+}
+
+#[test]
+fn copies_and_made_packets_have_the_dscp_that_their_original_has_there() {
+    let mut spec = over_quic();
+    let [flow, other] = [34, 46].map(|code| Dscp::new(code).unwrap());
+    spec.flows[0].marking.dscp = flow;
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let mut sent = false;
+    let first = calls(move |packet, context| {
+        if is_data(packet) && !sent {
+            sent = true;
+            // As it came, then as this node marks it, and one of the node's own.
+            context.send(packet.copy());
+            packet.dscp = other;
+            context.send(packet.copy());
+            context.send(packet.new_datagram(PathDirection::ToClient, b"not QUIC"));
+        }
+        Action::Pass
+    });
+    let log = seen.clone();
+    let second = calls(move |packet, _| {
+        if is_data(packet) {
+            log.borrow_mut().push(packet.dscp);
+        }
+        Action::Pass
+    });
+    let nodes = vec![
+        PlacedNode::new("first", "ground", HopEnd::Client, first),
+        PlacedNode::new("second", "satellite", HopEnd::Server, second),
+    ];
+    let (outcome, _) = run(&spec, nodes);
+    assert!(outcome.flows[0].completed, "{:?}", outcome.flows[0].error);
+    let seen = seen.borrow();
+    assert_eq!(seen[..4], [other, flow, other, other]);
+    assert!(seen[4..].iter().all(|dscp| *dscp == flow), "the other packets are as they were sent");
 }
 
 #[test]

@@ -116,8 +116,8 @@ impl<N: PacketNetwork> Simulation<N> {
 
     /// Stores a packet that a node sends.
     fn store(&mut self, packet: NewPacket) -> Packet<PacketId> {
-        let NewPacket { ecn, bytes, original, datagram } = packet;
-        let (flow, dscp) = (datagram.flow_key(), datagram.dscp);
+        let NewPacket { dscp, ecn, bytes, original, datagram } = packet;
+        let flow = datagram.flow_key();
         let payload = match original {
             Some(original) => self.packet_arena.put_copy(datagram, original),
             None => self.packet_arena.put(Datagram {
