@@ -6,8 +6,8 @@ use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::noq_proto::{ClientConfig, ConnectionError, EndpointConfig, ServerConfig};
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{
-    Accept, Admission, Attachments, Clock, Conn, ConnectionConfig, Endpoint, EpochClock,
-    QuicSettings, RawStream, SenderMetrics, Task,
+    Accept, Admission, Attachments, Clock, Conn, ConnectionConfig, ConnectionSignals, Endpoint,
+    EpochClock, QuicSettings, RawStream, SenderMetrics, Task,
 };
 use bentpipe_units::{Bytes as Size, Span, Time};
 use bytes::BytesMut;
@@ -35,6 +35,8 @@ struct Pair {
     /// Whether the client's datagram of that number is lost, and its datagrams so far.
     lost_by_client: fn(usize) -> bool,
     sent_by_client: usize,
+    /// Tells the client's controller what the stack does not.
+    signals: ConnectionSignals,
     /// Shortest wait for a timer of either end.
     shortest_wait: Span,
     now: Time,
@@ -53,7 +55,8 @@ fn pair_with(clock: Clock, settings: QuicSettings, app: fn(Conn) -> Task) -> (Pa
     let server_tls =
         tls::server(&identity, tls::ALPN_RAW, Randomness::System, epoch, None).unwrap();
     let server_config = Arc::new(ServerConfig::with_crypto(Arc::new(server_tls)));
-    let (client_config, _) = config.clone().client(Arc::new(client_tls.quic(false).unwrap()));
+    let (client_config, attachments) =
+        config.clone().client(Arc::new(client_tls.quic(false).unwrap()));
     let base = server_config.clone();
     let acceptor = Box::new(move |_: SocketAddr| {
         let (config, attachments) = config.clone().server(&base);
@@ -73,6 +76,7 @@ fn pair_with(clock: Clock, settings: QuicSettings, app: fn(Conn) -> Task) -> (Pa
         sent: 0,
         lost_by_client: |_| false,
         sent_by_client: 0,
+        signals: attachments.signals,
         shortest_wait: Span::MAX,
         now: Time::ZERO,
     };
@@ -159,7 +163,7 @@ fn ask(
             config,
             SERVER.into(),
             "server.test",
-            Attachments { metrics, ..Attachments::default() },
+            Attachments { metrics, signals: pair.signals.clone(), ..Attachments::default() },
             move |conn| {
                 Box::pin(async move {
                     let Ok(mut stream) = RawStream::open(&conn).await else { return };
@@ -239,6 +243,27 @@ fn a_lost_second_flight_of_the_client_does_not_stall_a_server_whose_window_is_fu
     for lost in [|number| (2..=2).contains(&number), |number| (2..=4).contains(&number)] {
         let (received, _) = flooded(lost, |_| false);
         assert_eq!(received, 1_000_000);
+    }
+}
+
+/// A client that sends 30 kB at once, of which the end of its handshake and the datagram `number`
+/// are lost. Returns true if all of it has come back within a minute.
+fn asked(number: usize) -> bool {
+    static LOST: AtomicUsize = AtomicUsize::new(0);
+    LOST.store(number, Ordering::Relaxed);
+    let settings = QuicSettings { initial_window: 21, ..QuicSettings::default() };
+    let (mut pair, config) = pair_with(Clock::new(), settings, |conn| Box::pin(echo(conn)));
+    pair.lost_by_client = |sent| sent == 2 || sent == LOST.load(Ordering::Relaxed);
+    let (_, answer) = ask(&mut pair, config, vec![7; 30_000], None);
+    pair.run(Time::from_secs(60));
+    let answer = answer.lock().unwrap();
+    answer.as_ref().is_some_and(|answer| answer.len() == 30_000)
+}
+
+#[test]
+fn a_client_that_loses_the_end_of_its_handshake_and_a_probe_for_it_does_not_stall() {
+    for number in 3..40 {
+        assert!(asked(number), "datagram {number} is lost, too");
     }
 }
 

@@ -29,6 +29,7 @@ impl State {
                     self.wake_refused();
                 }
                 Event::DatagramReceived => wake_all(&mut self.datagrams),
+                Event::HandshakeConfirmed => self.confirmed = true,
                 Event::ConnectionLost { reason } => self.end(reason, None),
                 _ => {}
             }

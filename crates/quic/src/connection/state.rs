@@ -65,6 +65,8 @@ pub(crate) struct State {
     /// Reason and time of the end and of the handshake: the stack gives only flags.
     pub(super) closed: Option<ConnectionError>,
     pub(super) connected: Option<Time>,
+    /// True once the handshake is confirmed (RFC 9001 §4.1.2).
+    pub(super) confirmed: bool,
     /// Writers that flow control or the send buffer blocks.
     pub(super) blocked_writers: usize,
     /// Turns of the writers.
@@ -112,6 +114,7 @@ impl State {
             datagrams: Vec::new(),
             closed: None,
             connected: None,
+            confirmed: false,
             blocked_writers: 0,
             write_turns: WriteTurns::default(),
             send_window: None,
@@ -156,6 +159,11 @@ impl State {
     /// Returns the time at which the handshake completed.
     pub fn connected(&self) -> Option<Time> {
         self.connected
+    }
+
+    /// Returns true once the handshake is confirmed: both ends know that it is complete.
+    pub fn is_confirmed(&self) -> bool {
+        self.confirmed
     }
 
     /// Returns true if the connection has ended.

@@ -55,6 +55,7 @@ pub struct ConnectionSignals(Arc<Signals>);
 struct Signals {
     /// Time at which the handshake was complete.
     handshake_complete: OnceLock<Time>,
+    handshake_confirmed: AtomicBool,
     writers_blocked: AtomicBool,
 }
 
@@ -64,6 +65,11 @@ impl ConnectionSignals {
         self.0.handshake_complete.get_or_init(|| at);
     }
 
+    /// Sets that the handshake is confirmed (RFC 9001 §4.1.2).
+    pub(crate) fn set_handshake_confirmed(&self) {
+        self.0.handshake_confirmed.store(true, Ordering::Relaxed);
+    }
+
     /// Sets whether flow control or the send buffer blocks a writer.
     pub(crate) fn set_writers_blocked(&self, blocked: bool) {
         self.0.writers_blocked.store(blocked, Ordering::Relaxed);
@@ -71,6 +77,10 @@ impl ConnectionSignals {
 
     fn handshake_complete(&self) -> Option<Time> {
         self.0.handshake_complete.get().copied()
+    }
+
+    fn is_handshake_confirmed(&self) -> bool {
+        self.0.handshake_confirmed.load(Ordering::Relaxed)
     }
 
     fn are_writers_blocked(&self) -> bool {
@@ -150,6 +160,7 @@ impl ControllerFactory for Factory {
             last_sent: None,
             last_ack_at: now,
             confirming_until: None,
+            has_lost: false,
             mtu,
             rtt_variation: Span::ZERO,
             now,
@@ -183,6 +194,8 @@ struct Adapter {
     last_ack_at: Time,
     /// End of the RTT after the first acknowledgement.
     confirming_until: Option<Time>,
+    /// True if packets were declared lost and nothing has been sent since.
+    has_lost: bool,
     mtu: u64,
     /// Variation of the RTT (rttvar, RFC 9002 §5.3).
     rtt_variation: Span,
@@ -218,6 +231,7 @@ impl Controller for Adapter {
             }
         }
         self.last_sent = Some(now);
+        self.has_lost = false;
         let packet = self.sent_packets.on_sent(now, Bytes::new(u64::from(bytes)));
         let entry = Entry { pn, number: packet.number, sent_at: now };
         self.packet_numbers.push(entry);
@@ -332,6 +346,7 @@ impl Controller for Adapter {
                     log.on_packet_lost(now, lost.pn, lost.number);
                 }
             }
+            self.has_lost = true;
             sent_packets
                 .report_loss(now, is_persistent_congestion, |loss| controller.on_loss(loss));
         }
@@ -372,13 +387,20 @@ impl Controller for Adapter {
     /// acknowledgement, could stall the connection for good. The first packet after the handshake
     /// may leave whatever is in flight, which probes have made more than the window if the
     /// handshake ended late.
+    ///
+    /// So may the first packet after a loss until the handshake is confirmed. A client that has
+    /// lost the end of its handshake has to send that again, while the window is full of data that
+    /// the server cannot read yet, and no timer runs (RFC 9002 §6.2.1). One packet at the start of
+    /// a recovery period may exceed the window (RFC 9002 §7.3.2).
     fn window(&self) -> u64 {
         if let Some(metrics) = &self.metrics {
             metrics.on_window_asked();
         }
         let window = self.control.cwnd.get().max(1);
         let complete = self.signals.handshake_complete();
-        if complete.is_some_and(|at| self.last_sent.is_none_or(|sent| sent < at)) {
+        let is_first = |at| self.last_sent.is_none_or(|sent| sent < at);
+        let again = self.has_lost && !self.signals.is_handshake_confirmed();
+        if complete.is_some_and(|at| again || is_first(at)) {
             return window.max(self.sent_packets.bytes_in_flight().get()) + self.mtu;
         }
         let confirming = match self.confirming_until {

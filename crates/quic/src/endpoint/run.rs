@@ -100,6 +100,9 @@ impl Endpoint {
             if let Some(at) = state.connected() {
                 entry.attachments.signals.set_handshake_complete(at);
             }
+            if state.is_confirmed() {
+                entry.attachments.signals.set_handshake_confirmed();
+            }
             if state.may_send_freely() && !std::mem::replace(&mut entry.address_confirmed, true) {
                 entry.attachments.confirm_address(now);
             }
