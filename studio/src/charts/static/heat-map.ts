@@ -54,6 +54,27 @@ function key(scale: HeatScale, m: Metric, unit: Scale, axes: HeatAxes): Child {
   );
 }
 
+/** What a cell says: the pair, its median, and the goodput of each flow. */
+function cellWords(
+  group: Group,
+  { rows, columns, competition }: HeatOptions["axes"],
+  metric: Metric,
+  goodputs: HeatOptions["goodputs"],
+): string[] {
+  const of = group.n > 1 ? `, median of ${group.n}` : "";
+  const both = goodputs(group);
+  const [a, b] = [group.point[rows.key] ?? "", group.point[columns.key] ?? ""];
+  return [
+    competition ? `${a} against ${b}` : `${rows.name} ${a}, ${columns.name} ${b}`,
+    `${metric.label} ${metricValue(metric, group.median)}${of}`,
+    ...(both && competition
+      ? both.map(
+          (x, i) => `${competition.flows[i]} ${x === null ? NONE : `${significant(x)}\u00a0Mbps`}`,
+        )
+      : []),
+  ];
+}
+
 /** Heat maps side by side with one scale, each a table so that it can be read aloud. */
 export function heatView({ axes, maps, metric, goodputs, shown, choose }: HeatOptions): {
   el: HTMLElement;
@@ -67,21 +88,7 @@ export function heatView({ axes, maps, metric, goodputs, shown, choose }: HeatOp
   const tip = h("div", { class: "tip heat-tip", hidden: true });
   const buttons: { el: HTMLElement; group: Group }[] = [];
   const { rows, columns, competition } = axes;
-  const words = (group: Group): string[] => {
-    const of = group.n > 1 ? `, median of ${group.n}` : "";
-    const both = goodputs(group);
-    const [a, b] = [group.point[rows.key] ?? "", group.point[columns.key] ?? ""];
-    return [
-      competition ? `${a} against ${b}` : `${rows.name} ${a}, ${columns.name} ${b}`,
-      `${metric.label} ${metricValue(metric, group.median)}${of}`,
-      ...(both && competition
-        ? both.map(
-            (x, i) =>
-              `${competition.flows[i]} ${x === null ? NONE : `${significant(x)}\u00a0Mbps`}`,
-          )
-        : []),
-    ];
-  };
+  const words = (group: Group): string[] => cellWords(group, axes, metric, goodputs);
   const point = (el: HTMLElement, group: Group): void => {
     tip.replaceChildren(...words(group).map((line, i) => h(i === 0 ? "b" : "span", {}, line)));
     tip.hidden = false;

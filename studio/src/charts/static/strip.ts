@@ -5,7 +5,7 @@ import { besides, interval, metricScale, metricValue } from "../../format/metric
 import { shortest } from "../../format/numbers.ts";
 import { variantColour } from "../../format/palette.ts";
 import { type Child, h, onWidth, svg } from "../../page/dom.ts";
-import { axis, drawXAxis, type Range, rangeOver } from "./axes.ts";
+import { type Axis, axis, drawXAxis, type Range, rangeOver } from "./axes.ts";
 import { drawCdf } from "./cdf.ts";
 import { markerPath, publishedMark, swatch } from "./marks.ts";
 import { onSpots } from "./spots.ts";
@@ -76,6 +76,88 @@ export interface StripOptions {
   choose: (variant: string, run: number) => void;
 }
 
+/** How a row of a strip plot is drawn: the axis and its end, and its size. */
+interface RowOptions {
+  ax: Axis;
+  hi: number;
+  height: number;
+  width: number;
+}
+
+/** Draws the row of group number `i`. */
+function drawRow(g: Group, i: number, { ax, hi, height, width }: RowOptions): SVGGElement {
+  const y = i * height + height / 2;
+  const colour = variantColour(g.index);
+  const out = svg("g", { style: `color: ${colour}` });
+  if (i > 0)
+    out.append(
+      svg("line", {
+        class: "rowline",
+        x1: 0,
+        x2: ax.px(hi),
+        y1: i * height + 0.5,
+        y2: i * height + 0.5,
+      }),
+    );
+  if (g.spread) {
+    const [x1, x2] = [ax.px(g.spread.low), ax.px(g.spread.high)];
+    out.append(svg("line", { class: "whisker", x1, x2, y1: y, y2: y }));
+  }
+  if (g.sorted.length >= 5) {
+    const a = ax.px(quantile(g.sorted, 0.25));
+    const b = ax.px(quantile(g.sorted, 0.75));
+    out.append(
+      svg("rect", {
+        class: "box",
+        x: a,
+        y: y - 10,
+        width: Math.max(1, b - a),
+        height: 20,
+        rx: 2,
+      }),
+    );
+  }
+  for (const p of g.published) {
+    const x = ax.px(p.value);
+    out.append(
+      svg("line", { class: "published-line", x1: x, x2: x, y1: i * height, y2: (i + 1) * height }),
+    );
+  }
+  if (g.sorted.length === 1) {
+    out.append(
+      svg("path", {
+        class: "dot single",
+        d: markerPath(g.index, 6),
+        transform: `translate(${ax.px(g.sorted[0]!)},${y})`,
+      }),
+    );
+  } else {
+    // All dots are one path: lines of no length with round caps.
+    const d = g.sorted
+      .map((v, k) => `M${ax.px(v).toFixed(1)},${(y + jitter(k) * 8).toFixed(1)}h0`)
+      .join("");
+    out.append(svg("path", { class: "dots", d }));
+    if (g.median !== null)
+      out.append(
+        svg("line", {
+          class: "median",
+          x1: ax.px(g.median),
+          x2: ax.px(g.median),
+          y1: y - 13,
+          y2: y + 13,
+        }),
+      );
+  }
+  for (const p of g.published) out.append(publishedMark(p.kind, ax.px(p.value), y));
+  if (g.failed.length) {
+    const d = g.failed
+      .map((_, k) => `M${width - 20 + jitter(k + 1) * 5},${y - 3 + jitter(k) * 8}l6,6m0,-6l-6,6`)
+      .join("");
+    out.append(svg("path", { class: "failed-runs", d }, svg("title", {}, failure(g))));
+  }
+  return out;
+}
+
 /**
  * The strip plot of one sweep point. Each variant is a row: a dot per run, a box for the middle
  * half, a line for the spread, a bar for the median, diamonds for published
@@ -143,81 +225,8 @@ export function stripPlot(
     plot.replaceChildren();
     ax = axis(lo, hi, 10, width - 14 - (failed ? FAILED : 0), log);
     drawXAxis(plot, ax, 0, height + under - AXIS, scale);
-    groups.forEach((g, i) => plot.append(drawRow(g, i, width)));
+    groups.forEach((g, i) => plot.append(drawRow(g, i, { ax, hi, height: ROW, width })));
     if (steps) plot.append(drawCdf(groups, m, ax, height + 12, height + 12 + steps));
-  };
-
-  const drawRow = (g: Group, i: number, width: number): SVGGElement => {
-    const y = i * ROW + ROW / 2;
-    const colour = variantColour(g.index);
-    const out = svg("g", { style: `color: ${colour}` });
-    if (i > 0)
-      out.append(
-        svg("line", {
-          class: "rowline",
-          x1: 0,
-          x2: ax.px(hi),
-          y1: i * ROW + 0.5,
-          y2: i * ROW + 0.5,
-        }),
-      );
-    if (g.spread) {
-      const [x1, x2] = [ax.px(g.spread.low), ax.px(g.spread.high)];
-      out.append(svg("line", { class: "whisker", x1, x2, y1: y, y2: y }));
-    }
-    if (g.sorted.length >= 5) {
-      const a = ax.px(quantile(g.sorted, 0.25));
-      const b = ax.px(quantile(g.sorted, 0.75));
-      out.append(
-        svg("rect", {
-          class: "box",
-          x: a,
-          y: y - 10,
-          width: Math.max(1, b - a),
-          height: 20,
-          rx: 2,
-        }),
-      );
-    }
-    for (const p of g.published) {
-      const x = ax.px(p.value);
-      out.append(
-        svg("line", { class: "published-line", x1: x, x2: x, y1: i * ROW, y2: (i + 1) * ROW }),
-      );
-    }
-    if (g.sorted.length === 1) {
-      out.append(
-        svg("path", {
-          class: "dot single",
-          d: markerPath(g.index, 6),
-          transform: `translate(${ax.px(g.sorted[0]!)},${y})`,
-        }),
-      );
-    } else {
-      // All dots are one path: lines of no length with round caps.
-      const d = g.sorted
-        .map((v, k) => `M${ax.px(v).toFixed(1)},${(y + jitter(k) * 8).toFixed(1)}h0`)
-        .join("");
-      out.append(svg("path", { class: "dots", d }));
-      if (g.median !== null)
-        out.append(
-          svg("line", {
-            class: "median",
-            x1: ax.px(g.median),
-            x2: ax.px(g.median),
-            y1: y - 13,
-            y2: y + 13,
-          }),
-        );
-    }
-    for (const p of g.published) out.append(publishedMark(p.kind, ax.px(p.value), y));
-    if (g.failed.length) {
-      const d = g.failed
-        .map((_, k) => `M${width - 20 + jitter(k + 1) * 5},${y - 3 + jitter(k) * 8}l6,6m0,-6l-6,6`)
-        .join("");
-      out.append(svg("path", { class: "failed-runs", d }, svg("title", {}, failure(g))));
-    }
-    return out;
   };
 
   onSpots(

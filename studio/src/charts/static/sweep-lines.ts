@@ -35,6 +35,29 @@ export function fitting(centres: number[], widths: number[]): boolean[] {
   return out;
 }
 
+/** Draws a line for each swept value, and its text where there is room. */
+function drawValues(
+  plot: SVGSVGElement,
+  sweep: Shared["sweep"],
+  centres: number[],
+  top: number,
+  bottom: number,
+): void {
+  const named = fitting(
+    centres,
+    sweep.values.map((v) => v.text.length * 6.8),
+  );
+  sweep.values.forEach((v, i) => {
+    const x = Math.round(centres[i]!) + 0.5;
+    plot.append(svg("line", { class: "grid", x1: x, x2: x, y1: top, y2: bottom }));
+    plot.append(svg("line", { class: "axis", x1: x, x2: x, y1: bottom, y2: bottom + 4 }));
+    if (named[i])
+      plot.append(
+        svg("text", { class: "tick", x, y: bottom + 17, "text-anchor": "middle" }, v.text),
+      );
+  });
+}
+
 /** A panel with numbers on its axis: a line per variant. */
 export function lines(shared: Shared, points: (Point | null)[]): HTMLElement {
   const { sweep, scale, range, log, indices } = shared;
@@ -58,19 +81,7 @@ export function lines(shared: Shared, points: (Point | null)[]): HTMLElement {
     );
     drawYAxis(plot, y, left, right, scale);
     const centres = sweep.values.map((_, i) => px(i));
-    const named = fitting(
-      centres,
-      sweep.values.map((v) => v.text.length * 6.8),
-    );
-    sweep.values.forEach((v, i) => {
-      const x = Math.round(centres[i]!) + 0.5;
-      plot.append(svg("line", { class: "grid", x1: x, x2: x, y1: top, y2: bottom }));
-      plot.append(svg("line", { class: "axis", x1: x, x2: x, y1: bottom, y2: bottom + 4 }));
-      if (named[i])
-        plot.append(
-          svg("text", { class: "tick", x, y: bottom + 17, "text-anchor": "middle" }, v.text),
-        );
-    });
+    drawValues(plot, sweep, centres, top, bottom);
     plot.append(
       svg("line", { class: "axis", x1: left, x2: right, y1: bottom + 0.5, y2: bottom + 0.5 }),
     );
@@ -108,12 +119,9 @@ export function lines(shared: Shared, points: (Point | null)[]): HTMLElement {
           : [];
       });
       const colour = variantColour(index);
-      const d = dots
-        .map(
-          (p, i) =>
-            `${i === 0 || dots[i - 1]!.apart ? "M" : "L"}${p.x.toFixed(1)},${p.y.toFixed(1)}`,
-        )
-        .join("");
+      const begins = (i: number): boolean => i === 0 || dots[i - 1]!.apart;
+      const to = (p: Spot): string => `${p.x.toFixed(1)},${p.y.toFixed(1)}`;
+      const d = dots.map((p, i) => (begins(i) ? "M" : "L") + to(p)).join("");
       plot.append(
         svg("path", {
           class: "step thin",
