@@ -63,6 +63,20 @@ it("lets ACKs that arrive together leave one after the other, and samples share 
   expect(new Set(acks.data.t)).toEqual(new Set(ACKS_LEFT[0]));
 });
 
+it("takes the way back from the first ACK of a burst, which may be a little less than half", () => {
+  // The last one leaves while others are on their way.
+  const left = [1, 1.001, 1.002, 1.03];
+  const { flow, cache } = flowOf({
+    sent: [
+      [0.94, 0.941, 0.942, 0.97],
+      [1000, 2000, 3000, 4000],
+    ],
+    acked: [left.map((t) => t + 0.049), [1000, 2000, 3000, 4000]],
+    ack_frame_bytes: [left, left],
+  });
+  expect([...crossingsOf(flow, cache, 0.1)!.acks.data.t]).toEqual(left);
+});
+
 it("computes when ACKs left if that was not recorded, and says so", () => {
   const { flow, cache } = flowOf({ sent: SENT, acked: ACKED });
   const { packets, recorded } = crossingsOf(flow, cache, 0.1)!;

@@ -23,13 +23,16 @@ export interface Crossings {
   recorded: boolean;
 }
 
-/** ACK frames count as alone if their neighbours are further away than this part of an RTT. */
-const ALONE = 0.2;
+/**
+ * An ACK frame is the first of a burst if the one before left this part of an RTT earlier, which has
+ * arrived by then.
+ */
+const ALONE = 0.75;
 
 /** ACK frames that left within this part of an RTT of each other may arrive together. */
 const NEAR = 0.1;
-/** Times that differ by less are the same, in seconds. */
-const EXACT = 1e-9;
+/** ACKs differ in size, and so in their way, by up to this part of an RTT. */
+const SLACK = 5e-4;
 
 function flights(list: [from: number, to: number, value: number][]): Flights {
   const t = Float64Array.from(list, ([from]) => from);
@@ -40,14 +43,13 @@ function flights(list: [from: number, to: number, value: number][]): Flights {
 }
 
 /**
- * The shortest way of ACKs to the sender: that of an ACK frame with no other near, which is thus
- * known to be the one that arrived next. Half of the RTT without any.
+ * The shortest way of ACKs to the sender: that of an ACK frame with none shortly before it, which is
+ * thus known to be the one that arrived next. Half of the RTT without any.
  */
 function wayBack(left: Float64Array, arrived: Float64Array, rtt: number): number {
   let least = Infinity;
   left.forEach((at, i) => {
-    const [before, after] = [at - (left[i - 1] ?? -Infinity), (left[i + 1] ?? Infinity) - at];
-    if (Math.min(before, after) < ALONE * rtt) return;
+    if (at - (left[i - 1] ?? -Infinity) < ALONE * rtt) return;
     const next = arrived[lowerBound(arrived, at + 0.25 * rtt)];
     if (next !== undefined && next - at < 0.75 * rtt) least = Math.min(least, next - at);
   });
@@ -64,7 +66,7 @@ function departures(left: Float64Array | null, arrived: Float64Array, rtt: numbe
   const out = new Float64Array(arrived.length);
   let used = left.length;
   for (let j = arrived.length - 1; j >= 0; j--) {
-    const latest = lowerBound(left, arrived[j]! - way + EXACT) - 1;
+    const latest = lowerBound(left, arrived[j]! - way + SLACK * rtt) - 1;
     const unused = Math.min(latest, used - 1);
     const near = unused >= 0 && left[latest]! - left[unused]! < NEAR * rtt;
     used = near ? unused : latest;

@@ -63,7 +63,7 @@ export const packets: Panel = {
           "Time from the left, the sender above, the receiver below. A line down is a packet; it " +
           "ends where the ACK that reports it left, which may be later than it arrived. A line " +
           "up is an ACK. The steeper a line, the shorter the queue. A cross is a drop: when, not " +
-          "where. Of more lines than the plot has room for, every second or third one is drawn.",
+          "where. Of more lines than can be told apart, every second, third or tenth is drawn.",
       },
     ];
   },

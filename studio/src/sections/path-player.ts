@@ -39,8 +39,8 @@ export class PathPlayer {
     this.#transfers = transfers;
     this.el.hidden = transfers.length === 0;
     this.#player?.pause();
-    this.#player = new Player(from, to, this.moved);
-    replace(this.#place, this.#player.el);
+    this.#player = transfers.length > 0 ? new Player(from, to, this.moved) : null;
+    replace(this.#place, this.#player?.el ?? null);
     const of = names.length > 1 ? ` Above ${names[0]}, below ${names[1]}.` : "";
     this.#note.textContent =
       "A dot is a two hundredth of the data, half a round trip before its acknowledgement; small " +

@@ -2,8 +2,8 @@ import { lowerBound } from "../../data/pyramid.ts";
 import { type Frame, toX, toY } from "./frame.ts";
 import type { Layer } from "./spec.ts";
 
-/** Most lines drawn; of more, every second, third and so on. */
-const MOST = 1500;
+/** Most lines per CSS pixel of width: more would be a surface, so that only some are drawn. */
+const DENSITY = 0.5;
 /** Number of lines from which they are faint. */
 const MANY = 250;
 /** Half the width of the cross at the end of a line that does not arrive, in CSS pixels. */
@@ -17,7 +17,7 @@ export function drawFlights(f: Frame, { data: { t }, flight }: Layer): void {
   const [x, y] = [toX(f), toY(f)];
   const first = lowerBound(t, f.x0 - longest);
   const last = lowerBound(t, f.x1, first);
-  const step = Math.max(1, Math.ceil((last - first) / MOST));
+  const step = Math.max(1, Math.ceil((last - first) / ((f.width / dpr) * DENSITY)));
   const lost = to !== 0 && to !== 1;
   const r = CROSS * dpr;
   const path = f.path();
