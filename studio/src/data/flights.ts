@@ -24,8 +24,8 @@ export interface Crossings {
 }
 
 /**
- * An ACK frame is the first of a burst if the one before left this part of an RTT earlier, which has
- * arrived by then.
+ * An ACK frame is the first of a burst if the one before left this part of an RTT earlier, and so
+ * arrived before.
  */
 const ALONE = 0.75;
 
@@ -43,8 +43,8 @@ function flights(list: [from: number, to: number, value: number][]): Flights {
 }
 
 /**
- * The shortest way of ACKs to the sender: that of an ACK frame with none shortly before it, which is
- * thus known to be the one that arrived next. Half of the RTT without any.
+ * The shortest way of ACKs to the sender: that of an ACK frame with none shortly before it, which
+ * is thus known to be the one that arrived next. Half of the RTT without any.
  */
 function wayBack(left: Float64Array, arrived: Float64Array, rtt: number): number {
   let least = Infinity;
