@@ -69,7 +69,7 @@ class Survey:
     def save_html(self, file: str | os.PathLike[str]) -> pathlib.Path:
         """Write an HTML page with a globe and the RTT over time, and return its path."""
         path = pathlib.Path(file)
-        path.write_text(self._data.report(), encoding="utf-8")
+        self._data.save_report(path)
         return path
 
     def __repr__(self) -> str:

@@ -4,14 +4,15 @@ use crate::error::raise;
 use crate::plan::Plan;
 use crate::series::column;
 use crate::table::TableData;
-use bentpipe_lab::OrbitPath;
 use bentpipe_lab::orbit::{FlowRoutes, Sample, Survey, TimedRoute};
+use bentpipe_lab::{LabError, OrbitPath};
 use bentpipe_orbit::{OrbitError, RouteUpdates};
 use bentpipe_results::{Table, Values};
 use bentpipe_units::Span;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Returns a scenario (TOML) with the built-in constellation and a flow between two cities.
@@ -92,11 +93,16 @@ impl OrbitData {
         self.survey.length_s
     }
 
-    /// Returns the page with a globe and the RTT over time.
-    fn report(&self, py: Python<'_>) -> PyResult<String> {
+    /// Writes the page with a globe and the RTT over time to `file`, as all results are written:
+    /// it replaces a link.
+    fn save_report(&self, py: Python<'_>, file: PathBuf) -> PyResult<()> {
         let Self { survey, path, step, plan } = self;
-        let page = py.detach(|| survey.page(path, *step, &plan.title, &plan.source));
-        page.map_err(|error| raise(py, &error))
+        let written = py.detach(|| {
+            let page = survey.page(path, *step, &plan.title, &plan.source)?;
+            bentpipe_files::write(&file, page.as_bytes())
+                .map_err(|error| LabError::write(&file, error))
+        });
+        written.map_err(|error| raise(py, &error))
     }
 
     /// Returns RTT and visibility over time.

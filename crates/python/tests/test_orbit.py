@@ -32,6 +32,15 @@ def test_a_scenario_can_be_surveyed(root: pathlib.Path, tmp_path: pathlib.Path) 
     assert len(survey.disjoint_routes) >= 1 and len(survey.samples) > 1
     page = survey.save_html(tmp_path / "leo.html")
     assert "</html>" in page.read_text()
+    # A link in its place is replaced, not followed.
+    other = tmp_path / "other.html"
+    page.rename(other)
+    page.symlink_to(other)
+    other.write_text("mine")
+    survey.save_html(page)
+    assert other.read_text() == "mine" and "</html>" in page.read_text()
+    with pytest.raises(OSError, match="missing/leo.html"):
+        survey.save_html(tmp_path / "missing" / "leo.html")
 
 
 def test_wrong_arguments_are_explained(small: Scenario) -> None:

@@ -79,6 +79,19 @@ class Lines(unittest.TestCase):
         self.assertIn(f"{layout.LENGTH + 1} lines", line)
 
 
+    def test_python_that_writes_a_file_itself_is_named(self):
+        place = self.root / "python/bentpipe"
+        place.mkdir(parents=True)
+        reads = 'open(name, encoding="utf-8")\npath.read_text()\n# path.write_text("")\n'
+        (place / "a.py").write_text(reads)
+        self.assertEqual(list(layout.python_writes()), [])
+        for writes in ('path.write_text(page)', 'open(name, "w")', "path.open('xb')",
+                       'os.makedirs(name)'):
+            (place / "a.py").write_text(reads + writes)
+            [line] = layout.python_writes()
+            self.assertIn("python/bentpipe/a.py:4: follows links", line)
+
+
 class Decisions(unittest.TestCase):
     """A folder of two decisions, the numbers 1 and 4."""
 
