@@ -86,12 +86,57 @@ fn a_report_replaces_a_link() {
 }
 
 #[test]
+fn an_editable_report_replaces_a_link() {
+    let place = Place::new();
+    let engine = format!("<!--bentpipe-engine {}--><script></script>", bentpipe_lab::SOURCES);
+    fs::write(place.path("engine.html"), engine).unwrap();
+    let page = place.link("run/editable.html");
+    place.succeeds(&["report", "run", "--editable", "--engine", "engine.html"]);
+    place.check();
+    assert!(!is_link(&page) && fs::read_to_string(&page).unwrap().contains("<html"));
+}
+
+#[test]
+fn recordings_leave_a_run_through_no_link() {
+    let place = Place::new();
+    let outside = tempfile::tempdir().unwrap();
+    for name in ["run/qlog", "run/captures"] {
+        symlink(outside.path(), place.path(name)).unwrap();
+    }
+    let records = ["--set", "output.qlog=true", "--set", "output.capture=access"];
+    let again = ["run", "x.toml", "--out", "run", "--no-store"];
+    place.succeeds(&[&again[..], &records].concat());
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    let first = |folder: &str| fs::read_dir(place.path(folder)).unwrap().next().unwrap().unwrap();
+    let capture = first("run/captures").path();
+    let capture = capture.to_str().unwrap();
+    for option in ["--html", "--annotate"] {
+        let link = place.link("explained");
+        place.succeeds(&["explain", capture, option, "explained"]);
+        place.check();
+        assert!(!is_link(&link), "{option}");
+    }
+}
+
+#[test]
 fn files_that_users_name_replace_links_too() {
     let place = Place::new();
     let link = place.link("out.file");
     for args in [
         &["compare", "run", "run", "--html", "out.file"][..],
         &["compare", "run", "run", "--junit", "out.file"],
+        &[
+            "orbit",
+            "kuiper-630",
+            "--from",
+            "Toronto",
+            "--to",
+            "Paris",
+            "--duration",
+            "1 s",
+            "--html",
+            "out.file",
+        ],
     ] {
         place.link("out.file");
         place.bentpipe(args);

@@ -256,3 +256,37 @@ fn proxies_that_cannot_be_real_are_refused() {
     let errors = stderr(&output);
     assert!(errors.contains("the kernel has no `copa`"), "{errors}");
 }
+
+/// Returns the times of the first two packets of a little-endian pcapng file, in ns.
+fn first_two(file: &[u8]) -> u64 {
+    const ENHANCED_PACKET: u32 = 6;
+    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().expect("4 bytes"));
+    let mut times = Vec::new();
+    let mut at = 0;
+    while times.len() < 2 {
+        if word(at) == ENHANCED_PACKET {
+            times.push(u64::from(word(at + 12)) << 32 | u64::from(word(at + 16)));
+        }
+        at += usize::try_from(word(at + 4)).expect("a length");
+    }
+    times[1] - times[0]
+}
+
+#[test]
+fn a_capture_has_the_times_of_the_end_that_the_scenario_names() {
+    for (end, least, most) in [("client", 100_000_000, 150_000_000), ("server", 0, 50_000_000)] {
+        let output = format!("[output]\ncapture = \"access\"\ncapture_at = \"{end}\"\n");
+        let text = format!("{HEAD}[defaults]\ntransport = \"tcp\"\nhttp = \"raw\"\n{output}");
+        let dir = tempfile::tempdir().expect("creates a directory");
+        let output = command(dir.path(), "real", &text).output().expect("command runs");
+        if cannot_run(&output) {
+            return;
+        }
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let files = std::fs::read_dir(dir.path().join("out/captures")).expect("captures");
+        let file = files.flatten().next().expect("a capture").path();
+        // SYN and SYN, ACK: an RTT of 100 ms apart where the client is.
+        let gap = first_two(&std::fs::read(file).expect("a capture"));
+        assert!((least..most).contains(&gap), "{end}: {gap} ns");
+    }
+}
