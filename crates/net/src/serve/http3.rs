@@ -17,12 +17,13 @@ use bentpipe_quic::congestion::ResumeHandle;
 use bentpipe_quic::{BidiStream, Conn, Http3, RecvStream, SendStream, SenderMetrics};
 use bentpipe_units::Span;
 use bytes::{Buf, Bytes};
+use futures_util::FutureExt;
 use h3::error::Code;
 use h3::error::StreamError;
 use h3::quic::StreamId;
 use h3::server::{RequestResolver, RequestStream};
 use http::header::TRAILER;
-use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::IpAddr;
@@ -201,7 +202,9 @@ async fn exchange(
         Some(Err(_)) => return,
         None => return too_slow(&context),
     };
-    if is_malformed(&request) {
+    // A proxy reads all of the content and counts it.
+    let is_file = matches!(context.shared.origin, Origin::Files(_));
+    if is_malformed(&request) || is_file && misstates_length(request.headers(), &mut stream) {
         context.shared.metrics.malformed.fetch_add(1, Relaxed);
         stream.stop_stream(Code::H3_MESSAGE_ERROR);
         return stream.stop_sending(Code::H3_MESSAGE_ERROR);
@@ -213,6 +216,21 @@ async fn exchange(
         // The client has cancelled the request or is gone. All work for it ends here.
         () = context.conn.stopped(id) => {}
     }
+}
+
+/// Returns true if the content of a request is not as long as announced (RFC 9114 §4.1.2), by what
+/// has arrived of it. A file is served without waiting for the rest, which is not read.
+fn misstates_length(headers: &HeaderMap, stream: &mut RequestStream<BidiStream, Bytes>) -> bool {
+    let Some(announced) = announced_length(headers) else { return false };
+    let mut arrived = 0;
+    while let Some(Ok(piece)) = stream.recv_data().now_or_never() {
+        let Some(piece) = piece else { return arrived != announced };
+        arrived += piece.remaining() as u64;
+        if arrived > announced {
+            return true;
+        }
+    }
+    false
 }
 
 /// Responds to a request, and waits until the client has acknowledged the whole response.

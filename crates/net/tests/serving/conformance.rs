@@ -289,6 +289,8 @@ fn cases() -> Vec<Case> {
         case("4.1.2", "more content than announced", malformed)
             .upload(&[request(20, "/slow", &literal(b"content-length", b"1")), with(DATA, b"xx")])
             .known(Refused, ANSWERED),
+        case("4.1.2", "content that a GET announces as empty", malformed)
+            .request([and(&literal(b"content-length", b"0")), with(DATA, b"xx")].concat()),
         case("4.4", "CONNECT with :scheme and :path", malformed).fields(&[
             METHOD_CONNECT,
             SCHEME_HTTPS,
