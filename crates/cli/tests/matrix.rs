@@ -97,7 +97,7 @@ fn scenarios_without_two_controlled_flows_are_rejected() {
         "name = \"other\"\nping = { interval = \"1 s\", duration = \"6 s\" }",
     );
     for (scenario, args, expected) in [
-        (alone.as_str(), &["s.toml"][..], "has 1 congestion-controlled flows; allowed: two"),
+        (alone.as_str(), &["s.toml"][..], "has one flow with congestion control; allowed: two"),
         (
             TWO,
             &["s.toml", "--controllers", "reno"],

@@ -133,10 +133,14 @@ fn contest(
     let unswept = read(&changes)?;
     let names = unswept.controlled_flows();
     let [first, second] = names.as_slice() else {
+        let flows = match names.len() {
+            1 => "one flow".to_owned(),
+            n => format!("{n} flows"),
+        };
         let reason = format!(
-            "scenario `{}` has {} congestion-controlled flows; allowed: two",
+            "scenario `{}` has {flows} with congestion control; allowed: two, of which one runs \
+             beside the other",
             unswept.name,
-            names.len()
         );
         return Err(LabError::Usage { argument: "FILE", reason });
     };

@@ -541,6 +541,7 @@ fn notes(head: &Scenario, axes: &[Axis<'_>], cases: &[Case]) -> Vec<String> {
             notes.push(note.clone());
         }
     }
+    notes.extend(refused_early_data(cases));
     let ignored = |point: &bentpipe_scenario::PointFilter| !is_planned(point, axes);
     let expects = head.expect.iter().filter(|expect| ignored(&expect.get_ref().point)).count();
     if expects > 0 {
@@ -550,6 +551,30 @@ fn notes(head: &Scenario, axes: &[Axis<'_>], cases: &[Case]) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// Longest RTT over which servers take early data, in milliseconds: a ticket that seems to be off by
+/// more may have been recorded (RFC 8446 §8.3), and the age that a client states misses an RTT.
+const MAX_EARLY_DATA_RTT: f64 = 60_000.0;
+
+/// Returns a note about variants whose early data no server takes.
+fn refused_early_data(cases: &[Case]) -> Option<String> {
+    let early = |case: &&Case| {
+        let is_early = |one: &bentpipe_results::FlowSettings| {
+            one.transport == "quic" && one.handshake.as_deref() == Some("0rtt")
+        };
+        case.path.rtt_ms > MAX_EARLY_DATA_RTT && case.settings.iter().any(is_early)
+    };
+    let mut names: Vec<String> =
+        cases.iter().filter(early).map(|case| format!("`{}`", case.variant)).collect();
+    names.dedup();
+    (!names.is_empty()).then(|| {
+        format!(
+            "servers refuse early data if the RTT is longer than 60 s: the requests of {} are sent \
+             again after the handshake",
+            names.join(", ")
+        )
+    })
 }
 
 #[cfg(test)]

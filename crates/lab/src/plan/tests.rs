@@ -33,6 +33,18 @@ fn a_scenario_without_randomness_has_one_run_and_a_note() {
 }
 
 #[test]
+fn early_data_over_minutes_is_refused_and_a_note_says_so() {
+    let told = |rtt: &str| {
+        let text = testing::TWO_VARIANTS.replace("profile = \"geo-50-10\"", rtt);
+        let notes = testing::plan(&text).notes;
+        notes
+            .iter()
+            .any(|note| note.contains("refuse early data") && note.contains("of `0rtt` are sent"))
+    };
+    assert!(told("rtt = \"61 s\"") && !told("rtt = \"59 s\""));
+}
+
+#[test]
 fn windows_follow_the_path_and_0rtt_implies_a_first_visit() {
     let keys =
         "handshake = \"0rtt\"\nflow_control = { preset = \"auto\", send_buffer = \"0.5 BDP\" }";
