@@ -218,7 +218,7 @@ impl CongestionConfig {
     }
 
     /// Returns the controller's name and what differs from the document that specifies it: the
-    /// slow start, the loss filter, and parameters whose defaults were changed.
+    /// slow start and the loss filter, with what the scenario changed of them, and parameters.
     pub fn label(&self) -> String {
         let start = match self.slow_start.as_str() {
             _ if !self.has_slow_start() => None,
@@ -227,23 +227,32 @@ impl CongestionConfig {
             name => Some(name),
         };
         let component = self.controller.as_str();
-        let given = self.parameters.get(component);
-        let changed = declared().find(|(name, _)| *name == component);
-        let changed = changed.into_iter().flat_map(|(_, parameters)| parameters);
-        let changed = changed.filter_map(|parameter| {
-            let value = given.and_then(|given| given.get(parameter.name));
-            let value = value.copied().unwrap_or(parameter.default);
-            let was_changed = parameter.documented != parameter.default;
-            (was_changed && value != parameter.documented)
-                .then(|| format!("{} {value}", parameter.name))
-        });
-        let start = start.map(|start| format!("{start} start"));
-        let filter = self.filter().map(|filter| format!("{filter} filter"));
-        let differences: Vec<String> = start.into_iter().chain(filter).chain(changed).collect();
+        let layer = |name: &str, kind: &str| match self.differing(name).join(", ") {
+            changed if changed.is_empty() => format!("{name} {kind}"),
+            changed => format!("{name} {kind} ({changed})"),
+        };
+        let start = start.map(|start| layer(start, "start"));
+        let filter = self.filter().map(|filter| layer(filter, "filter"));
+        let layers = start.into_iter().chain(filter);
+        let differences: Vec<String> = layers.chain(self.differing(component)).collect();
         match differences.is_empty() {
             true => component.to_owned(),
             false => format!("{component} + {}", differences.join(", ")),
         }
+    }
+
+    /// Returns the parameters of a component whose values are not those of its document, with the
+    /// values: `beta 0.8`.
+    fn differing(&self, component: &str) -> Vec<String> {
+        let given = self.parameters.get(component);
+        let parameters = declared().find(|(name, _)| *name == component);
+        let parameters = parameters.into_iter().flat_map(|(_, parameters)| parameters);
+        let differing = parameters.filter_map(|parameter| {
+            let value = given.and_then(|given| given.get(parameter.name));
+            let value = value.copied().unwrap_or(parameter.default);
+            (value != parameter.documented).then(|| format!("{} {value}", parameter.name))
+        });
+        differing.collect()
     }
 
     /// Checks all parameters, and returns a factory of controllers.
@@ -361,6 +370,19 @@ mod tests {
         assert_eq!(
             label("bbr3", "auto", none()),
             "bbr3 + long-path start, loss_significance 3, probe_rtt_rounds 50"
+        );
+        let set = |component: &str, name: &str, value: f64| -> Parameters {
+            [(component.to_owned(), [(name.to_owned(), value)].into())].into()
+        };
+        // Whether our default or the scenario changed it.
+        assert_eq!(label("cubic", "standard", set("cubic", "beta", 0.8)), "cubic + beta 0.8");
+        assert_eq!(
+            label("cubic", "auto", set(FAST_START, "first_flight", 60.0)),
+            "cubic + long-path start (first_flight 60), chance filter"
+        );
+        assert_eq!(
+            label("fixed-rate", "auto", set("fixed-rate", "mbps", 9.5)),
+            "fixed-rate + mbps 9.5"
         );
         for registration in CONTROLLERS {
             let documented = documented_parameters();
