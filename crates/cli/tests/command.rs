@@ -135,7 +135,7 @@ fn a_failed_transfer_stands_in_the_tables_place_with_its_cause() {
     assert_eq!(output.status.code(), Some(3));
     let told = String::from_utf8_lossy(&output.stdout);
     for name in ["a", "b"] {
-        let line = format!("{name} did not complete: it ended after 20 s (given up after 20 s");
+        let line = format!("{name} did not complete: it ended after 20 s (the time limit of 20 s");
         assert_eq!(told.matches(&line).count(), 2, "each scenario runs: {told}");
     }
     assert!(told.contains("a longer `time_limit` lets it go on"), "{told}");
@@ -164,7 +164,7 @@ fn flows_of_fixed_duration_are_compared_by_goodput_and_datagrams_by_loss() {
     let named = ["run", "s.toml", "--out", "named", "--set", "headline=\"rtt_p99_ms\""];
     let told = bentpipe(dir.path(), &named).stdout;
     let told = String::from_utf8_lossy(&told);
-    assert!(told.contains("bbr3 has RTT, 99th percentile "), "{told}");
+    assert!(told.contains("bbr3 has 99th-percentile RTT "), "{told}");
 
     let datagrams = "name = \"cbr\"\n[path]\nrtt = \"50 ms\"\n\
          forward = { rate = \"5 Mbps\", queue = \"50 ms\" }\nreturn = { rate = \"5 Mbps\" }\n\
@@ -183,6 +183,33 @@ fn flows_of_fixed_duration_are_compared_by_goodput_and_datagrams_by_loss() {
     // Half of 50 ms of propagation, and a queue of 50 ms that is always full.
     assert!((70.0..80.0).contains(&median("delay_mean_ms")), "{}", median("delay_mean_ms"));
     assert!((40.0..51.0).contains(&median("queue_delay_mean_ms")));
+}
+
+#[test]
+fn sentences_and_tables_name_flows_and_leave_none_out() {
+    let dir = dir("name = \"flows\"\n[path]\nrtt = \"50 ms\"\n\
+         forward = { rate = \"5 Mbps\", queue = \"50 ms\" }\nreturn = { rate = \"5 Mbps\" }\n\
+         [output]\ntime_series = \"none\"\n[[flow]]\nname = \"one\"\n\
+         bulk = { duration = \"5 s\" }\n[[flow]]\nname = \"two\"\nbulk = { duration = \"5 s\" }\n\
+         [[flow]]\nname = \"asks\"\nprobe = { interval = \"500 ms\", duration = \"4 s\" }\n\
+         [[flow]]\nname = \"steady\"\ncbr = { rate = \"1 Mbps\", duration = \"5 s\" }\n\
+         [[flow]]\nname = \"dropped\"\ncbr = { rate = \"9 Mbps\", duration = \"5 s\" }\n");
+    let output = bentpipe(dir.path(), &["run", "s.toml", "--out", "flows"]);
+    let told = String::from_utf8_lossy(&output.stdout);
+    for sentence in [
+        "default, flow asks has median response time ",
+        "default, flow steady lost ",
+        "default, flow dropped lost ",
+    ] {
+        assert!(told.contains(sentence), "{sentence}: {told}");
+    }
+    assert!(!told.contains("median median"), "{told}");
+    let rows = told.lines().filter(|line| line.starts_with("default  "));
+    for row in rows.filter(|line| !line.contains(" one ") && !line.contains(" two ")) {
+        let named = ["asks", "steady", "dropped"].iter().any(|flow| row.contains(flow));
+        // The table of fairness is of all flows.
+        assert!(named || row.split_whitespace().count() == 8, "{row}");
+    }
 }
 
 #[test]

@@ -192,7 +192,10 @@ impl Failure<'_> {
         // It stands in a line of its own, and may come from a program.
         let reason: String =
             self.reason.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        text += &format!(" ({})", reason.trim());
+        // That it was given up after this time is said.
+        let given_up = reason.strip_prefix("given up after ").filter(|_| self.after_s.is_some());
+        let limit = given_up.and_then(|given_up| Some(given_up.split_once(", ")?.1));
+        text += &format!(" ({})", limit.unwrap_or(reason.trim()));
         if !self.lost_to.is_empty() {
             text += &format!(", of which {}", self.lost_to);
         }
@@ -286,7 +289,10 @@ mod tests {
             [(2, 3), (1, 1)]
         );
         assert_eq!(found[0].remedy, Some("a longer `time_limit` lets it go on"));
-        assert!(found[0].text().starts_with("did not complete in 2 of 3 runs: the first ended"));
+        let text = found[0].text();
+        let start =
+            "did not complete in 2 of 3 runs: the first ended after 60 s (the time limit of";
+        assert!(text.starts_with(start), "{text}");
         assert!(found[1].remedy.is_some_and(|remedy| remedy.contains("TCP gives up")));
         assert!(!never_completed(&all.runs, "a") && never_completed(&all.runs, "b"));
     }

@@ -71,6 +71,17 @@ impl FlowMetric {
         }
     }
 
+    /// Returns false if a flow of `results.json` has the value as a field, in one way or another.
+    pub fn is_derived(&self) -> bool {
+        match self.reader {
+            Reader::Computed(_) => {
+                !self.row.name.starts_with("ack_frame_") && self.row.name != "reverse_bytes"
+            }
+            Reader::Player(_) | Reader::Call(_) | Reader::CallStream(..) => true,
+            _ => false,
+        }
+    }
+
     /// Returns true if it describes one stream of a call.
     pub(crate) fn is_of_stream(&self) -> bool {
         matches!(self.reader, Reader::CallStream(..))

@@ -77,6 +77,30 @@ pub const WORKLOADS: &[Workload] = &[
     },
 ];
 
+/// Metrics that follow from where the time of a transfer went.
+const OF_TIME: [&str; 14] = [
+    "completion_s",
+    "goodput_mbps",
+    SHARE,
+    "first_byte_s",
+    "handshake_s",
+    "segment_mean_s",
+    "segment_max_s",
+    "stall_s",
+    "startup_s",
+    "mean_bitrate_kbps",
+    "qoe_linear",
+    "response_p50_ms",
+    "response_p95_ms",
+    "response_p99_ms",
+];
+
+/// Returns true if the time budget explains this metric: how fast data came, but not how long its
+/// packets waited in queues, or how many were lost.
+pub(crate) fn follows_from_time(row: &Row) -> bool {
+    OF_TIME.contains(&row.name)
+}
+
 /// Returns true if the workload of this name takes what it can get of a path.
 pub fn contends(workload: &str) -> bool {
     named(workload).contends
@@ -85,6 +109,15 @@ pub fn contends(workload: &str) -> bool {
 /// Returns the workload of this name.
 fn named(name: &str) -> Workload {
     WORKLOADS.iter().find(|workload| workload.name == name).copied().unwrap_or(WORKLOADS[0])
+}
+
+/// Workloads that ask at their own times, whatever the path: that their senders have nothing to
+/// send for a time is no doubt.
+const PACED: [&str; 3] = ["video", "abr", "probe"];
+
+/// Returns true if the workload of this name asks at its own times, whatever the path.
+pub(crate) fn is_paced(workload: &str) -> bool {
+    PACED.contains(&workload)
 }
 
 /// What [`BULK`] flows are about that compete with each other.

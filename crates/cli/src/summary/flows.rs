@@ -59,12 +59,15 @@ fn table(
         table.column(short(key, plan), Align::Left);
     }
     let several_runs = rows.iter().any(|row| row.n > 1);
-    let median = if several_runs { "median " } else { "" };
+    let heading_of_median = match heading(&headline.row) {
+        own if several_runs && !own.starts_with("median ") => format!("median {own}"),
+        own => own,
+    };
     table.column("variant".to_owned(), Align::Left);
     table.column("flow".to_owned(), Align::Left);
     table.column("visit".to_owned(), Align::Right);
     table.column("runs".to_owned(), Align::Right);
-    table.column(format!("{median}{}", heading(&headline.row)), Align::Right);
+    table.column(heading_of_median, Align::Right);
     table.column("95 % interval".to_owned(), Align::Left);
     for beside in &headline.beside {
         table.column(heading(beside), Align::Right);
@@ -81,7 +84,7 @@ fn table(
         table.column(format!("{label}{unit}"), Align::Right);
         table.column("ratio".to_owned(), Align::Right);
     }
-    let flows = rows.iter().any(|row| row.flow != rows[0].flow);
+    let flows = Headlines::of(results).iter().any(|one| one.flow != rows[0].flow);
     // Visit numbers are omitted if each flow has one visit, whatever its number.
     let visits = rows.windows(2).any(|pair| {
         (&pair[0].variant, &pair[0].point, &pair[0].flow)

@@ -37,6 +37,8 @@ pub fn line(failure: &Failure<'_>, all: &[&Failure<'_>]) -> String {
 pub fn sentences(results: &Results) -> String {
     let accounts = accounts(results);
     let headlines = Headlines::of(results);
+    // Flows that are compared by their shares have names in the other sentences, too.
+    let labels = accounts.first().map(|_| Labels::new(&accounts));
     let mut lines = shares(results, &headlines);
     lines.extend(named_by_scenario(results));
     let is_share = |account: &Account<'_>| {
@@ -44,15 +46,22 @@ pub fn sentences(results: &Results) -> String {
     };
     let alone: Vec<Account<'_>> =
         accounts.into_iter().filter(|account| !is_share(account)).collect();
-    if !alone.is_empty() {
-        let labels = Labels::new(&alone);
-        // Each metric that flows are about begins with the first that has it.
+    if let Some(labels) = labels {
+        let pairs = pairs(&alone);
+        let is_compared = |one: &Account<'_>| {
+            pairs.iter().any(|(base, other)| base.flow == one.flow || other.flow == one.flow)
+        };
+        // Each metric that flows are about begins with the first that has it. A flow that is not
+        // compared has no other sentence.
         for (index, first) in alone.iter().enumerate() {
-            if alone[..index].iter().all(|other| other.row.name != first.row.name) {
+            let before = &alone[..index];
+            let is_first = before.iter().all(|other| other.row.name != first.row.name);
+            let of_flow = before.iter().all(|other| other.flow != first.flow);
+            if is_first || of_flow && !is_compared(first) {
                 lines.push(format!("{} {}", labels.name(first), statement(first)));
             }
         }
-        for (base, other) in pairs(&alone) {
+        for (base, other) in pairs {
             let text = difference(base, other).text_with(&labels.among(base));
             lines.push(format!("{} {text}", labels.name(other)));
         }

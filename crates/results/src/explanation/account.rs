@@ -30,6 +30,8 @@ pub struct Account<'a> {
     pub row: Row,
     /// Its value in each completed run, with the number of the run, in their order.
     pub values: Vec<(u64, f64)>,
+    /// Number of runs, whether they completed or not.
+    pub runs: usize,
     /// Completion time of the median run in seconds, or the fixed duration of the visit.
     pub completion_s: f64,
     /// Time of each part in the median run, in the order of [`TimePart::ALL`]; empty if unknown,
@@ -137,6 +139,7 @@ impl<'a> Account<'a> {
             visit: 1,
             row: completion_row(),
             values: vec![(0, completion_s)],
+            runs: 1,
             completion_s,
             parts,
             losses: Losses::default(),
@@ -156,6 +159,11 @@ impl Account<'_> {
     pub fn value(&self) -> f64 {
         let middle = middle(&self.values);
         middle.iter().map(|(_, value)| value).sum::<f64>() / middle.len().max(1) as f64
+    }
+
+    /// Returns true if some runs did not complete: the median is that of the others.
+    pub(super) fn is_partial(&self) -> bool {
+        self.values.len() < self.runs
     }
 
     /// Returns true if comparisons are of the time that the transfer takes.
@@ -253,7 +261,7 @@ pub fn accounts(results: &Results) -> Vec<Account<'_>> {
     let mut cases: Vec<Case<'_>> = Vec::new();
     let mut index = BTreeMap::new();
     for run in &results.runs {
-        for flow in run.flows.iter().filter(|flow| flow.metrics.completion_s.is_some()) {
+        for flow in &run.flows {
             let key = (&run.variant, &run.point, &flow.name, flow.visit);
             let Some(headline) = headlines.get(&flow.name, flow.visit) else { continue };
             let Some(metric) = find_metric(headline.row.name) else { continue };
@@ -265,6 +273,7 @@ pub fn accounts(results: &Results) -> Vec<Account<'_>> {
                     visit: flow.visit,
                     row: metric.row,
                     values: Vec::new(),
+                    runs: 0,
                     completion_s: 0.0,
                     parts: Vec::new(),
                     losses: Losses::default(),
@@ -273,7 +282,10 @@ pub fn accounts(results: &Results) -> Vec<Account<'_>> {
                 cases.len() - 1
             });
             if let Some(case) = cases.get_mut(place) {
-                case.flows.push((run.run, flow));
+                case.account.runs += 1;
+                if flow.metrics.completion_s.is_some() {
+                    case.flows.push((run.run, flow));
+                }
             }
         }
     }

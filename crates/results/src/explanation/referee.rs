@@ -4,6 +4,7 @@ use super::account::{Account, accounts, pairs};
 use super::words::difference;
 use crate::document::Results;
 use crate::expect::point_text;
+use crate::headline::is_paced;
 use std::collections::BTreeSet;
 
 /// Share of the completion time from which a limit that is not the controller's counts as the
@@ -11,6 +12,8 @@ use std::collections::BTreeSet;
 const MOST_OF_THE_TIME: f64 = 0.5;
 /// Share of the completion time below which a controller has not limited its sender.
 const NEVER: f64 = 0.01;
+/// The part of a time in which the application had nothing to send.
+const APPLICATION: &str = "application_s";
 /// Most doubts of a kind.
 const MOST_DOUBTS: usize = 4;
 /// Most places that a doubt names.
@@ -23,7 +26,9 @@ pub fn doubts(results: &Results) -> Vec<String> {
     let explained: Vec<Account<'_>> =
         accounts.iter().filter(|account| account.has_parts()).cloned().collect();
     doubts.extend(controllers_without_effect(results, &explained));
-    doubts.extend(other_limits(&explained));
+    let flows = || results.runs.iter().flat_map(|run| &run.flows);
+    let paced = |name: &str| flows().any(|flow| flow.name == name && is_paced(&flow.workload));
+    doubts.extend(other_limits(&explained, paced));
     doubts.extend(differences_within_the_scatter(&accounts));
     doubts
 }
@@ -87,13 +92,17 @@ pub fn single_runs(results: &Results, is_random: bool) -> Option<String> {
 }
 
 /// Something else than the transport limited a transfer most of the time: once for each transfer of
-/// a variant and each limit, with the points of the sweep.
-fn other_limits(accounts: &[Account<'_>]) -> Vec<String> {
-    let limits = [("flow_control_s", "flow control"), ("application_s", "the application")];
+/// a variant and each limit, with the points of the sweep. Of flows that are `paced` by their
+/// applications, that is not said.
+fn other_limits(accounts: &[Account<'_>], paced: impl Fn(&str) -> bool) -> Vec<String> {
+    let limits = [("flow_control_s", "flow control"), (APPLICATION, "the application")];
     let transfers = grouped(accounts.iter().map(|one| ((one.variant, one.flow, one.visit), one)));
     let mut texts = Vec::new();
     for ((variant, flow, visit), transfers) in transfers {
         for (name, words) in limits {
+            if name == APPLICATION && paced(flow) {
+                continue;
+            }
             let share = |account: &Account<'_>| account.time_s(name) / account.completion_s;
             let limited: Vec<&Account<'_>> = transfers
                 .iter()
@@ -279,6 +288,15 @@ mod tests {
         assert_eq!(single_runs(&two, false), None);
         two.runs[1].run = 1;
         assert_eq!(single_runs(&two, true), None);
+    }
+
+    #[test]
+    fn pauses_of_a_flow_that_asks_at_its_own_times_are_no_doubt() {
+        let budget = TimeBudget::from_iter([(TimePart::Application, 8.0)]);
+        let mut one = results(&[("a", "cubic", 10.0, budget)]);
+        assert!(doubts(&one)[0].contains("the application limited the sender for 80 %"));
+        one.runs[0].flows[0].workload = "video".to_owned();
+        assert_eq!(doubts(&one), Vec::<String>::new());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Time budgets in words.
 
 use super::account::Account;
+use crate::headline::follows_from_time;
 use crate::metrics::Row;
 use bentpipe_timeseries::TimePart;
 
@@ -35,6 +36,8 @@ pub struct Difference {
     pub reasons: Vec<Reason>,
     /// True if the difference is no larger than the scatter of the runs allows.
     pub within_scatter: bool,
+    /// True if some runs did not complete.
+    is_partial: bool,
     /// True if the metric is the completion time.
     is_completion: bool,
     /// Completion time of the first, or its fixed duration.
@@ -79,6 +82,7 @@ pub fn difference(base: &Account<'_>, other: &Account<'_>) -> Difference {
         other: after,
         reasons,
         within_scatter,
+        is_partial: base.is_partial() || other.is_partial(),
         is_completion: base.is_completion(),
         base_s: base.completion_s,
     }
@@ -88,18 +92,25 @@ pub fn difference(base: &Account<'_>, other: &Account<'_>) -> Difference {
 /// 8.00 s: 5.03 s slow start; 1.60 s time to send the data, 0.65 s handshake`, or `has goodput 45.6
 /// Mbps; of 300 s: …`. Of several runs it is the median.
 pub fn statement(account: &Account<'_>) -> String {
-    let runs = account.values.len();
-    let median = if runs > 1 { format!(" (median of {runs} runs)") } else { String::new() };
+    let median = match (account.values.len(), account.runs) {
+        (1, all) if all > 1 => format!(" (the only one of {all} runs that completed)"),
+        (n, all) if n < all => format!(" (median of the {n} of {all} runs that completed)"),
+        (n, _) if n > 1 => format!(" (median of {n} runs)"),
+        _ => String::new(),
+    };
     let spent = composition(account);
     if account.is_completion() {
         let time = seconds(account.completion_s);
         return join(format!("took {time} s{median}"), &spent);
     }
-    let head = format!("has {}{median}", named(&account.row, account.value()));
-    if spent.is_empty() {
-        let lost = account.losses.most();
-        let lost = lost.map(|(place, packets)| format!(", most packets {place} ({packets:.0})"));
-        return head + &lost.filter(|_| account.row.name == LOST).unwrap_or_default();
+    let head = format!("{}{median}", valued(&account.row, account.value()));
+    if account.row.name == LOST {
+        let most = account.losses.most();
+        let most = most.map(|(place, packets)| format!(", most of them {place} ({packets:.0})"));
+        return head + &most.unwrap_or_default();
+    }
+    if spent.is_empty() || !follows_from_time(&account.row) {
+        return head;
     }
     format!("{head}; of {} s: {spent}", seconds(account.completion_s))
 }
@@ -153,26 +164,27 @@ impl Difference {
     /// first: `is 3.6 s faster than none: 3.6 s less slow start`, `has goodput 0.824 Mbps, 0.0181
     /// times that of bbr3: 283 s more congestion window`.
     pub fn text_with(&self, base: &str) -> String {
-        let doubt = if self.within_scatter && !self.is_none() {
-            " (within the scatter of the runs)"
-        } else {
-            ""
+        let doubt = match (self.is_partial, self.within_scatter && !self.is_none()) {
+            (true, false) => " (counting only runs that completed)",
+            (true, true) => " (counting only runs that completed, and within their scatter)",
+            (false, true) => " (within the scatter of the runs)",
+            (false, false) => "",
         };
         let head = match (self.is_completion, self.is_none()) {
-            (true, true) => format!("is as fast as {base}"),
+            (true, true) => format!("is as fast as {base}{doubt}"),
             (true, false) => {
                 let direction = if self.more() < 0.0 { "faster" } else { "slower" };
                 format!("is {} s {direction} than {base}{doubt}", seconds(self.more().abs()))
             }
-            (false, true) => {
-                let value = named(&self.row, self.other);
-                format!("has {value}, as {base}")
-            }
+            (false, true) => format!("{}, as {base}{doubt}", valued(&self.row, self.other)),
             (false, false) => {
-                format!("has {}, {}{doubt}", named(&self.row, self.other), self.against(base))
+                format!("{}, {}{doubt}", valued(&self.row, self.other), self.against(base))
             }
         };
-        join(head, &self.reasons_text())
+        match follows_from_time(&self.row) {
+            true => join(head, &self.reasons_text()),
+            false => head,
+        }
     }
 
     /// Returns how the second compares with the first: by their ratio, or by their difference if
@@ -215,9 +227,14 @@ fn join(head: String, reasons: &str) -> String {
     if reasons.is_empty() { head } else { format!("{head}: {reasons}") }
 }
 
-/// Returns a metric and its value within a sentence: `goodput 45.6 Mbps`.
-fn named(row: &Row, value: f64) -> String {
-    format!("{} {} {}", row.in_sentence(), significant(value), row.unit).trim_end().to_owned()
+/// Returns what somebody has of a metric, in words that follow their name: `has goodput 45.6 Mbps`,
+/// `lost 2.50 % of its packets`.
+fn valued(row: &Row, value: f64) -> String {
+    let value = significant(value);
+    if row.name == LOST {
+        return format!("lost {value} % of its packets");
+    }
+    format!("has {} {value} {}", row.in_sentence(), row.unit).trim_end().to_owned()
 }
 
 /// Returns a value with three significant digits, without an exponent.
@@ -263,6 +280,7 @@ mod tests {
             .collect();
         let mut account = Account::single(variant, point, times[0], parts);
         account.values = (0..).zip(times.iter().copied()).collect();
+        account.runs = times.len();
         account.completion_s = account.value();
         account
     }
@@ -341,6 +359,19 @@ mod tests {
     }
 
     #[test]
+    fn medians_of_completed_runs_are_called_that() {
+        let point = Point::new();
+        let parts = [("serialisation_s", 2.0)];
+        let base = Account { runs: 6, ..account("a", &point, &[7.0, 8.0], &parts) };
+        let other = account("b", &point, &[5.0, 5.1], &parts);
+        assert!(statement(&base).starts_with("took 7.50 s (median of the 2 of 6 runs that compl"));
+        let text = difference(&base, &other).text_with("a");
+        assert_eq!(text, "is 2.45 s faster than a (counting only runs that completed)");
+        let one = Account { runs: 6, ..account("a", &point, &[7.0], &parts) };
+        assert!(statement(&one).starts_with("took 7.00 s (the only one of 6 runs that completed)"));
+    }
+
+    #[test]
     fn equal_times_may_have_different_reasons() {
         let point = Point::new();
         let base = account("a", &point, &[2.0], &[("pacing_s", 2.0)]);
@@ -380,7 +411,10 @@ mod tests {
         let mut call = account("a", &point, &[49.76], &[]);
         (call.row, call.parts) = (find_metric("lost_percent").unwrap().row, Vec::new());
         (call.losses.queue, call.losses.channel) = (4147.0, 3.0);
-        assert_eq!(statement(&call), "has lost 49.8 %, most packets at a full queue (4147)");
+        assert_eq!(
+            statement(&call),
+            "lost 49.8 % of its packets, most of them at a full queue (4147)"
+        );
     }
 
     #[test]
@@ -392,7 +426,24 @@ mod tests {
             ..account(variant, &point, &[percent], &[])
         };
         let text = difference(&of("a", 0.0), &of("b", 51.2)).text_with("a");
-        assert_eq!(text, "has lost 51.2 %, 51.2 percentage points more than a");
+        assert_eq!(text, "lost 51.2 % of its packets, 51.2 percentage points more than a");
+    }
+
+    #[test]
+    fn a_delay_in_queues_does_not_follow_from_where_the_time_of_a_transfer_went() {
+        let point = Point::new();
+        let delay = find_metric("queue_delay_mean_ms").unwrap().row;
+        let of = |variant, ms: f64, window_s| Account {
+            row: delay,
+            completion_s: 10.0,
+            ..account(variant, &point, &[ms], &[("congestion_window_s", window_s)])
+        };
+        let (base, other) = (of("a", 12.9, 0.7), of("b", 52.7, 3.5));
+        assert_eq!(statement(&base), "has mean queueing delay 12.9 ms");
+        assert_eq!(
+            difference(&base, &other).text_with("a"),
+            "has mean queueing delay 52.7 ms, 4.09 times that of a"
+        );
     }
 
     #[test]

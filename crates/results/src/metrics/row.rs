@@ -31,15 +31,18 @@ pub struct Row {
 }
 
 impl Row {
-    /// Returns the label as it stands within a sentence.
+    /// Returns the label as it stands within a sentence: `goodput`, `median response time`,
+    /// `99th-percentile RTT`.
     pub fn in_sentence(&self) -> String {
-        let mut letters = self.label.chars();
-        let (first, second) = (letters.next().unwrap_or_default(), letters.next());
-        // Abbreviations and names keep their capitals.
-        if second.is_some_and(char::is_uppercase) || self.label.starts_with("Jain") {
-            return self.label.to_owned();
+        let Some((name, quantile)) = self.label.split_once(", ") else {
+            return uncapitalised(self.label);
+        };
+        let name = uncapitalised(name);
+        match quantile.strip_suffix(" percentile") {
+            Some(rank) => format!("{rank}-percentile {name}"),
+            None if quantile == "median" => format!("median {name}"),
+            None => uncapitalised(self.label),
         }
-        first.to_lowercase().chain(self.label.chars().skip(1)).collect()
     }
 
     /// Returns label and unit as the heading of a column.
@@ -49,6 +52,16 @@ impl Row {
             unit => format!("{}, {unit}", self.label),
         }
     }
+}
+
+/// Returns `label` as it stands within a sentence. Abbreviations and names keep their capitals.
+fn uncapitalised(label: &str) -> String {
+    let mut letters = label.chars();
+    let (first, second) = (letters.next().unwrap_or_default(), letters.next());
+    if second.is_some_and(char::is_uppercase) || label.starts_with("Jain") {
+        return label.to_owned();
+    }
+    first.to_lowercase().chain(label.chars().skip(1)).collect()
 }
 
 /// A metric that `T` stores.
