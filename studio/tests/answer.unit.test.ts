@@ -132,6 +132,18 @@ describe("an answer", () => {
     expect(said(r, "completion_s", "", at)).toContain("4.00 times as fast");
   });
 
+  it("names the flow of a single variant among several, and says what became of the others", () => {
+    const flows = [
+      { name: "main", completion_s: 3 },
+      { name: "late", completion_s: 5 },
+    ];
+    const r = report([["default", "", flows]]);
+    expect(said(r)).toBe("‘main’: a 2 MB download takes 3.00 s.");
+    const more = answer(r)!.more.map((text) => text.replaceAll("\u00a0", " "));
+    expect(more).toContain("‘late’: a 2 MB download takes 5.00 s.");
+    expect(said(report([["default", "", took(3)]]))).toBe("A 2 MB download takes 3.00 s.");
+  });
+
   it("compares the points of a single variant", () => {
     const r = report([
       ["default", "0 %", took(3)],

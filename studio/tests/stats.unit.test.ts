@@ -46,6 +46,23 @@ describe("groups", () => {
     expect(groups[0]!.values).toHaveLength(20);
     expect(groups.map((g) => g.published.map((p) => p.value))).toEqual([[5], [5], [5], [5, 4.1]]);
   });
+  it("have values that are no fields of a flow from the report's list", () => {
+    const point = { "workload.download": "10 MB" };
+    const [first] = groupsAt(report, point, flow, "completion_s");
+    const values = report.runs.map((_, i) => (i % 2 ? null : i));
+    const derived = [{ flow: flow.name, visit: first!.visit, metric: "lost_percent", values }];
+    const whole = { ...report, derived };
+    const [group] = groupsAt(whole, point, flow, "lost_percent");
+    const known = report.runs.map((run, i) => ({ run, value: values[i] }));
+    const own = known.filter(
+      ({ run }) => run.variant === group!.variant && pointKey(run.point) === pointKey(point),
+    );
+    expect(group!.values.map((v) => v.value)).toEqual(own.map((o) => o.value));
+    expect(group!.sorted).toHaveLength(10);
+    const rows = runsTable(whole);
+    const column = rows[0]!.indexOf("lost_percent");
+    expect(rows.slice(1, 3).map((row) => row[column])).toEqual([0, null]);
+  });
   it("offer metrics that have values, the usual first", () => {
     const metrics = metricsOf(report);
     expect(metrics.slice(0, 4)).toEqual([

@@ -9,6 +9,7 @@
 mod comparison_page;
 mod constellation;
 mod czml;
+mod derived;
 mod downsample;
 mod explanations;
 mod fit;

@@ -2,6 +2,7 @@
 //! not built.
 
 use crate::constellation::ConstellationView;
+use crate::derived::{DerivedMetric, derived};
 use crate::explanations::{Explanation, explanations, parts_schema};
 use crate::fit::{Embedded, fit};
 use crate::recording::Recording;
@@ -50,6 +51,9 @@ struct Report<'a> {
     headline: Option<&'a str>,
     /// The metric that comparisons of each visit of each flow are of.
     headlines: Vec<FlowHeadline>,
+    /// Metrics of each run that are not fields of its flows; absent if there are none.
+    #[serde(skip_serializing_if = "<[DerivedMetric]>::is_empty")]
+    derived: &'a [DerivedMetric],
     /// Variant that the scenario names as the one that others are compared with; absent if none.
     #[serde(skip_serializing_if = "Option::is_none")]
     baseline: Option<&'a str>,
@@ -168,6 +172,7 @@ pub fn page_data(
 ) -> Result<String, serde_json::Error> {
     let (shown, omitted) = shown_runs(&results.runs);
     let explanations = explanations(results);
+    let derived = derived(results, &shown);
     let variants = Variants::of(&manifest.source);
     let headlines: Vec<FlowHeadline> = Headlines::of(results)
         .iter()
@@ -184,6 +189,7 @@ pub fn page_data(
             summary: &results.summary,
             headline: results.headline.as_deref(),
             headlines: headlines.clone(),
+            derived: &derived,
             baseline: variants.baseline.as_deref(),
             variant_keys: &variants.keys,
             explanations: &explanations,

@@ -40,7 +40,8 @@ function others(c: Comparison): string[] {
     .flatMap((flow) => {
       const metric = metricOf(usualMetric(c.report, flow));
       const own = compareAlike(c, flow, metric);
-      if (!own || own.rows.length < 2 || own.by === "point") return [];
+      if (!own || own.by === "point") return [];
+      if (own.rows.length < 2) return c.rows.length < 2 ? [plain(answerSentence(own))] : [];
       if (own.rows.some((row) => failuresOf(row) > 0)) return [];
       const name = `‘${flowLabel(c.report, flow)}’`;
       if (strongest(own).length > 0) return [`${name}: ${plain(answerSentence(own))}`];

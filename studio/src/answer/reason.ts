@@ -50,11 +50,13 @@ function ofTime(base: Explanation, other: Explanation, name: string): string | n
   return `With ${name}, ${listed(parts)}${but}.`;
 }
 
+/** True if a part may be the reason of a result: pauses of the application itself are none. */
+const isCause = (part: TimePart): boolean => !part.needed && part.name !== "application_s";
+
 /** What the time of a flow that lasts a given time was spent on, and how that differs. */
 function ofCauses(base: Explanation, other: Explanation, names: [string, string]): string | null {
-  // What the application leaves unused of a given time is no cause.
-  const all = [...changes(base, other), ...changes(other, base)].filter(
-    ({ part }) => !part.needed && part.name !== "application_s",
+  const all = [...changes(base, other), ...changes(other, base)].filter(({ part }) =>
+    isCause(part),
   );
   const [top] = largest(all, 0);
   if (!top || top.time < 0.01 * base.completion_s) return null;
@@ -65,7 +67,7 @@ function ofCauses(base: Explanation, other: Explanation, names: [string, string]
 
 /** The largest part of one transfer's time. */
 function ofOne(e: Explanation): string | null {
-  const causes = PARTS.filter((part) => !part.needed);
+  const causes = PARTS.filter(isCause);
   const [most] = [...causes].sort((a, b) => (e.parts[b.name] ?? 0) - (e.parts[a.name] ?? 0));
   const time = e.parts[most!.name] ?? 0;
   if (time < 0.01 * e.completion_s) {

@@ -1,5 +1,6 @@
 import { isApart } from "../data/compared.ts";
-import { METRIC } from "../data/metrics.ts";
+import { flowLabel, flowsOf } from "../data/flows.ts";
+import { isShared, METRIC } from "../data/metrics.ts";
 import { groupBy } from "../data/statistics.ts";
 import { metricValue } from "../format/metric.ts";
 import { percent, plural, significant } from "../format/numbers.ts";
@@ -145,10 +146,11 @@ function tie(c: Comparison): Sentence {
 /** The sentence of a single row. */
 function single(c: Comparison): Sentence {
   const strong = metricValue(c.metric, c.base.group.median);
-  const what = isTime(c.metric)
-    ? `${capital(taskIn(c))} takes `
-    : `${capital(theMetric(c.metric))} is `;
-  return [what, { strong, side: "plain" }, "."];
+  const what = isTime(c.metric) ? `${taskIn(c)} takes ` : `${theMetric(c.metric)} is `;
+  // Of one flow among several, it says which.
+  const several = flowsOf(c.report).length > 1 && !isShared(c.metric.key) && c.flow.name !== "all";
+  const begin = several ? `‘${flowLabel(c.report, c.flow)}’: ${what}` : capital(what);
+  return [begin, { strong, side: "plain" }, "."];
 }
 
 /** The sentence that answers a comparison. */

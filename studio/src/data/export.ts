@@ -1,4 +1,5 @@
-import { FLOW_COLUMNS, flowMetric, METRIC_COLUMNS } from "./metrics.ts";
+import { valueIn } from "./derived.ts";
+import { FLOW_COLUMNS, METRIC_COLUMNS } from "./metrics.ts";
 import type { Report } from "./report.types.ts";
 
 /** The results document as `bentpipe run --json` prints it. */
@@ -21,7 +22,7 @@ export function runsTable(report: Report): (string | number | null)[][] {
       flow.name,
       flow.visit,
       ...FLOW_COLUMNS.map((c) => (c === "completed" ? String(flow[c]) : flow[c])),
-      ...METRIC_COLUMNS.map((c) => flowMetric(flow, c)),
+      ...METRIC_COLUMNS.map((c) => valueIn(report, run, flow, c)),
     ]),
   ];
 }

@@ -1,7 +1,8 @@
+import { valueIn } from "./derived.ts";
 import { ALL_FLOWS, competitionOf, goodputsOf, sharedValue, shareOf } from "./fairness.ts";
 import { type FlowId, visitOf } from "./flows.ts";
 import { memoised } from "./memoised.ts";
-import { flowMetric, isShared, METRIC } from "./metrics.ts";
+import { isShared, METRIC } from "./metrics.ts";
 import type { Point } from "./points.ts";
 import { pointKey, within } from "./points.ts";
 import { userMetric } from "./populations.ts";
@@ -105,7 +106,7 @@ function makeGroups(report: Report, point: Point, flow: FlowId, metric: string):
       }
       const f = flowIn(run, { name: flow.name, visit });
       if (!f) continue;
-      values.push({ run: run.run, value: flowMetric(f, metric) });
+      values.push({ run: run.run, value: valueIn(report, run, f, metric) });
       if (!f.completed) failed.push({ run: run.run, error: f.error ?? "" });
     }
     const summary =
