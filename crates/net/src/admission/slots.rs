@@ -210,8 +210,9 @@ impl Drop for ClientSlot {
 /// Shortest time between two looks of one client, and of all clients at the slots of others. Our
 /// choice: a look reads the state of many requests.
 const PAUSES: [Duration; 2] = [Duration::from_millis(400), Duration::from_millis(100)];
-/// Most slots that one look takes back, of the client itself and of others. Our choice: a client
-/// that asks again for each that it loses costs little.
+/// Most slots that one look takes back, of the client itself or its IPv6 /48, and of others. Our
+/// choice: a client, or a host with many networks, that asks again for each that it loses costs
+/// little.
 const AT_ONCE: [usize; 2] = [4, 32];
 
 #[derive(Debug, Default)]
@@ -369,7 +370,7 @@ impl State {
             }
             self.looked = Some(now);
         }
-        let at_once = AT_ONCE[usize::from(bound != Bound::Client)];
+        let site = site_network(client.address());
         let mut taken = 0;
         for (source, held) in self.sources(client, bound) {
             // Of others, only what they hold beyond this client.
@@ -380,6 +381,9 @@ impl State {
                 }
                 _ => u64::MAX,
             };
+            let is_own =
+                source == *client || site.is_some() && site_network(source.address()) == site;
+            let at_once = AT_ONCE[usize::from(!is_own)];
             let Some(entry) = self.clients.get_mut(&source) else { continue };
             let mut left = spare;
             for number in entry.longest_stalled(limits, now, at_once) {

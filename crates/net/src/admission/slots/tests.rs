@@ -36,6 +36,11 @@ fn holding(slots: &Slots, request: SlotRequest) -> tokio::task::JoinHandle<()> {
     })
 }
 
+/// Returns the number of slots that were not taken back.
+fn holders(slots: &Slots) -> usize {
+    slots.state().clients.values().map(|client| client.holders.len()).sum()
+}
+
 async fn settle() {
     for _ in 0..20 {
         tokio::task::yield_now().await;
@@ -143,6 +148,28 @@ async fn whoever_needs_a_slot_gets_it_from_the_client_that_holds_most() {
     settle().await;
     assert_eq!(heavy.iter().filter(|held| held.is_finished()).count(), 2);
     assert!(light.iter().all(|held| !held.is_finished()));
+}
+
+#[tokio::test]
+async fn who_keeps_its_own_slots_stalled_gets_few_of_them_back_at_once() {
+    let network = |id: u16| IpAddr::from([0x2001, 0xdb8, 7, id << 8, 0, 0, 0, 1]);
+    // What is left for others bounds the first, and its /48 the last of the others.
+    let site = vec![network(0), network(1), network(2)];
+    for (clients, all, per_client) in [(vec![ONE], 100, 100), (site, 400, 50)] {
+        let slots = slots(all, per_client);
+        let fill = |client: &IpAddr| {
+            let held = std::iter::from_fn(|| slots.try_slot(&stalling(*client, 1)));
+            held.take(50).collect::<Vec<_>>()
+        };
+        let _held: Vec<_> = clients.iter().flat_map(fill).collect();
+        let last = *clients.last().unwrap();
+        sleep(2 * SHORT).await;
+        let before = holders(&slots);
+        let _waiting: Vec<_> = (0..10).map(|_| asking(&slots, request(last, 1))).collect();
+        settle().await;
+        let taken = before - holders(&slots);
+        assert!((1..=AT_ONCE[0]).contains(&taken), "{clients:?}: {taken}");
+    }
 }
 
 #[tokio::test]
