@@ -19,6 +19,8 @@ export interface Report {
   complete: boolean;
   /** Constellations of the runs; absent if there are none. */
   constellations?: ConstellationView[];
+  /** Metrics of each run that are not fields of its flows; absent if there are none. */
+  derived?: DerivedMetric[];
   /** Digest of the simulator's sources and dependencies. Equal ones give equal results. */
   engine: string;
   /** Expectations, and whether they passed. */
@@ -123,6 +125,18 @@ export interface StationPlace {
   longitude_deg: number;
   /** Name of the station. */
   name: string;
+}
+
+/** A metric of a visit of a flow in each run. */
+export interface DerivedMetric {
+  /** Name of the flow. */
+  flow: string;
+  /** Name of the metric. */
+  metric: string;
+  /** Its value in each run, in the order of the runs; `null` if a run has none. */
+  values: (number | null)[];
+  /** Number of the visit, from 1. */
+  visit: number;
 }
 
 /** An expectation, and whether it passed. */
