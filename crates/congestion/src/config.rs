@@ -199,6 +199,12 @@ fn values(parameters: &Parameters, component: &str) -> Result<ParameterValues, P
     Ok(values)
 }
 
+/// Returns a value with at most four decimals, if it is not far smaller.
+fn short(value: f64) -> f64 {
+    let rounded = (value * 1e4).round() / 1e4;
+    if (rounded - value).abs() <= 0.01 * value.abs() { rounded } else { value }
+}
+
 impl CongestionConfig {
     /// Returns false if the controller has no slow start: the one of the configuration has no
     /// effect then.
@@ -250,7 +256,7 @@ impl CongestionConfig {
         let differing = parameters.filter_map(|parameter| {
             let value = given.and_then(|given| given.get(parameter.name));
             let value = value.copied().unwrap_or(parameter.default);
-            (value != parameter.documented).then(|| format!("{} {value}", parameter.name))
+            (value != parameter.documented).then(|| format!("{} {}", parameter.name, short(value)))
         });
         differing.collect()
     }
@@ -384,6 +390,7 @@ mod tests {
             label("fixed-rate", "auto", set("fixed-rate", "mbps", 9.5)),
             "fixed-rate + mbps 9.5"
         );
+        assert_eq!((short(0.981_333_333), short(0.000_012_345)), (0.9813, 0.000_012_345));
         for registration in CONTROLLERS {
             let documented = documented_parameters();
             assert_eq!(label(registration.name, "standard", documented), registration.name);
