@@ -553,8 +553,8 @@ fn notes(head: &Scenario, axes: &[Axis<'_>], cases: &[Case]) -> Vec<String> {
     notes
 }
 
-/// Longest RTT over which servers take early data, in milliseconds: a ticket that seems to be off by
-/// more may have been recorded (RFC 8446 §8.3), and the age that a client states misses an RTT.
+/// Longest RTT over which servers take early data, in milliseconds: a ticket that seems to be off
+/// by more may have been recorded (RFC 8446 §8.3), and the age that a client states misses an RTT.
 const MAX_EARLY_DATA_RTT: f64 = 60_000.0;
 
 /// Returns a note about variants whose early data no server takes.
