@@ -249,6 +249,7 @@ describe("plots of one run", () => {
   it("have no plot of unknown series for what another section draws", () => {
     expect(panels({ terminals: ["t1"] }).map((p) => p.id)).toEqual([
       "sequence",
+      "packets",
       "window",
       "flow-control",
       "capacity:geo/return#t1",
