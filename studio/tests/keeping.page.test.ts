@@ -129,7 +129,7 @@ describe.skipIf(skipped(noCommand))("the studio keeps texts", () => {
   it("makes new scenarios and copies, and replaces no file with them", async () => {
     const page = await open();
     await page.click('button:text-is("New")');
-    await page.fill("#new-name", "My Own");
+    await page.fill("#scenario-name", "My Own");
     await page.keyboard.press("Enter");
     await notice(page, /saved My Own.toml/);
     await status(page, /2 runs, 2 variants/);
