@@ -2,13 +2,14 @@
 
 use bentpipe_media::MediaKind;
 use bentpipe_media::abr::PlayerOutcome;
+use bentpipe_media::responsiveness::{self, Latencies};
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_quic::observer::Sizes;
 use bentpipe_results::fairness::{Contender, Fairness, LinkUse};
 use bentpipe_results::{
     CallMetrics, CallStream, Direction, DirectionEmulation, Distribution, Emulation, Episode, Flow,
     FlowMetrics, Link, LinkMetrics, LossTime, Media, Object, PathKnowledge, Player, PlayerMetrics,
-    Point, ProxyEmulation, ReverseBytes, Run, contends,
+    Point, ProxyEmulation, ResponsivenessMetrics, ReverseBytes, Run, contends,
 };
 use bentpipe_sim as sim;
 use bentpipe_timeseries::{LossPlace, LossTimes};
@@ -120,6 +121,7 @@ fn flow(flow: &sim::FlowOutcome) -> Flow {
         ack_option_bytes: sizes("tcp"),
         path: path(&flow.path),
         player: flow.player.as_ref().map(player),
+        responsiveness: flow.test.as_ref().map(responsiveness),
         call: flow.call.iter().map(call_stream).collect(),
         objects: flow.objects.iter().map(object).collect(),
         error: flow.error.clone(),
@@ -185,6 +187,31 @@ fn player(played: &PlayerOutcome) -> Player {
             switch_sum_mbps: Some(played.switch_sum_mbps),
             qoe_linear: Some(played.quality),
         },
+    }
+}
+
+fn responsiveness(test: &responsiveness::Outcome) -> ResponsivenessMetrics {
+    let quantile = |of: Option<Latencies>, place: usize| millis(of.map(|of| of.quantiles[place]));
+    let mean = |of: Option<Latencies>| millis(of.map(|of| of.mean));
+    let responsiveness::Outcome { idle, loaded, connections, .. } = test;
+    ResponsivenessMetrics {
+        responsiveness_rpm: loaded.rpm(),
+        idle_rpm: idle.rpm(),
+        foreign_rpm: loaded.foreign_rpm(),
+        self_rpm: loaded.own_rpm(),
+        idle_p50_ms: quantile(idle.foreign, 0),
+        idle_p95_ms: quantile(idle.foreign, 1),
+        idle_p99_ms: quantile(idle.foreign, 2),
+        loaded_p50_ms: quantile(loaded.foreign, 0),
+        loaded_p95_ms: quantile(loaded.foreign, 1),
+        loaded_p99_ms: quantile(loaded.foreign, 2),
+        self_p50_ms: quantile(loaded.own, 0),
+        self_p95_ms: quantile(loaded.own, 1),
+        self_p99_ms: quantile(loaded.own, 2),
+        handshake_loaded_ms: mean(loaded.handshake),
+        foreign_loaded_ms: mean(loaded.foreign),
+        self_loaded_ms: mean(loaded.own),
+        load_connections: Some(u64::from(*connections)),
     }
 }
 

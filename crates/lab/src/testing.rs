@@ -130,6 +130,7 @@ pub fn flow_outcome(
     FlowOutcome {
         call: Vec::new(),
         player: None,
+        test: None,
         time_budget: None,
         loss_times: Default::default(),
         episodes: Vec::new(),

@@ -3,7 +3,8 @@
 //! [`Sender`] cuts the audio and video frames of one direction of a call into packets and says when
 //! each is due. [`Receiver`] takes them at the other end: it plays frames after a playout delay,
 //! measures their delays, and asks for keyframes. [`e_model`] converts delay and loss to the
-//! quality that listeners would give. [`abr`] has the player of an adaptive video.
+//! quality that listeners would give. [`abr`] has the player of an adaptive video, and
+//! [`responsiveness`] the test of latency under load.
 
 pub mod abr;
 pub mod e_model;
@@ -12,6 +13,7 @@ mod freezes;
 mod jitter;
 mod playout;
 mod receiver;
+pub mod responsiveness;
 mod sender;
 mod settings;
 mod stream;

@@ -235,6 +235,7 @@ mod tests {
             duration: None,
             measured,
             player: None,
+            test: None,
         };
         let flow = FlowSpec {
             in_population: false,
@@ -275,6 +276,7 @@ mod tests {
             duration: None,
             measured: true,
             player: None,
+            test: None,
         };
         let complete = ClientTimes {
             handshake: Some(Span::from_millis(500)),

@@ -86,6 +86,7 @@ impl VisitReport<'_> {
         FlowOutcome {
             call: Vec::new(),
             player: None,
+            test: None,
             time_budget: account.map(|account| account.budget),
             loss_times: account.map(|account| account.loss_times).unwrap_or_default(),
             episodes: account.map(|account| account.episodes.clone()).unwrap_or_default(),

@@ -4,7 +4,7 @@
 use crate::call::{self, OF_STREAMS, StreamMetric};
 use crate::metrics::{
     Better, CALL, CallMetrics, FLOW, FlowMetrics, LINK, Metric, PLAYER, POPULATION, PlayerMetrics,
-    PopulationMetrics, Row, SHARED, SharedMetrics,
+    PopulationMetrics, RESPONSIVENESS, ResponsivenessMetrics, Row, SHARED, SharedMetrics,
 };
 use crate::reverse::{LAYERS, Layer, ReverseBytes};
 use crate::run::{Distribution, Flow};
@@ -27,6 +27,7 @@ enum Reader {
     LayerPercent(fn(&ReverseBytes) -> u64),
     TimePart(TimePart),
     Player(fn(&PlayerMetrics) -> Option<f64>),
+    Responsiveness(fn(&ResponsivenessMetrics) -> Option<f64>),
     Call(&'static Metric<CallMetrics>),
     /// Of a stream of a call, by its number.
     CallStream(usize, &'static Metric<CallMetrics>),
@@ -41,6 +42,7 @@ impl FlowMetric {
             Reader::LayerBytes(read) => Some(read(&flow.reverse_bytes) as f64),
             Reader::TimePart(part) => flow.time_budget.map(|budget| budget.get(part)),
             Reader::Player(read) => read(&flow.player.as_ref()?.metrics),
+            Reader::Responsiveness(read) => read(flow.responsiveness.as_ref()?),
             Reader::Call(metric) => call::of_call(flow, metric),
             Reader::CallStream(index, metric) => call::of_stream(flow, index, metric),
             Reader::LayerPercent(read) => {
@@ -62,10 +64,11 @@ impl FlowMetric {
         Self { row, reader: Reader::TimePart(part) }
     }
 
-    /// Returns false if it describes calls or players, and the flow is none.
+    /// Returns false if it describes calls, players or tests, and the flow is none.
     pub(crate) fn concerns(&self, flow: &Flow) -> bool {
         match self.reader {
             Reader::Player(_) => flow.player.is_some(),
+            Reader::Responsiveness(_) => flow.responsiveness.is_some(),
             Reader::Call(_) | Reader::CallStream(..) => !flow.call.is_empty(),
             _ => true,
         }
@@ -327,7 +330,8 @@ const COMPUTED: &[Computed] = &[
     )),
 ];
 
-/// Returns every metric of a flow: stored metrics, computed ones, those of calls, of which
+/// Returns every metric of a flow: stored metrics, computed ones, those of players, of tests of
+/// responsiveness and of calls, of which
 /// `STREAM.METRIC` is one of a single stream, `reverse_bytes.LAYER` and
 /// `reverse_overhead_percent.LAYER` for each layer, then `time_budget.PART` for each part.
 pub fn flow_metrics() -> impl Iterator<Item = FlowMetric> {
@@ -340,6 +344,9 @@ pub fn flow_metrics() -> impl Iterator<Item = FlowMetric> {
     let player = PLAYER
         .iter()
         .map(|metric| FlowMetric { row: metric.row, reader: Reader::Player(metric.read) });
+    let tests = RESPONSIVENESS
+        .iter()
+        .map(|metric| FlowMetric { row: metric.row, reader: Reader::Responsiveness(metric.read) });
     let calls = CALL.iter().map(FlowMetric::of_call);
     let streams = OF_STREAMS.iter().map(FlowMetric::of_stream);
     let bytes = LAYERS.iter().map(|layer| FlowMetric::layer(layer, false));
@@ -348,6 +355,7 @@ pub fn flow_metrics() -> impl Iterator<Item = FlowMetric> {
     stored
         .chain(computed)
         .chain(player)
+        .chain(tests)
         .chain(calls)
         .chain(streams)
         .chain(bytes)

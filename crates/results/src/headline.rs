@@ -64,6 +64,12 @@ pub const WORKLOADS: &[Workload] = &[
         contends: false,
     },
     Workload {
+        name: "responsiveness",
+        headline: "responsiveness_rpm",
+        beside: &["idle_rpm", "loaded_p50_ms", "idle_p50_ms", "self_p50_ms"],
+        contends: true,
+    },
+    Workload {
         name: CALL,
         headline: "mos",
         beside: &["frame_delay_p99_ms", "frames_late_percent", "freeze_percent"],

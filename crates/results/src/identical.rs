@@ -74,6 +74,7 @@ mod tests {
             path: Default::default(),
             call: Vec::new(),
             player: None,
+            responsiveness: None,
             objects: Vec::new(),
             error: None,
         };

@@ -50,7 +50,8 @@ pub use manifest::{
     FlowSettings, HopSummary, InputFile, Manifest, PathSummary, SweepAxis, VariantSettings,
 };
 pub use metrics::{
-    CallMetrics, FlowMetrics, LinkMetrics, PlayerMetrics, PopulationMetrics, SharedMetrics,
+    CallMetrics, FlowMetrics, LinkMetrics, PlayerMetrics, PopulationMetrics, ResponsivenessMetrics,
+    SharedMetrics,
 };
 pub use population::{Population, SizeClass, User, Users, group_names, is_size_class};
 pub use quantity::quantity;

@@ -159,6 +159,47 @@ metrics! {
 }
 
 metrics! {
+    /// What a test of responsiveness has measured (draft-ietf-ippm-responsiveness-09). Times are of
+    /// requests of one byte: idle before the load, loaded in the last 20 s.
+    ResponsivenessMetrics, RESPONSIVENESS;
+
+    /// Round trips per minute under load: the mean of `foreign_rpm` and `self_rpm`.
+    "Responsiveness", "RPM", Higher: responsiveness_rpm: Option<f64>,
+    /// The same while the path was idle, which is what its RTT allows.
+    "Idle responsiveness", "RPM", Higher: idle_rpm: Option<f64>,
+    /// Of these under load, those of requests on new connections: handshake and request.
+    "Responsiveness of new connections", "RPM", Higher: foreign_rpm: Option<f64>,
+    /// Of these under load, those of requests on a connection of the load.
+    "Responsiveness of the load's connection", "RPM", Higher: self_rpm: Option<f64>,
+    /// Median of requests on new connections while the path was idle, without the handshake.
+    "Idle request, median", "ms", Lower: idle_p50_ms: Option<f64>,
+    /// 95th percentile of these.
+    "Idle request, 95th percentile", "ms", Lower: idle_p95_ms: Option<f64>,
+    /// 99th percentile of these.
+    "Idle request, 99th percentile", "ms", Lower: idle_p99_ms: Option<f64>,
+    /// Median of requests on new connections under load, without the handshake.
+    "Loaded request, median", "ms", Lower: loaded_p50_ms: Option<f64>,
+    /// 95th percentile of these.
+    "Loaded request, 95th percentile", "ms", Lower: loaded_p95_ms: Option<f64>,
+    /// 99th percentile of these.
+    "Loaded request, 99th percentile", "ms", Lower: loaded_p99_ms: Option<f64>,
+    /// Median of requests on a connection of the load.
+    "Request beside the load's data, median", "ms", Lower: self_p50_ms: Option<f64>,
+    /// 95th percentile of these.
+    "Request beside the load's data, 95th percentile", "ms", Lower: self_p95_ms: Option<f64>,
+    /// 99th percentile of these.
+    "Request beside the load's data, 99th percentile", "ms", Lower: self_p99_ms: Option<f64>,
+    /// Mean of the best 95 % of handshakes under load.
+    "Loaded handshake", "ms", Lower: handshake_loaded_ms: Option<f64>,
+    /// Mean of the best 95 % of requests on new connections under load.
+    "Loaded request", "ms", Lower: foreign_loaded_ms: Option<f64>,
+    /// Mean of the best 95 % of requests on a connection of the load.
+    "Request beside the load's data", "ms", Lower: self_loaded_ms: Option<f64>,
+    /// Connections of the load at the end.
+    "Connections of the load", "", Neither: load_connections: Option<u64>,
+}
+
+metrics! {
     /// Metrics of all competing flows of a run.
     SharedMetrics, SHARED;
 

@@ -2,7 +2,7 @@
 
 use crate::emulation::Emulation;
 use crate::fairness::Fairness;
-use crate::metrics::{CallMetrics, FlowMetrics, LinkMetrics, PlayerMetrics};
+use crate::metrics::{CallMetrics, FlowMetrics, LinkMetrics, PlayerMetrics, ResponsivenessMetrics};
 use crate::population::Population;
 use crate::reverse::ReverseBytes;
 use crate::time_budget::{self, Episode, LossTime, Written};
@@ -132,6 +132,9 @@ pub struct Flow {
     /// What the player of an adaptive video has played; absent of other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub player: Option<Player>,
+    /// What a test of responsiveness has measured; absent of other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub responsiveness: Option<ResponsivenessMetrics>,
     /// The streams of a call; absent of other workloads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub call: Vec<CallStream>,

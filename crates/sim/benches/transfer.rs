@@ -56,6 +56,7 @@ fn spec(http: Http, trace: bool, qlog: Forms) -> RunSpec {
                 objects: vec![Object::new("object", Bytes::from_mb(10))],
                 measured: true,
                 player: None,
+                test: None,
             }],
         }],
         time_limit: Span::from_secs(600),

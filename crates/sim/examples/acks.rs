@@ -132,6 +132,7 @@ impl Options {
                 objects: object,
                 measured: true,
                 player: None,
+                test: None,
             }],
         };
         let bytes = Bytes::new((self.number("megabytes", 10.0)? * 1e6) as u64);

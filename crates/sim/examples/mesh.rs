@@ -84,6 +84,7 @@ fn flow(number: usize, ends: Option<(usize, usize)>, stack: Stack, duration: Spa
             duration: Some(duration),
             measured: true,
             player: None,
+            test: None,
         }],
     }
 }

@@ -88,6 +88,7 @@ fn spec(name: &str, flows: u64, duration: Span) -> Result<RunSpec, Error> {
                 objects: vec![Object::new("object", Bytes::new(1 << 50))],
                 measured: true,
                 player: None,
+                test: None,
             }],
         })
     };

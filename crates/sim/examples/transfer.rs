@@ -109,6 +109,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 objects: vec![Object::new("object", Bytes::from_mb(megabytes))],
                 measured: true,
                 player: None,
+                test: None,
             }],
         }],
         time_limit: Span::from_secs(3600),

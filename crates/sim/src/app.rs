@@ -223,7 +223,11 @@ fn raw_object(conn: Conn, direction: Direction, index: usize, progress: VisitPro
     })
 }
 
-async fn raw_exchange(
+/// Transfers an object of `bytes` on a stream of its own.
+///
+/// # Errors
+/// Why the stream or the connection ended.
+pub async fn raw_exchange(
     conn: &Conn,
     direction: Direction,
     index: usize,

@@ -92,6 +92,8 @@ pub struct Datagram {
     pub toward: PathDirection,
     /// Its destination: node 0 is the client's, node k is behind hop k - 1.
     pub to: u16,
+    /// Number of its QUIC connection among those of the visit. Connections have ports of their own.
+    pub connection: u16,
     /// Its DSCP.
     pub dscp: Dscp,
     /// Position in the sent bytes, for time series.
@@ -108,7 +110,8 @@ impl Datagram {
     pub fn flow_key(&self) -> FlowKey {
         let connection = match self.body {
             Body::Tcp { connection, .. } => u32::from(connection),
-            Body::Udp(_) | Body::Filler(_) | Body::Media(_) => 0,
+            Body::Udp(_) => u32::from(self.connection),
+            Body::Filler(_) | Body::Media(_) => 0,
         };
         // Odd factors: two keys that differ in one of the numbers are never the same. They are
         // the primes 2 to 4 of xxHash.
@@ -205,7 +208,8 @@ mod tests {
                         let trip = Trip::default();
                         let body = Body::Tcp { connection, segment: Segment::default() };
                         let dscp = Dscp::BEST_EFFORT;
-                        Datagram { flow, visit, toward, to: 0, dscp, position, trip, body }
+                        let (to, connection) = (0, 0);
+                        Datagram { flow, visit, toward, to, connection, dscp, position, trip, body }
                             .flow_key()
                     };
                     assert_eq!(key(1.0), key(2.0));

@@ -182,10 +182,10 @@ impl<'a> NodePacket<'a> {
     }
 
     fn made(&self, toward: PathDirection, bytes: u32, body: Body) -> NewPacket {
-        let (&Datagram { flow, visit, .. }, dscp) = (self.datagram, self.dscp);
+        let (&Datagram { flow, visit, connection, .. }, dscp) = (self.datagram, self.dscp);
         // Destination and trip follow when it is sent.
         let (to, position, trip) = (0, 0.0, Trip::default());
-        let datagram = Datagram { flow, visit, toward, to, dscp, position, trip, body };
+        let datagram = Datagram { flow, visit, toward, to, connection, dscp, position, trip, body };
         NewPacket { dscp: self.dscp, ecn: Ecn::NotEct, bytes, original: None, datagram }
     }
 }

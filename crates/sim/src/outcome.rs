@@ -4,8 +4,8 @@ use crate::emulation::EmulationOutcome;
 use crate::spec::Direction;
 use crate::time_budget::Episode;
 use bentpipe_link::Counters;
-use bentpipe_media::StreamOutcome;
 use bentpipe_media::abr::PlayerOutcome;
+use bentpipe_media::{StreamOutcome, responsiveness};
 use bentpipe_quic::FlowControlStats;
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_quic::observer::{Layers, Sizes};
@@ -279,6 +279,8 @@ pub struct FlowOutcome {
     pub pep: Option<PepOutcome>,
     /// What a player has played, if there is one.
     pub player: Option<PlayerOutcome>,
+    /// What a test of responsiveness has measured, if it was one.
+    pub test: Option<responsiveness::Outcome>,
     /// Streams of a call; empty for others.
     pub call: Vec<CallStream>,
     /// Outcome of each object. Empty for datagrams and visits of fixed duration.

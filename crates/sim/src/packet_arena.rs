@@ -175,6 +175,7 @@ mod tests {
             visit,
             toward: PathDirection::ToServer,
             to: 1,
+            connection: 0,
             dscp: bentpipe_link::Dscp::BEST_EFFORT,
             position: 0.0,
             trip: Trip::default(),

@@ -1,8 +1,8 @@
 //! Specification of a run, fully resolved.
 
 use bentpipe_link::{DirectionModel, Dscp, Ecn};
-use bentpipe_media::Call;
 use bentpipe_media::abr::AdaptiveVideo;
+use bentpipe_media::{Call, responsiveness};
 use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{Network, RouteUpdates};
 use bentpipe_quic::congestion::{CongestionConfig, ControllerName};
@@ -177,6 +177,9 @@ pub struct Visit {
     /// A player that requests the objects one after the other and decides on their sizes; `None` if
     /// they are as planned.
     pub player: Option<Arc<AdaptiveVideo>>,
+    /// A test of responsiveness instead of the objects, over QUIC with bare streams; `None` for
+    /// none.
+    pub test: Option<responsiveness::Plan>,
 }
 
 impl Visit {

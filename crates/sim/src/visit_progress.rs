@@ -337,6 +337,7 @@ mod tests {
             objects: vec![Object::new("a", Bytes::new(10))],
             measured: true,
             player: None,
+            test: None,
         }
     }
 

@@ -29,6 +29,7 @@ import { plural } from "../format/numbers.ts";
 import { button, type Child, h, replace } from "../page/dom.ts";
 import type { Store } from "../page/state.ts";
 import { delaysPanel } from "./answer-delays.ts";
+import { latencyPanel } from "./answer-latency.ts";
 import { pairFigures } from "./answer-pairs.ts";
 import { skyFigure } from "./answer-sky.ts";
 import { usersPanel } from "./answer-users.ts";
@@ -267,6 +268,6 @@ export function figures(o: FigureOptions): HTMLElement {
   const users = isOfPopulation(c.metric.key);
   const beside = users
     ? usersPanel(c)
-    : (delaysPanel(c) ?? sweepFigure(o) ?? skyFigure(c, o.source));
+    : (delaysPanel(c) ?? latencyPanel(c) ?? sweepFigure(o) ?? skyFigure(c, o.source));
   return h("div", { class: beside ? "figures two" : "figures" }, mainFigure(o), beside);
 }

@@ -188,6 +188,7 @@ mod tests {
                     delays: Default::default(),
                     call: Vec::new(),
                     player: None,
+                    responsiveness: None,
                     packets_declared_lost: Some(12),
                     flow_control_blocked: None,
                     flow_control_blocked_longest: None,

@@ -5,6 +5,7 @@ use super::path::ResolvedPath;
 use super::repeat::{handshake, is_repeat};
 use crate::outcome;
 use bentpipe_media::abr::{AdaptiveVideo, Algorithm};
+use bentpipe_media::responsiveness;
 use bentpipe_quic::Handshake;
 use bentpipe_results::Direction;
 use bentpipe_scenario::workload::{Abr, AbrAlgorithm};
@@ -60,6 +61,7 @@ pub(super) fn visits(flow: &Flow, path: &ResolvedPath, scenario: &Scenario) -> V
         measured: false,
         align: None,
         player: None,
+        test: None,
         ..visit.clone()
     };
     let Sequence { idle_before, .. } = &flow.sequence;
@@ -114,6 +116,14 @@ fn planned(workload: &Workload, seed: u64, handshake: Handshake) -> Visit {
         measured: true,
         player: match workload {
             Workload::Abr(abr) => Some(Arc::new(adaptive_video(abr, seed))),
+            _ => None,
+        },
+        test: match workload {
+            Workload::Responsiveness(test) => Some(responsiveness::Plan {
+                idle: test.idle(),
+                interval: test.interval(),
+                connections: test.connections(),
+            }),
             _ => None,
         },
     }

@@ -12,6 +12,7 @@ mod kind;
 mod objects;
 mod ping;
 mod probe;
+mod responsiveness;
 mod sizes;
 mod transfer;
 mod upload;
@@ -29,6 +30,7 @@ pub use external::External;
 pub use objects::{Object, Objects};
 pub use ping::Ping;
 pub use probe::Probe;
+pub use responsiveness::Responsiveness;
 pub use sizes::{Lognormal, MAX_SIZES, Pareto, SizeOrder, Sizes, check_list};
 pub use transfer::{PlannedObject, Transfer};
 pub use upload::Upload;
@@ -92,6 +94,10 @@ pub struct Task {
     #[schemars(with = "Option<Call>")]
     #[schemars(extend("x-clocks" = Call::CLOCKS.cells()))]
     pub call: Option<Spanned<Call>>,
+    /// A test of responsiveness, idle and beside a load of its own.
+    #[schemars(with = "Option<Responsiveness>")]
+    #[schemars(extend("x-clocks" = Responsiveness::CLOCKS.cells()))]
+    pub responsiveness: Option<Spanned<Responsiveness>>,
     /// ICMP echo requests from the client.
     #[schemars(with = "Option<Ping>")]
     #[schemars(extend("x-clocks" = Ping::CLOCKS.cells()))]
@@ -139,6 +145,8 @@ pub enum Workload {
     Ping(Ping),
     /// `probe`
     Probe(Probe),
+    /// `responsiveness`
+    Responsiveness(Responsiveness),
     /// `external`
     External(External),
 }
@@ -158,6 +166,7 @@ impl Task {
             ("call", self.call.is_some()),
             ("ping", self.ping.is_some()),
             ("probe", self.probe.is_some()),
+            ("responsiveness", self.responsiveness.is_some()),
         ]
         .into_iter()
     }
@@ -204,6 +213,8 @@ impl Task {
             ping.get_ref().check(limit).map(|()| Workload::Ping(ping.into_inner()))
         } else if let Some(probe) = self.probe {
             probe.get_ref().check(limit).map(|()| Workload::Probe(probe.into_inner()))
+        } else if let Some(test) = self.responsiveness {
+            test.get_ref().check(limit).map(|()| Workload::Responsiveness(test.into_inner()))
         } else if let Some(external) = external {
             external.get_ref().check(external.span())?;
             Ok(Workload::External(external.into_inner()))
@@ -227,6 +238,7 @@ impl Workload {
             Self::Call(kind) => kind.as_ref(),
             Self::Ping(kind) => kind,
             Self::Probe(kind) => kind,
+            Self::Responsiveness(kind) => kind,
             Self::External(kind) => kind,
         }
     }

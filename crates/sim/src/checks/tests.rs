@@ -48,6 +48,7 @@ fn outcome() -> FlowOutcome {
     FlowOutcome {
         call: Vec::new(),
         player: None,
+        test: None,
         time_budget: None,
         episodes: Vec::new(),
         loss_times: Default::default(),

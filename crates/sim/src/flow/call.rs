@@ -108,6 +108,7 @@ impl Transport for CallTransport {
             flow_control: None,
             qlog: Vec::new(),
             call,
+            test: None,
         })
     }
 
@@ -153,6 +154,7 @@ impl Transport for CallTransport {
             ecn: Ecn::NotEct,
             position: visit.count(outbox.now, toward, bytes),
             answers: false,
+            connection: 0,
             held: Span::ZERO,
             body: Body::Media(media),
         };

@@ -146,6 +146,7 @@ impl Transport for DatagramTransport {
             flow_control: None,
             qlog: Vec::new(),
             call: Vec::new(),
+            test: None,
         })
     }
 
@@ -188,6 +189,7 @@ impl Transport for DatagramTransport {
             ecn: self.ecn,
             position: (filler.number + 1) as f64 * f64::from(content),
             answers: false,
+            connection: 0,
             held: Span::ZERO,
             body: Body::Filler(filler),
         };

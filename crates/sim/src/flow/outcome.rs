@@ -75,6 +75,7 @@ pub fn flow_outcome(
         path: report.path,
         pep: report.pep,
         call: report.call.clone(),
+        test: report.test,
         player,
         objects: objects(visit, &progress.objects, current.start),
         error,

@@ -3,6 +3,7 @@
 use crate::outcome::{
     Acknowledgements, CallStream, FlowOutcome, PathOutcome, PepOutcome, QlogFile,
 };
+use bentpipe_media::responsiveness;
 use bentpipe_quic::FlowControlReport;
 use bentpipe_quic::congestion::SenderMetrics;
 use bentpipe_quic::observer::Layers;
@@ -33,6 +34,8 @@ pub struct VisitReport {
     pub qlog: Vec<QlogFile>,
     /// Streams of a call.
     pub call: Vec<CallStream>,
+    /// What a test of responsiveness has measured.
+    pub test: Option<responsiveness::Outcome>,
 }
 
 /// Statistics of the transport about the reverse direction.

@@ -84,6 +84,8 @@ pub struct Outgoing {
     pub toward: PathDirection,
     /// Its destination node.
     pub to: u16,
+    /// Number of its QUIC connection among those of the visit, 0 for the first and for others.
+    pub connection: u16,
     /// Size of the IP packet.
     pub bytes: u32,
     /// Its ECN field.
@@ -118,7 +120,7 @@ impl Outbox<'_> {
         packet: Outgoing,
         layers: impl FnOnce() -> ReverseBytes,
     ) -> Packet<PacketId> {
-        let Outgoing { toward, to, bytes, ecn, position, answers, held, body } = packet;
+        let Outgoing { toward, to, connection, bytes, ecn, position, answers, held, body } = packet;
         if self.side().is_some() {
             self.progress.count_sent(self.now, toward, bytes, layers);
         }
@@ -129,6 +131,7 @@ impl Outbox<'_> {
             visit: self.progress.visit(),
             toward,
             to,
+            connection,
             dscp: self.progress.spec.marking.dscp,
             position,
             trip,

@@ -39,6 +39,7 @@ pub fn download(bytes: u64, handshake: Handshake) -> Visit {
         objects: vec![Object::new("object", Bytes::new(bytes))],
         measured: true,
         player: None,
+        test: None,
     }
 }
 

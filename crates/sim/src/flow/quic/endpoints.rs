@@ -10,6 +10,7 @@ use bentpipe_quic::tls::{self, Identity, Randomness};
 use bentpipe_quic::{
     Accept, Acceptor, Endpoint, Handshake, Http, QuicSettings, SettingsError, seeded,
 };
+use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,7 +27,7 @@ pub struct Endpoints {
     pub client_tokens: Arc<TokenMemoryCache>,
     pub server_config: ServerConfig,
     /// What the server does with the next connection.
-    next_accept: Arc<Mutex<Option<Accept>>>,
+    next_accept: Arc<Mutex<VecDeque<Accept>>>,
 }
 
 /// Parts of a client configuration.
@@ -66,10 +67,10 @@ impl Endpoints {
         let identity = Identity::self_signed(app::SERVER_NAME, seeds.draw("identity"))?;
         let client_configs = client_configs(&identity, alpn, &seeds)?;
         let server_config = server_config(&identity, alpn, shared)?;
-        let next_accept: Arc<Mutex<Option<Accept>>> = Arc::default();
+        let next_accept: Arc<Mutex<VecDeque<Accept>>> = Arc::default();
         let slot = next_accept.clone();
         let acceptor: Acceptor =
-            Box::new(move |_| slot.lock().unwrap_or_else(PoisonError::into_inner).take());
+            Box::new(move |_| slot.lock().unwrap_or_else(PoisonError::into_inner).pop_front());
         let client = endpoint_config("client", settings, &seeds)?;
         let server = endpoint_config("server", settings, &seeds)?;
         let accepts = Some((Arc::new(server_config.clone()), acceptor));
@@ -90,7 +91,14 @@ impl Endpoints {
 
     /// Makes the server accept its next connection as `accept` says.
     pub fn accept_next(&self, accept: Accept) {
-        *self.next_accept.lock().unwrap_or_else(PoisonError::into_inner) = Some(accept);
+        let mut next = self.next_accept.lock().unwrap_or_else(PoisonError::into_inner);
+        next.clear();
+        next.push_back(accept);
+    }
+
+    /// Makes the server accept one connection more as `accept` says.
+    pub fn accept_also(&self, accept: Accept) {
+        self.next_accept.lock().unwrap_or_else(PoisonError::into_inner).push_back(accept);
     }
 
     /// Returns the endpoint at `node`, one of the two nodes that have one.

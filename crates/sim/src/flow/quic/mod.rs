@@ -5,6 +5,7 @@ mod call;
 mod connection;
 mod endpoints;
 mod frame_queue;
+mod probing;
 mod recording;
 
 use super::current_visit::VisitStart;
@@ -32,6 +33,7 @@ use call::Ends;
 pub use call::QuicCall;
 use connection::configure;
 use endpoints::{ClientParts, Endpoints};
+use probing::Probing;
 use recording::Recording;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,6 +46,8 @@ pub struct QuicTransport {
     settings: QuicSettings,
     /// The call that it carries instead of objects.
     call: Option<QuicCall>,
+    /// Connections that the active visit has besides its first one.
+    others: u16,
     endpoints: Endpoints,
     /// The addresses of client and server.
     addresses: [SocketAddr; 2],
@@ -63,6 +67,8 @@ struct ActiveVisit {
     recording: Recording,
     /// Its call, if it carries one.
     call: Option<Ends>,
+    /// Its test of responsiveness, if it is one, and what its other connections have.
+    test: Option<(Probing, ConnectionConfig)>,
     /// Its packets with an acknowledgement of the data that have been passed on.
     acks: u64,
     client: ClientSide,
@@ -130,6 +136,7 @@ impl QuicTransport {
             endpoints: Endpoints::new(&progress.spec.name, &settings, shared)?,
             settings,
             call,
+            others: 0,
             addresses: [Role::Client, Role::Server].map(|side| progress.address(side)),
             visit: None,
             last_node: shared.last_node,
@@ -185,7 +192,7 @@ impl QuicTransport {
         start: &VisitStart,
         progress: &FlowProgress,
         recording: &Recording,
-        call: Option<&Ends>,
+        (call, test): (Option<&Ends>, Option<&Probing>),
         shared: &Shared,
     ) -> Result<ClientSide, SimError> {
         let config = configure(Role::Client, &self.settings, start, progress, recording, shared)?;
@@ -200,9 +207,11 @@ impl QuicTransport {
             .token_store(self.endpoints.client_tokens.clone());
         let (settings, visit_progress) = (self.settings.clone(), start.progress.clone());
         let [_, remote] = self.addresses;
-        let app = move |conn| match call {
-            Some(call) => call.run(conn, Role::Client),
-            None => app::client(conn, &settings, visit_progress),
+        let test = test.cloned();
+        let app = move |conn| match (call, test) {
+            (Some(call), _) => call.run(conn, Role::Client),
+            (None, Some(test)) => test.first(conn),
+            (None, None) => app::client(conn, &settings, visit_progress),
         };
         let conn = self
             .endpoints
@@ -218,6 +227,52 @@ impl QuicTransport {
             );
         }
         Ok(ClientSide { conn, resume_handle })
+    }
+
+    /// Returns the test of a visit, if it is one.
+    fn test(
+        &self,
+        start: &VisitStart,
+        progress: &FlowProgress,
+        shared: &Shared,
+    ) -> Result<Option<(Probing, ConnectionConfig)>, SimError> {
+        let Some(plan) = start.visit.test else { return Ok(None) };
+        let times = (start.now, start.ends.unwrap_or(start.now));
+        let direction = start.visit.direction;
+        let test = Probing::new(plan, times, direction, start.progress.clone());
+        let flow = progress.spec.name.clone();
+        let config = ConnectionConfig::new(self.settings.clone(), shared.clock)
+            .map_err(|source| SimError::Settings { flow, source })?;
+        Ok(Some((test, config)))
+    }
+
+    /// Begins the probes that are due, and the connections that join the load.
+    fn probe(&mut self, now: Time) {
+        let Some(ActiveVisit { test: Some((test, config)), progress, .. }) = &self.visit else {
+            return;
+        };
+        for action in test.poll(now) {
+            self.others = self.others.wrapping_add(1);
+            let [_, mut remote] = self.addresses;
+            remote.set_port(remote.port().wrapping_add(self.others));
+            let (config, settings) = (config.clone(), self.settings.clone());
+            let visit_progress = progress.clone();
+            let (server, attachments) = config.clone().server(&self.endpoints.server_config);
+            let app = move |conn| app::server(conn, &settings, visit_progress);
+            self.endpoints.accept_also(Accept { config: server, attachments, app: Box::new(app) });
+            let ClientParts { crypto, initial_cids } =
+                self.endpoints.client_parts(Handshake::OneRtt);
+            let (mut client_config, attachments) = config.client(crypto.clone());
+            client_config.initial_dst_cid_provider(initial_cids.clone());
+            let test = test.clone();
+            let app = move |conn| test.other(conn, action);
+            let client = &mut self.endpoints.client;
+            let name = app::SERVER_NAME;
+            if let Err(error) = client.connect(now, client_config, remote, name, attachments, app) {
+                progress.failed(format!("a probe cannot connect: {error}"));
+            }
+        }
+        self.endpoints.client.wake(now);
     }
 
     /// Returns the next datagrams of `node` towards `toward`.
@@ -248,7 +303,11 @@ impl Transport for QuicTransport {
         let recording = Recording::new(&progress.spec.name, start, self.settings.connection_window);
         let call = self.call.as_ref().map(|call| call.begin(&progress.spec.name, start, shared));
         let server = self.listen(start, progress, &recording, call.as_ref(), shared)?;
-        let client = self.connect(start, progress, &recording, call.as_ref(), shared)?;
+        let test = self.test(start, progress, shared)?;
+        self.others = 0;
+        let probing = test.as_ref().map(|(test, _)| test);
+        let apps = (call.as_ref(), probing);
+        let client = self.connect(start, progress, &recording, apps, shared)?;
         if let Some(limits) = progress.limits() {
             recording.metrics().report_limits(limits, 0);
         }
@@ -257,6 +316,7 @@ impl Transport for QuicTransport {
             progress: start.progress.clone(),
             recording,
             call,
+            test,
             acks: 0,
             client,
             server,
@@ -274,6 +334,7 @@ impl Transport for QuicTransport {
         reverse.series.extend(delays);
         Some(VisitReport {
             call,
+            test: visit.test.as_ref().map(|(test, _)| test.finish(now)),
             transport: "quic",
             connections: 1,
             handshake: visit.client.conn.connected_at(),
@@ -292,6 +353,10 @@ impl Transport for QuicTransport {
         self.received = BytesMut::new();
         visit.client.conn.close(NO_ERROR, b"");
         self.endpoints.client.wake(now);
+        if visit.test.is_some() {
+            self.endpoints.client.close_all(now, NO_ERROR);
+            self.endpoints.server.close_all(now, NO_ERROR);
+        }
         if timed {
             // The visit ends at both ends at once. Packets in flight have no receiver.
             if let Some(conn) =
@@ -311,7 +376,8 @@ impl Transport for QuicTransport {
         let Body::Udp(payload) = &mut datagram.body else { return };
         let data = payload.take(&mut self.received);
         let [client, server] = self.addresses;
-        let source = if node == 0 { server } else { client };
+        let mut source = if node == 0 { server } else { client };
+        source.set_port(source.port().wrapping_add(datagram.connection));
         self.epoch.set(now);
         self.endpoints.at(node).handle_datagram(now, source, ecn_from_link(ecn), data);
     }
@@ -340,6 +406,8 @@ impl Transport for QuicTransport {
         }
         let batch = self.batch.as_mut()?;
         let ecn = ecn_to_link(batch.transmit.ecn);
+        let receiver = self.addresses[usize::from(outbox.node == 0)].port();
+        let connection = batch.transmit.destination.port().wrapping_sub(receiver);
         let next = batch.next();
         if next.is_last
             && let Some(batch) = self.batch.take()
@@ -349,7 +417,7 @@ impl Transport for QuicTransport {
         let bytes = next.size as u32 + IP_UDP_HEADER;
         let (position, body) = (next.position, Body::Udp(next.payload));
         let (answers, held) = (next.answers, Span::ZERO);
-        let packet = Outgoing { toward, to, bytes, ecn, position, answers, held, body };
+        let packet = Outgoing { toward, to, connection, bytes, ecn, position, answers, held, body };
         Some(outbox.send(packet, || ReverseBytes {
             ip: u64::from(IP_HEADER),
             udp: u64::from(UDP_HEADER),
@@ -360,6 +428,7 @@ impl Transport for QuicTransport {
     }
 
     fn release(&mut self, now: Time) {
+        self.probe(now);
         let Some(visit) = &self.visit else { return };
         let senders = visit.call.as_ref().is_some_and(|call| call.release(now));
         if visit.progress.release(now) || senders {
@@ -372,9 +441,10 @@ impl Transport for QuicTransport {
 
     fn next_release(&self) -> Option<Time> {
         let visit = self.visit.as_ref()?;
-        match &visit.call {
-            Some(call) => call.next_release(),
-            None => visit.progress.next_release(),
+        match (&visit.call, &visit.test) {
+            (Some(call), _) => call.next_release(),
+            (None, Some((test, _))) => test.due(),
+            (None, None) => visit.progress.next_release(),
         }
     }
 }

@@ -145,6 +145,7 @@ impl Transport for TcpTransport {
         let full = Segment { len: self.stack.tcp.segment, ..Segment::default() };
         Some(VisitReport {
             call: Vec::new(),
+            test: None,
             transport: "tcp",
             connections: self.connections.len(),
             handshake,
@@ -213,7 +214,8 @@ impl Transport for TcpTransport {
         let bytes = segment.bytes();
         let body = Body::Tcp { connection, segment };
         let answers = segment.flags.ack;
-        let packet = Outgoing { toward, to, bytes, ecn, position, answers, held, body };
+        let connection = 0;
+        let packet = Outgoing { toward, to, connection, bytes, ecn, position, answers, held, body };
         Some(outbox.send(packet, || ReverseBytes {
             ip: u64::from(segment.ip_bytes()),
             tcp: u64::from(segment.tcp_bytes()),
