@@ -211,6 +211,8 @@ export interface Flow {
    * QUIC only.
    */
   receive_window_max_bytes: number | null;
+  /** What a test of responsiveness has measured; absent of other workloads. */
+  responsiveness?: ResponsivenessMetrics | null;
   /** Packets of the reverse direction with an ACK; `null` for datagrams. */
   reverse_acks: number | null;
   /** Packets of the reverse direction that contain nothing but an ACK. */
@@ -406,6 +408,47 @@ export interface Player {
   switch_sum_mbps: number | null;
   /** Changes of the bitrate from one segment to the next; `abr` only. */
   switches: number | null;
+}
+
+/**
+ * What a test of responsiveness has measured (draft-ietf-ippm-responsiveness-09). Times are of
+ * requests of one byte: idle before the load, loaded in the last 20 s.
+ */
+export interface ResponsivenessMetrics {
+  /** Mean of the best 95 % of requests on new connections under load. */
+  foreign_loaded_ms: number | null;
+  /** Of these under load, those of requests on new connections: handshake and request. */
+  foreign_rpm: number | null;
+  /** Mean of the best 95 % of handshakes under load. */
+  handshake_loaded_ms: number | null;
+  /** Median of requests on new connections while the path was idle, without the handshake. */
+  idle_p50_ms: number | null;
+  /** 95th percentile of these. */
+  idle_p95_ms: number | null;
+  /** 99th percentile of these. */
+  idle_p99_ms: number | null;
+  /** The same while the path was idle, which is what its RTT allows. */
+  idle_rpm: number | null;
+  /** Connections of the load at the end. */
+  load_connections: number | null;
+  /** Median of requests on new connections under load, without the handshake. */
+  loaded_p50_ms: number | null;
+  /** 95th percentile of these. */
+  loaded_p95_ms: number | null;
+  /** 99th percentile of these. */
+  loaded_p99_ms: number | null;
+  /** Round trips per minute under load: the mean of `foreign_rpm` and `self_rpm`. */
+  responsiveness_rpm: number | null;
+  /** Mean of the best 95 % of requests on a connection of the load. */
+  self_loaded_ms: number | null;
+  /** Median of requests on a connection of the load. */
+  self_p50_ms: number | null;
+  /** 95th percentile of these. */
+  self_p95_ms: number | null;
+  /** 99th percentile of these. */
+  self_p99_ms: number | null;
+  /** Of these under load, those of requests on a connection of the load. */
+  self_rpm: number | null;
 }
 
 /** Bytes of the reverse direction, from the receiver of the data to its sender, by layer. */

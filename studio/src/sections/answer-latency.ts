@@ -55,7 +55,11 @@ export function latencyPanel(c: Comparison): Child {
   return h(
     "figure",
     { class: "card across" },
-    h("figcaption", {}, h("h3", {}, "Latency under load", h("small", {}, " small requests, in ms"))),
+    h(
+      "figcaption",
+      {},
+      h("h3", {}, "Latency under load", h("small", {}, " small requests, in ms")),
+    ),
     spanRows(rows, (v) => significant(v)),
     h("p", { class: "howto" }, "A mark at the median, a line to the 99th percentile."),
     c.rows.map((row) => {
