@@ -63,8 +63,8 @@ impl Receiver {
         Self { call: *call, streams: audio.into_iter().chain(video).collect() }
     }
 
-    /// Makes it receive video on streams: frames arrive as a whole and in any order, and one that is
-    /// missing is late, not lost.
+    /// Makes it receive video on streams: frames arrive as a whole and in any order, and one that
+    /// is missing is late, not lost.
     #[must_use]
     pub fn with_video_on_streams(mut self) -> Self {
         for stream in &mut self.streams {

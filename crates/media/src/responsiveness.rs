@@ -11,7 +11,7 @@ use bentpipe_units::{Span, Time};
 pub const INTERVAL: Span = Span::from_secs(5);
 /// Intervals that are compared for stability, and at the end of which probes count (MAD).
 pub const COMPARED: usize = 4;
-/// Standard deviation of their goodputs, relative to the mean, below which the load is stable (SDT).
+/// Standard deviation of their goodputs over the mean below which the load is stable (SDT).
 const STABLE: f64 = 0.05;
 /// Share of the values, the best ones, that count for a trimmed mean.
 const KEPT: f64 = 0.95;

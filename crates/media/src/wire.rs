@@ -1,8 +1,8 @@
 //! How QUIC carries the packets and frames of a call.
 //!
 //! A DATAGRAM frame (RFC 9221) has a header of eight bytes and the payload of one packet. A stream
-//! begins with [`STREAM_TYPE`] and has frames one after the other, each with a header of eight bytes
-//! before it. Neither carries times: frames are captured at equal intervals.
+//! begins with [`STREAM_TYPE`] and has frames one after the other, each behind a header of eight
+//! bytes. Neither carries times: frames are captured at equal intervals.
 
 use crate::sender::Packet;
 use crate::settings::MediaKind;

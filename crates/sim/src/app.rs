@@ -11,6 +11,8 @@ use http::{Method, Request, Response};
 use std::future::poll_fn;
 use std::task::Poll;
 
+/// H3_NO_ERROR (RFC 9114 §8.1), with which a client closes after its last object.
+pub const NO_ERROR: u64 = 0x100;
 /// Name in the certificate of the simulated servers.
 pub const SERVER_NAME: &str = "server.test";
 

@@ -36,8 +36,8 @@ function sentence(c: Comparison, row: Row): string | null {
 }
 
 /**
- * The requests of a test of responsiveness, idle beside loaded, and which queue holds how much. Null
- * of other workloads.
+ * The requests of a test of responsiveness, idle beside loaded, and which queue holds how much.
+ * Null of other workloads.
  */
 export function latencyPanel(c: Comparison): Child {
   if (flowOf(c, c.base, c.flow.name)?.workload !== "responsiveness") return null;

@@ -28,8 +28,8 @@ const WAITING: Span = Span::from_millis(250);
 const DATAGRAM_MEMORY: usize = 40;
 /// Streams that an end may have open: a frame each for several seconds.
 const STREAMS: u32 = 1000;
-/// Largest payload of a datagram: with headers, it fits into the smallest packet that QUIC relies on
-/// (RFC 9000 §14), to which the stack returns when large packets are lost. Our choice.
+/// Largest payload of a datagram: with headers, it fits into the smallest packet that QUIC relies
+/// on (RFC 9000 §14), to which the stack returns when large packets are lost. Our choice.
 const MAX_PAYLOAD: u32 = 1_100;
 /// The code with which a receiver stops a stream that is late.
 const LATE: u64 = 1;

@@ -38,9 +38,6 @@ use recording::Recording;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// H3_NO_ERROR (RFC 9114 §8.1), with which a client closes after its last object.
-const NO_ERROR: u64 = 0x100;
-
 /// QUIC between a client and a server.
 pub struct QuicTransport {
     settings: QuicSettings,
@@ -351,18 +348,18 @@ impl Transport for QuicTransport {
     fn end(&mut self, now: Time, timed: bool) {
         let Some(visit) = self.visit.take() else { return };
         self.received = BytesMut::new();
-        visit.client.conn.close(NO_ERROR, b"");
+        visit.client.conn.close(app::NO_ERROR, b"");
         self.endpoints.client.wake(now);
         if visit.test.is_some() {
-            self.endpoints.client.close_all(now, NO_ERROR);
-            self.endpoints.server.close_all(now, NO_ERROR);
+            self.endpoints.client.close_all(now, app::NO_ERROR);
+            self.endpoints.server.close_all(now, app::NO_ERROR);
         }
         if timed {
             // The visit ends at both ends at once. Packets in flight have no receiver.
             if let Some(conn) =
                 visit.server.conn.lock().unwrap_or_else(PoisonError::into_inner).take()
             {
-                conn.close(NO_ERROR, b"");
+                conn.close(app::NO_ERROR, b"");
             }
             self.endpoints.server.wake(now);
         }

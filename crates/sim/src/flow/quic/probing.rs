@@ -1,7 +1,6 @@
 //! A test of responsiveness: connections of its load, and small requests on them and on new ones.
 
-use super::NO_ERROR;
-use crate::app::raw_exchange;
+use crate::app::{NO_ERROR, raw_exchange};
 use crate::spec::Direction;
 use crate::visit_progress::VisitProgress;
 use bentpipe_media::responsiveness::{Action, Outcome, Plan, Test};
