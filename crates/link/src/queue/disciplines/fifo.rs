@@ -24,16 +24,15 @@ impl<P> Fifo<P> {
         self.bytes
     }
 
-    /// Returns the number of packets that wait.
-    pub fn packets(&self) -> u64 {
-        self.packets.len() as u64
+    /// Returns the packets and bytes that wait.
+    pub fn waiting(&self) -> PacketTotals {
+        PacketTotals { packets: self.packets.len() as u64, bytes: self.bytes }
     }
 
     /// Returns true if one more packet of `bytes` is within the limit.
     #[inline]
     pub fn has_room(&self, bytes: u32) -> bool {
-        let waiting = PacketTotals { packets: self.packets.len() as u64, bytes: self.bytes };
-        self.limit.has_room(waiting, bytes)
+        self.limit.has_room(self.waiting(), bytes)
     }
 
     /// Returns true if a packet of `bytes` is within the limit when no other waits.

@@ -2,8 +2,10 @@
 //!
 //! To add a discipline, write its file after the pattern of the others, declare and list it here,
 //! and describe it in the book. `discipline.rs` defines the traits to implement; `fifo.rs` keeps
-//! packets in order within a limit, and `fair_queue.rs` has a queue for each flow.
+//! packets in order within a limit, `arrival_aqm.rs` decides about them as they arrive, and
+//! `fair_queue.rs` has a queue for each flow.
 
+mod arrival_aqm;
 mod codel;
 mod control_law;
 mod discipline;

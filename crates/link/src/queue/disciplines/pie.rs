@@ -1,12 +1,12 @@
 //! Proportional integral controller enhanced (PIE), RFC 8033.
 
-use super::discipline::{Discipline, Effects, PacketQueue, Refused};
+use super::arrival_aqm::{ArrivalAqm, ArrivalAqmQueue, Decision};
+use super::discipline::Discipline;
 use super::fifo::Fifo;
 use crate::fields::{Field, Fields, Kind};
-use crate::queue::accepted::Accepted;
 use crate::queue::limit::ResolvedLimit;
 use crate::random::Stream;
-use crate::{ConfigError, DropCause};
+use crate::{ConfigError, PacketTotals};
 use bentpipe_units::{Span, Time};
 
 /// PIE (RFC 8033), as in Linux: arriving packets are dropped or marked with a probability that
@@ -74,7 +74,7 @@ impl Discipline for Pie {
         super::codel::CoDel::ECN,
     ];
     const ACTS_ON_DEQUEUE: bool = false;
-    type Queue<P> = PieQueue<P>;
+    type Queue<P> = ArrivalAqmQueue<P, State>;
 
     fn from_fields(fields: &Fields) -> Result<Self, ConfigError> {
         let default = Self::default();
@@ -116,7 +116,7 @@ impl Discipline for Pie {
         true
     }
 
-    fn queue<P>(&self, limit: ResolvedLimit, random: impl FnOnce() -> Stream) -> PieQueue<P> {
+    fn queue<P>(&self, limit: ResolvedLimit, random: impl FnOnce() -> Stream) -> Self::Queue<P> {
         let state = State {
             config: *self,
             random: random(),
@@ -128,20 +128,13 @@ impl Discipline for Pie {
             burst: MAX_BURST,
             last_dequeue: None,
         };
-        PieQueue { fifo: Fifo::new(limit), state: Box::new(state) }
+        ArrivalAqmQueue::new(Fifo::new(limit), state)
     }
 }
 
-/// The packets of a [`Pie`] queue.
+/// What a [`Pie`] queue knows.
 #[derive(Debug, Clone)]
-pub(crate) struct PieQueue<P> {
-    fifo: Fifo<P>,
-    /// Boxed, since few of a network's many links have it.
-    state: Box<State>,
-}
-
-#[derive(Debug, Clone)]
-struct State {
+pub(crate) struct State {
     config: Pie,
     random: Stream,
     next_update: Time,
@@ -157,43 +150,31 @@ struct State {
     last_dequeue: Option<Time>,
 }
 
-impl<P> PacketQueue<P> for PieQueue<P> {
-    fn enqueue(
-        &mut self,
-        now: Time,
-        mut packet: Accepted<P>,
-        effects: &mut Effects<P>,
-    ) -> Result<(), Refused<P>> {
-        let Self { fifo, state } = self;
-        state.update_until(now, fifo.bytes());
-        if !fifo.has_room(packet.packet.bytes) {
-            state.accumulated = 0.0;
-            return Err((DropCause::QueueFull, packet));
+impl ArrivalAqm for State {
+    fn marks(&self) -> bool {
+        self.config.ecn && self.probability <= MAX_MARKING
+    }
+
+    fn arrives(&mut self, now: Time, waiting: PacketTotals, has_room: bool) -> Decision {
+        self.update_until(now, waiting.bytes);
+        if !has_room {
+            self.accumulated = 0.0;
+            return Decision::Accept;
         }
-        if state.signals(fifo.bytes()) {
-            let may_mark = state.config.ecn && state.probability <= MAX_MARKING;
-            if !(may_mark && packet.packet.ecn.is_capable()) {
-                return Err((DropCause::Aqm, packet));
-            }
-            effects.mark(&mut packet);
+        if self.signals(waiting.bytes) { Decision::Signal } else { Decision::Accept }
+    }
+
+    fn before_dequeue(&mut self, now: Time, waiting: PacketTotals) {
+        self.update_until(now, waiting.bytes);
+    }
+
+    /// The delay is that of the packet, unless the queue is empty now.
+    fn dequeued(&mut self, now: Time, waited: Span, left: PacketTotals) {
+        self.delay = if left.bytes == 0 { Span::ZERO } else { waited };
+        if let Some(last) = self.last_dequeue {
+            self.burst = self.burst.saturating_sub(now.since(last));
         }
-        fifo.push(packet).map_err(|packet| (DropCause::QueueFull, packet))
-    }
-
-    fn dequeue(&mut self, now: Time, _: &mut Effects<P>) -> Option<Accepted<P>> {
-        let Self { fifo, state } = self;
-        state.update_until(now, fifo.bytes());
-        let packet = fifo.pop()?;
-        state.dequeued(now, now.since(packet.sent), fifo.bytes());
-        Some(packet)
-    }
-
-    fn withdraw(&mut self, port: u32) -> Vec<Accepted<P>> {
-        self.fifo.withdraw(port)
-    }
-
-    fn for_each(&self, see: impl FnMut(&Accepted<P>)) {
-        self.fifo.for_each(see);
+        self.last_dequeue = Some(now);
     }
 }
 
@@ -252,15 +233,6 @@ impl State {
         self.delay_before = self.delay;
     }
 
-    /// Records that a packet has left after `waited`, before `queued` bytes.
-    fn dequeued(&mut self, now: Time, waited: Span, queued: u64) {
-        self.delay = if queued == 0 { Span::ZERO } else { waited };
-        if let Some(last) = self.last_dequeue {
-            self.burst = self.burst.saturating_sub(now.since(last));
-        }
-        self.last_dequeue = Some(now);
-    }
-
     /// Returns true if the packet that arrives at a queue of `queued` bytes is to be dropped or
     /// marked. At even intervals rather than at random ones (RFC 8033 §5.4).
     fn signals(&mut self, queued: u64) -> bool {
@@ -285,10 +257,12 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::accepted::Accepted;
+    use crate::queue::disciplines::discipline::{Effects, PacketQueue};
     use crate::random::stream;
-    use crate::{Ecn, Packet};
+    use crate::{DropCause, Ecn, Packet};
 
-    fn queue(config: Pie) -> PieQueue<u64> {
+    fn queue(config: Pie) -> ArrivalAqmQueue<u64, State> {
         Discipline::queue(&config, ResolvedLimit::Packets(1000), || stream(1, 0, "test/queue"))
     }
 

@@ -1,13 +1,13 @@
 //! Random early detection (RED).
 
+use super::arrival_aqm::{ArrivalAqm, ArrivalAqmQueue, Decision};
 use super::codel::CoDel;
-use super::discipline::{Discipline, Effects, PacketQueue, Refused};
+use super::discipline::Discipline;
 use super::fifo::Fifo;
 use crate::fields::{Field, Fields, Kind};
-use crate::queue::accepted::Accepted;
 use crate::queue::limit::ResolvedLimit;
 use crate::random::Stream;
-use crate::{ConfigError, DropCause};
+use crate::{ConfigError, PacketTotals};
 use bentpipe_units::{Ratio, Span, Time};
 
 /// RED (Floyd and Jacobson 1993), with the gentle variant: arriving packets are dropped or marked
@@ -79,7 +79,7 @@ impl Discipline for Red {
         CoDel::ECN,
     ];
     const ACTS_ON_DEQUEUE: bool = false;
-    type Queue<P> = RedQueue<P>;
+    type Queue<P> = ArrivalAqmQueue<P, State>;
 
     fn from_fields(fields: &Fields) -> Result<Self, ConfigError> {
         let default = Self::default();
@@ -126,7 +126,7 @@ impl Discipline for Red {
         true
     }
 
-    fn queue<P>(&self, limit: ResolvedLimit, random: impl FnOnce() -> Stream) -> RedQueue<P> {
+    fn queue<P>(&self, limit: ResolvedLimit, random: impl FnOnce() -> Stream) -> Self::Queue<P> {
         let state = State {
             config: *self,
             random: random(),
@@ -136,20 +136,13 @@ impl Discipline for Red {
             last_dequeue: None,
             transmission: Span::ZERO,
         };
-        RedQueue { fifo: Fifo::new(limit), state: Box::new(state) }
+        ArrivalAqmQueue::new(Fifo::new(limit), state)
     }
 }
 
-/// The packets of a [`Red`] queue.
+/// What a [`Red`] queue knows.
 #[derive(Debug, Clone)]
-pub(crate) struct RedQueue<P> {
-    fifo: Fifo<P>,
-    /// Boxed, since few of a network's many links have it.
-    state: Box<State>,
-}
-
-#[derive(Debug, Clone)]
-struct State {
+pub(crate) struct State {
     config: Red,
     random: Stream,
     /// Mean length of the queue in packets.
@@ -164,52 +157,28 @@ struct State {
     transmission: Span,
 }
 
-/// What happens to a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Decision {
-    Accept,
-    /// Dropped, or marked if it can be.
-    Signal,
-    Drop,
-}
+impl ArrivalAqm for State {
+    fn marks(&self) -> bool {
+        self.config.ecn
+    }
 
-impl<P> PacketQueue<P> for RedQueue<P> {
-    fn enqueue(
-        &mut self,
-        now: Time,
-        mut packet: Accepted<P>,
-        effects: &mut Effects<P>,
-    ) -> Result<(), Refused<P>> {
-        let Self { fifo, state } = self;
-        state.measure(now, fifo.packets());
-        match state.decide() {
-            Decision::Accept | Decision::Signal if !fifo.has_room(packet.packet.bytes) => {
-                return Err((DropCause::QueueFull, packet));
-            }
-            Decision::Accept => {}
-            Decision::Signal if state.config.ecn && packet.packet.ecn.is_capable() => {
-                effects.mark(&mut packet);
-            }
-            Decision::Signal | Decision::Drop => return Err((DropCause::Aqm, packet)),
+    fn arrives(&mut self, now: Time, waiting: PacketTotals, _: bool) -> Decision {
+        self.measure(now, waiting.packets);
+        self.decide()
+    }
+
+    fn accepted(&mut self) {
+        self.empty_since = None;
+    }
+
+    fn dequeued(&mut self, now: Time, _: Span, left: PacketTotals) {
+        if let Some(last) = self.last_dequeue.filter(|last| *last < now) {
+            self.transmission = now.since(last);
         }
-        fifo.push(packet).map_err(|packet| (DropCause::QueueFull, packet))?;
-        state.empty_since = None;
-        Ok(())
-    }
-
-    fn dequeue(&mut self, now: Time, _: &mut Effects<P>) -> Option<Accepted<P>> {
-        let Self { fifo, state } = self;
-        let packet = fifo.pop()?;
-        state.dequeued(now, fifo.packets());
-        Some(packet)
-    }
-
-    fn withdraw(&mut self, port: u32) -> Vec<Accepted<P>> {
-        self.fifo.withdraw(port)
-    }
-
-    fn for_each(&self, see: impl FnMut(&Accepted<P>)) {
-        self.fifo.for_each(see);
+        self.last_dequeue = (left.packets > 0).then_some(now);
+        if left.packets == 0 {
+            self.empty_since = Some(now);
+        }
     }
 }
 
@@ -226,17 +195,6 @@ impl State {
                 self.empty_since = Some(now);
             }
             _ => self.mean += weight * (length as f64 - self.mean),
-        }
-    }
-
-    /// Records that a packet has left, before `length` others.
-    fn dequeued(&mut self, now: Time, length: u64) {
-        if let Some(last) = self.last_dequeue.filter(|last| *last < now) {
-            self.transmission = now.since(last);
-        }
-        self.last_dequeue = (length > 0).then_some(now);
-        if length == 0 {
-            self.empty_since = Some(now);
         }
     }
 
@@ -278,7 +236,8 @@ mod tests {
 
     fn state(config: Red) -> State {
         let random = || stream(1, 0, "test/queue");
-        let queue: RedQueue<()> = Discipline::queue(&config, ResolvedLimit::Packets(1000), random);
+        let queue: ArrivalAqmQueue<(), State> =
+            Discipline::queue(&config, ResolvedLimit::Packets(1000), random);
         *queue.state
     }
 
@@ -334,8 +293,8 @@ mod tests {
         let mut state = state(Red::default());
         state.mean = 10.0;
         state.empty_since = None;
-        state.dequeued(ms(10), 1);
-        state.dequeued(ms(12), 0);
+        state.dequeued(ms(10), Span::ZERO, PacketTotals { packets: 1, bytes: 1500 });
+        state.dequeued(ms(12), Span::ZERO, PacketTotals::default());
         // 100 packets of 2 ms.
         state.measure(ms(212), 0);
         assert!((state.mean - 10.0 * 0.998f64.powi(100)).abs() < 1e-9, "{}", state.mean);
