@@ -77,6 +77,7 @@ fn paced(mbps: f64) -> String {
 }
 
 /// Returns a scenario in which `cause` makes the transfer slow.
+#[expect(clippy::too_many_lines, reason = "a scenario for each cause")]
 fn scenario(cause: TimePart, draw: &mut Draw) -> String {
     let (mut forward, mut reverse) = (draw.link(""), draw.link(""));
     let mut defaults = format!("{AT_ONCE}tcp.receive_buffer = \"200 MB\"\n");

@@ -289,6 +289,7 @@ fn process(model: impl Into<LossModel>) -> LossProcessConfig {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn every_notation_is_read_and_written_again() {
     let ratio = |value| Ratio::new(value).unwrap();
     let (s, ms, mbps) = (Span::from_secs, Span::from_millis, Rate::from_mbps);

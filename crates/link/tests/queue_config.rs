@@ -65,6 +65,7 @@ fn invalid_queues_are_rejected_with_line_value_and_allowed_values() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn every_queue_is_read_and_written_again() {
     let read = |text: &str| -> DirectionPatch {
         toml::from_str(text).unwrap_or_else(|error| panic!("{text}\n{error}"))

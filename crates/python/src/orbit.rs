@@ -252,6 +252,7 @@ fn nodes(survey: &Survey) -> Table<'_> {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "a table of columns")]
 fn summary(survey: &Survey) -> Table<'_> {
     let rows: Vec<&FlowRoutes> = survey.flows.iter().collect();
     let rows = &rows;

@@ -200,6 +200,7 @@ impl Frame<'_> {
     }
 
     /// Writes the frame as an object.
+    #[expect(clippy::too_many_lines, reason = "a table of frames")]
     pub(crate) fn write(&self, form: Form, out: &mut Vec<u8>) {
         if let (Self::Stream { stream_id, offset, length, fin: false }, Form::Current) =
             (*self, form)

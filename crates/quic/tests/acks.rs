@@ -33,8 +33,8 @@ struct ObservedPackets {
 /// How late the datagram of that number is, and how often it comes.
 type Wire = fn(usize) -> (Span, usize);
 
-/// A client that acknowledges by `rule` asks for a megabyte over `wire`.
-fn download(rule: &str, wire: Wire) -> ObservedPackets {
+/// A client that acknowledges by `rule` and asks for a megabyte, its server, and what has arrived.
+fn endpoints(rule: &str) -> (Endpoint, Endpoint, Arc<Mutex<usize>>) {
     let epoch = EpochClock::new(1_767_225_600);
     let identity = Identity::self_signed("server.test", [1; 32]).unwrap();
     let client_tls =
@@ -70,7 +70,7 @@ fn download(rule: &str, wire: Wire) -> ObservedPackets {
     });
     let segments = NonZeroUsize::new(4).unwrap();
     let mut client = Endpoint::new(EndpointConfig::default(), clock, None, segments);
-    let mut server =
+    let server =
         Endpoint::new(EndpointConfig::default(), clock, Some((server_config, acceptor)), segments);
     let received = Arc::new(Mutex::new(0));
     let count = received.clone();
@@ -94,7 +94,12 @@ fn download(rule: &str, wire: Wire) -> ObservedPackets {
             },
         )
         .unwrap();
+    (client, server, received)
+}
 
+/// A client that acknowledges by `rule` asks for a megabyte over `wire`.
+fn download(rule: &str, wire: Wire) -> ObservedPackets {
+    let (mut client, mut server, received) = endpoints(rule);
     let mut flying: Vec<(Time, bool, Vec<u8>)> = Vec::new();
     let (mut now, mut sent) = (Time::ZERO, 0);
     let mut seen = ObservedPackets {

@@ -123,16 +123,7 @@ pub fn commands(
     let namespace = testbed.client(flow.terminal)?;
     outcome.begin = runner.emulator.now();
     let mut client = files.start(namespace, "client", &stack.client)?;
-    let status = loop {
-        if let Some(status) = client.wait_for(POLL_INTERVAL)? {
-            break Some(status);
-        }
-        let working = runner.emulator.is_working();
-        if runner.stop.load(Ordering::Relaxed) || !working || runner.emulator.now() >= deadline {
-            client.kill();
-            break None;
-        }
-    };
+    let status = wait_for_client(runner, &mut client, deadline)?;
     let now = runner.emulator.now();
     if server.wait_for(Duration::ZERO)?.is_none() {
         server.terminate();
@@ -165,6 +156,25 @@ pub fn commands(
     finish(&mut outcome, error);
     outcome.end = now;
     Ok(CommandOutcome { outcome, output: files.client_output(), times })
+}
+
+/// Waits until the client ends. Returns its status, `None` if it is killed because of an interrupt
+/// or at `deadline`.
+fn wait_for_client(
+    runner: VisitRunner<'_>,
+    client: &mut Program,
+    deadline: Time,
+) -> Result<Option<i32>, EmuError> {
+    loop {
+        if let Some(status) = client.wait_for(POLL_INTERVAL)? {
+            return Ok(Some(status));
+        }
+        let working = runner.emulator.is_working();
+        if runner.stop.load(Ordering::Relaxed) || !working || runner.emulator.now() >= deadline {
+            client.kill();
+            return Ok(None);
+        }
+    }
 }
 
 /// Waits until the server listens. Returns the reason if it does not.

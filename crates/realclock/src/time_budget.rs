@@ -69,19 +69,6 @@ pub fn account(visit: &VisitReport<'_>, spec: &RunSpec, strip: bool) -> Option<C
     }
     account.data_begins(data_from);
 
-    let mut events: Vec<(Time, u8, usize, Event)> = Vec::with_capacity(3 * packets.len());
-    for packet in back.packets() {
-        if packet.is_lost {
-            events.push((packet.left, 0, 0, Event::BackLost));
-        } else {
-            events.push((packet.left, 0, 0, Event::Back(trip(packet, AckWait::default()))));
-        }
-    }
-    for (index, packet) in packets.iter().enumerate() {
-        events.push((packet.entered, 1, index, Event::Sent));
-        events.push((packet.left, 2, index, Event::Left));
-    }
-    events.sort_by_key(|(at, order, index, _)| (*at, *order, *index));
     let requests = |now: Time| Requests {
         latest: requested.iter().copied().filter(|at| *at < now).max(),
         is_upload: visit.visit.direction == Direction::Upload,
@@ -89,7 +76,7 @@ pub fn account(visit: &VisitReport<'_>, spec: &RunSpec, strip: bool) -> Option<C
             && requested.iter().all(|at| *at < now),
     };
     let mut trips = vec![Trip::default(); packets.len()];
-    for (at, _, index, event) in events {
+    for (at, index, event) in events(&packets, back.packets()) {
         if at > end {
             break;
         }
@@ -119,6 +106,28 @@ pub fn account(visit: &VisitReport<'_>, spec: &RunSpec, strip: bool) -> Option<C
         received,
         duplicates: duplicates(visit, &packets),
     }))
+}
+
+/// Returns what happens to data packets, and to those towards their sender, in the order of time;
+/// each with the index of its data packet.
+fn events<'a>(
+    packets: &[&PacketRecord],
+    back: impl Iterator<Item = &'a PacketRecord>,
+) -> impl Iterator<Item = (Time, usize, Event)> {
+    let mut events: Vec<(Time, u8, usize, Event)> = Vec::with_capacity(3 * packets.len());
+    for packet in back {
+        if packet.is_lost {
+            events.push((packet.left, 0, 0, Event::BackLost));
+        } else {
+            events.push((packet.left, 0, 0, Event::Back(trip(packet, AckWait::default()))));
+        }
+    }
+    for (index, packet) in packets.iter().enumerate() {
+        events.push((packet.entered, 1, index, Event::Sent));
+        events.push((packet.left, 2, index, Event::Left));
+    }
+    events.sort_by_key(|(at, order, index, _)| (*at, *order, *index));
+    events.into_iter().map(|(at, _, index, event)| (at, index, event))
 }
 
 fn trip(packet: &PacketRecord, ack: AckWait) -> Trip {

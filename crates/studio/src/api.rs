@@ -55,6 +55,7 @@ impl Api {
         self.route(request).unwrap_or_else(|(status, reason)| responses::failure(status, &reason))
     }
 
+    #[expect(clippy::too_many_lines, reason = "a table of paths")]
     fn route(&self, request: &Request) -> Result<FullResponse, Failure> {
         let parts: Vec<&str> = request.path.split('/').collect();
         let get = request.method == Method::GET;

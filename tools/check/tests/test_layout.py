@@ -1,4 +1,4 @@
-"""Tests of the check of layout: circles between files, long lines, and decisions."""
+"""Tests of the check of layout: circles, long lines and functions, and decisions."""
 
 import unittest
 
@@ -131,3 +131,15 @@ class Decisions(unittest.TestCase):
     def test_numbers_without_a_page_are_named(self):
         self.write(("0002-two.md", "# 2. Two\n"))
         self.assertIn("lacks `No decision has the number 3.`", list(layout.decisions())[-1])
+
+
+class Functions(unittest.TestCase):
+    """Functions of Python."""
+
+    def test_a_function_of_more_than_80_lines_is_named(self):
+        text = "def short():\n" + "    pass\n" * 79 + "\n\ndef long():\n" + "    pass\n" * 80
+        self.assertEqual(
+            list(layout.long_functions(text, "tool")),
+            ["tool:83: long has 81 lines; at most 80"],
+        )
+

@@ -173,6 +173,22 @@ pub fn was_late(trace: &CapturedConnection, rtt: Span) -> bool {
     })
 }
 
+/// Notes that `acknowledged` packets, some of which are ambiguous, are acknowledged at `at`. The
+/// receiver held back the acknowledgement of the last one by `delay`, as it says, and for those
+/// before it waited for that one.
+fn acknowledge(packets: &mut [DataPacket], acknowledged: &[(usize, bool)], at: Time, delay: Span) {
+    let last = acknowledged.iter().map(|(index, _)| *index).max();
+    let last = last.and_then(|index| packets.get(index)).map(|last| last.at);
+    for &(index, is_ambiguous) in acknowledged {
+        if let Some(packet) = packets.get_mut(index) {
+            packet.acknowledged = Some(at);
+            packet.ack_delay = delay;
+            packet.held_back = delay + last.map_or(Span::ZERO, |last| last.since(packet.at));
+            packet.is_ambiguous = is_ambiguous;
+        }
+    }
+}
+
 impl Sent {
     /// Finds the packets of the transfer, and what became of each.
     pub fn find(trace: &CapturedConnection) -> Result<Self, CaptureError> {
@@ -226,20 +242,8 @@ impl Sent {
                         let found = outstanding.extract_if(first..=last, |_, _| true);
                         now.extend(found.map(|(_, index)| (index, is_ambiguous)));
                     }
-                    // The receiver held back the acknowledgement of the last one as long as it
-                    // says, and for those before it waited for that one.
-                    let last = now.iter().map(|(index, _)| *index).max();
-                    let last = last.and_then(|index| packets.get(index)).map(|last| last.at);
                     let delay = packet.ack_delay.unwrap_or_default();
-                    for (index, is_ambiguous) in now {
-                        if let Some(packet) = packets.get_mut(index) {
-                            packet.acknowledged = Some(*at);
-                            packet.ack_delay = delay;
-                            packet.held_back =
-                                delay + last.map_or(Span::ZERO, |last| last.since(packet.at));
-                            packet.is_ambiguous = is_ambiguous;
-                        }
-                    }
+                    acknowledge(&mut packets, &now, *at, delay);
                 }
                 Event::Lost(number) => {
                     let index = numbers.get(number).copied();

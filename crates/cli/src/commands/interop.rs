@@ -180,6 +180,55 @@ fn progress_line(ended: &Progress<'_>) -> String {
     }
 }
 
+/// Returns the map of the downloads over one path, of one size and with one version of HTTP.
+fn map_text(
+    outcome: &Outcome,
+    (profile, bytes, protocol): (&str, u64, bentpipe_interop::Protocol),
+    look: Look,
+) -> String {
+    let mut text = String::new();
+    let within = |cell: &&Cell| {
+        (cell.profile.as_str(), cell.bytes, cell.protocol) == (profile, bytes, protocol)
+    };
+    let cells: Vec<&Cell> = outcome.cells.iter().filter(within).collect();
+    let names = |name: &dyn Fn(&Cell) -> String| {
+        let mut names: Vec<String> = Vec::new();
+        for cell in &cells {
+            let name = name(cell);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    };
+    let (clients, servers) =
+        (names(&|cell| cell.client.clone()), names(&|cell| cell.server.clone()));
+    let target = cells
+        .first()
+        .and_then(|cell| cell.target_s)
+        .map_or(String::new(), |target| format!(", target {target} s"));
+    let head = format!(
+        "{} with {} over {profile}{target}: median seconds",
+        Bytes::new(bytes),
+        protocol.name()
+    );
+    let _ = writeln!(text, "{}\nrows: clients; columns: servers", paint(look.colour, "1", &head));
+    let find = |client: &str, server: &str| {
+        cells.iter().find(|cell| cell.client == client && cell.server == server)
+    };
+    let whole = |client: &str, server: &str| {
+        let cell = find(client, server)?;
+        cell.completion_s.filter(|_| cell.completed == cell.runs.len() as u64)
+    };
+    let slowest = cells.iter().filter_map(|cell| cell.completion_s).fold(1.0, f64::max);
+    // Colours by logarithm, so that equal ratios look equal.
+    let fastest =
+        cells.iter().filter_map(|cell| cell.completion_s).fold(slowest, f64::min).max(1e-3);
+    let heat = |seconds: f64| (seconds / fastest).ln() / (slowest / fastest).ln().max(f64::EPSILON);
+    text.push_str(&heat_map(&clients, &servers, 2, &whole, &heat, look.colour));
+    text + "\n"
+}
+
 /// Returns the text of all results.
 fn text(outcome: &Outcome, directory: &Path, look: Look) -> String {
     let mut text = String::new();
@@ -190,49 +239,8 @@ fn text(outcome: &Outcome, directory: &Path, look: Look) -> String {
             maps.push(map);
         }
     }
-    for (profile, bytes, protocol) in maps {
-        let within = |cell: &&Cell| {
-            (cell.profile.as_str(), cell.bytes, cell.protocol) == (profile, bytes, protocol)
-        };
-        let cells: Vec<&Cell> = outcome.cells.iter().filter(within).collect();
-        let names = |name: &dyn Fn(&Cell) -> String| {
-            let mut names: Vec<String> = Vec::new();
-            for cell in &cells {
-                let name = name(cell);
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-            }
-            names
-        };
-        let (clients, servers) =
-            (names(&|cell| cell.client.clone()), names(&|cell| cell.server.clone()));
-        let target = cells
-            .first()
-            .and_then(|cell| cell.target_s)
-            .map_or(String::new(), |target| format!(", target {target} s"));
-        let head = format!(
-            "{} with {} over {profile}{target}: median seconds",
-            Bytes::new(bytes),
-            protocol.name()
-        );
-        let _ =
-            writeln!(text, "{}\nrows: clients; columns: servers", paint(look.colour, "1", &head));
-        let find = |client: &str, server: &str| {
-            cells.iter().find(|cell| cell.client == client && cell.server == server)
-        };
-        let whole = |client: &str, server: &str| {
-            let cell = find(client, server)?;
-            cell.completion_s.filter(|_| cell.completed == cell.runs.len() as u64)
-        };
-        let slowest = cells.iter().filter_map(|cell| cell.completion_s).fold(1.0, f64::max);
-        // Colours by logarithm, so that equal ratios look equal.
-        let fastest =
-            cells.iter().filter_map(|cell| cell.completion_s).fold(slowest, f64::min).max(1e-3);
-        let heat =
-            |seconds: f64| (seconds / fastest).ln() / (slowest / fastest).ln().max(f64::EPSILON);
-        text.push_str(&heat_map(&clients, &servers, 2, &whole, &heat, look.colour));
-        text.push('\n');
+    for map in maps {
+        text.push_str(&map_text(outcome, map, look));
     }
     text.push_str(&verdicts(outcome, look));
     let failed: Vec<&Cell> = outcome.cells.iter().filter(|cell| cell.reason().is_some()).collect();

@@ -179,17 +179,9 @@ fn run_behind(
             namespace.set(key.trim(), value.trim())?;
         }
     }
-    let mut server = None;
-    if let Some(serve) = &args.serve {
-        let mut command = Command::new("/bin/sh");
-        command.arg("-c").arg(with_addresses(serve));
-        command.stdin(Stdio::null()).stdout(Stdio::from(std::io::stderr()));
-        let mut program = Program::start(testbed.server(), command)?;
-        if let Some(note) = listens(&mut program, &testbed, &interrupted)? {
-            notes.push(note);
-        }
-        server = Some(program);
-    }
+    let server = args.serve.as_deref();
+    let server =
+        server.map(|serve| start_server(serve, &testbed, &interrupted, notes)).transpose()?;
     let tcp_forwarders: Result<Vec<TcpForwarder>, EmuError> = args
         .forward
         .iter()
@@ -239,26 +231,7 @@ fn run_behind(
             }
         }
     }
-    for (forward, forwarder) in args.forward.iter().zip(&tcp_forwarders) {
-        let report = forwarder.report();
-        if report.refused + report.failed > 0 {
-            notes.push(format!(
-                "port {}: {} connections, {} of which could not reach {}; {} more were refused, \
-                 because 256 were open",
-                forward.port, report.accepted, report.failed, forward.target, report.refused
-            ));
-        }
-    }
-    for (forward, forwarder) in args.forward.iter().zip(&udp_forwarders) {
-        let refused = forwarder.report().refused;
-        if refused > 0 {
-            notes.push(format!(
-                "port {}: {refused} datagrams were refused, because 256 client addresses were in \
-                 use",
-                forward.port
-            ));
-        }
-    }
+    notes.extend(forwarder_notes(args, &tcp_forwarders, &udp_forwarders));
     drop((tcp_forwarders, udp_forwarders));
     let report = emulator.stop()?;
     notes.extend(report.warnings(MAX_LATENESS));
@@ -268,6 +241,47 @@ fn run_behind(
             Vec::new()
         });
     Ok(Done { status, report, satellite_links })
+}
+
+/// Starts the server of `--serve`, and waits until it listens.
+fn start_server(
+    serve: &str,
+    testbed: &Testbed,
+    interrupted: &AtomicBool,
+    notes: &mut Vec<String>,
+) -> Result<Program, EmuError> {
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(with_addresses(serve));
+    command.stdin(Stdio::null()).stdout(Stdio::from(std::io::stderr()));
+    let mut program = Program::start(testbed.server(), command)?;
+    notes.extend(listens(&mut program, testbed, interrupted)?);
+    Ok(program)
+}
+
+/// Returns notes about connections and datagrams that were not forwarded.
+fn forwarder_notes(args: &Shell, tcp: &[TcpForwarder], udp: &[UdpForwarder]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (forward, forwarder) in args.forward.iter().zip(tcp) {
+        let report = forwarder.report();
+        if report.refused + report.failed > 0 {
+            notes.push(format!(
+                "port {}: {} connections, {} of which could not reach {}; {} more were refused, \
+                 because 256 were open",
+                forward.port, report.accepted, report.failed, forward.target, report.refused
+            ));
+        }
+    }
+    for (forward, forwarder) in args.forward.iter().zip(udp) {
+        let refused = forwarder.report().refused;
+        if refused > 0 {
+            notes.push(format!(
+                "port {}: {refused} datagrams were refused, because 256 client addresses were in \
+                 use",
+                forward.port
+            ));
+        }
+    }
+    notes
 }
 
 /// Waits until the server listens. Returns a note if it does not.

@@ -2,6 +2,7 @@
 
 use crate::scenarios::{Case, HEAD, WORK, after, case, variant};
 
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 pub fn cases() -> Vec<Case> {
     vec![
         case(

@@ -7,6 +7,7 @@ fn users(keys: &str) -> String {
     flows("users", &format!("count = 20\n{keys}"))
 }
 
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 pub fn cases() -> Vec<Case> {
     let sized = "download = \"100 kB\"";
     vec![

@@ -414,26 +414,10 @@ fn plan(
     let document = Document::parse(source)?;
     let axes = document.axes()?;
     let sizes: Vec<usize> = axes.iter().map(|axis| axis.values.len()).collect();
-    let points = sizes.iter().try_fold(1u64, |product, size| product.checked_mul(*size as u64));
     let head = document.at(&axes, &vec![0; axes.len()])?;
     check(&head, &axes)?;
     let variants: Vec<String> = variant_names(&head).into_iter().map(str::to_owned).collect();
-    let cases = points.and_then(|points| points.checked_mul(variants.len() as u64));
-    let runs = cases.and_then(|cases| cases.checked_mul(*head.repeat.get_ref()));
-    if runs.is_none_or(|runs| runs > MAX_RUNS) {
-        let message = format!(
-            "sweep, variants and `repeat` make more than {MAX_RUNS} runs; allowed: up to that many"
-        );
-        return Err(Problem::new(head.repeat.span(), message));
-    }
-    if let (Some(cases), Some(axis)) = (cases.filter(|&cases| cases > max_cases), axes.last()) {
-        let message = format!(
-            "{cases} sweep points times variants; allowed here: up to {max_cases}, on the command \
-             line {MAX_RUNS} runs"
-        );
-        return Err(Problem::new(axis.key_span.clone(), message));
-    }
-
+    check_size(&head, &axes, variants.len(), max_cases)?;
     let mut cases = Vec::new();
     // If the transport is swept, a key has an effect at some points only.
     let mut ineffective: Option<Vec<Problem>> = None;
@@ -488,6 +472,32 @@ fn plan(
         cases,
         tasks,
     })
+}
+
+/// Refuses a scenario with more than [`MAX_RUNS`] runs or `max_cases` cases.
+fn check_size(
+    head: &Scenario,
+    axes: &[Axis<'_>],
+    variants: usize,
+    max_cases: u64,
+) -> Result<(), Problem> {
+    let mut sizes = axes.iter().map(|axis| axis.values.len() as u64);
+    let cases = sizes.try_fold(variants as u64, u64::checked_mul);
+    let runs = cases.and_then(|cases| cases.checked_mul(*head.repeat.get_ref()));
+    if runs.is_none_or(|runs| runs > MAX_RUNS) {
+        let message = format!(
+            "sweep, variants and `repeat` make more than {MAX_RUNS} runs; allowed: up to that many"
+        );
+        return Err(Problem::new(head.repeat.span(), message));
+    }
+    if let (Some(cases), Some(axis)) = (cases.filter(|&cases| cases > max_cases), axes.last()) {
+        let message = format!(
+            "{cases} sweep points times variants; allowed here: up to {max_cases}, on the command \
+             line {MAX_RUNS} runs"
+        );
+        return Err(Problem::new(axis.key_span.clone(), message));
+    }
+    Ok(())
 }
 
 /// Returns all combinations of indices below `sizes`. The last index varies fastest.

@@ -48,15 +48,7 @@ pub(super) fn resolve_orbit(
         Some(epoch) => *epoch.get_ref(),
         None => constellation.epoch().map_err(|e| Problem::new(span.clone(), e.to_string()))?,
     };
-    let (begins, start_window) = match section.at.as_ref().map(Spanned::get_ref) {
-        Some(Begin::Random) => {
-            let window =
-                section.start_window.as_ref().map_or(START_WINDOW, |window| *window.get_ref());
-            (epoch, Some(window))
-        }
-        Some(Begin::At(at)) => (epoch + *at, None),
-        None => (epoch, None),
-    };
+    let (begins, start_window) = begins(section, epoch);
     let latest = scenario
         .flows()
         .iter()
@@ -74,23 +66,8 @@ pub(super) fn resolve_orbit(
     for station in &section.station {
         stations.add(station.get_ref(), &defaults)?;
     }
-    let mut fibres = Vec::new();
-    for fibre in section.fibre.iter().map(Spanned::get_ref) {
-        let mut end = |name: &Spanned<String>| {
-            let index = stations.fibre_end(name, &defaults)?;
-            Ok(stations.list[index].name.clone())
-        };
-        fibres.push(Fibre { from: end(&fibre.from)?, to: end(&fibre.to)?, delay: fibre.delay });
-    }
-    let mut flows = Vec::new();
-    for flow in scenario.flows() {
-        let (Some(from), Some(to)) = (&flow.ends.from, &flow.ends.to) else { continue };
-        flows.push((
-            flow.name().to_owned(),
-            stations.find_or_add_spanned(from, &defaults)?,
-            stations.find_or_add_spanned(to, &defaults)?,
-        ));
-    }
+    let fibres = fibres(section, &mut stations, &defaults)?;
+    let flows = flow_ends(scenario, &mut stations, &defaults)?;
     let kinds = link_kinds(section, !fibres.is_empty(), whole.clone(), files)?;
     let spec = NetworkSpec {
         constellation,
@@ -112,14 +89,9 @@ pub(super) fn resolve_orbit(
     let network = Network::new(spec.clone()).map_err(|error| {
         Problem::new(network_span(section, &error).unwrap_or(whole.clone()), error.to_string())
     })?;
-    let step = section.step.as_ref().map_or(STEP, |step| *step.get_ref());
     let mut path = OrbitPath {
         network: Arc::new(network),
-        step: match (section.is_static, section.route_updates) {
-            (true, _) => RouteUpdates::Static,
-            (false, RouteUpdatesName::EventDriven) => RouteUpdates::EventDriven(step),
-            (false, RouteUpdatesName::Stepped) => RouteUpdates::Stepped(step),
-        },
+        step: route_updates(section),
         flows: Vec::new(),
         name,
         kinds,
@@ -145,6 +117,58 @@ pub(super) fn resolve_orbit(
     path.extremes = extremes;
     path.notes.extend(notes);
     Ok(Some(path))
+}
+
+/// Returns the epoch at which runs begin, or the first one and the window in which each draws its
+/// own.
+fn begins(section: &OrbitSection, epoch: Epoch) -> (Epoch, Option<Span>) {
+    match section.at.as_ref().map(Spanned::get_ref) {
+        Some(Begin::Random) => {
+            let window = section.start_window.as_ref();
+            (epoch, Some(window.map_or(START_WINDOW, |window| *window.get_ref())))
+        }
+        Some(Begin::At(at)) => (epoch + *at, None),
+        None => (epoch, None),
+    }
+}
+
+/// Returns the fibres, whose ends become stations.
+fn fibres(
+    section: &OrbitSection,
+    stations: &mut Stations,
+    defaults: &StationDefaults,
+) -> Result<Vec<Fibre>, Problem> {
+    let mut end = |name: &Spanned<String>| {
+        let index = stations.fibre_end(name, defaults)?;
+        Ok(stations.list[index].name.clone())
+    };
+    let each = section.fibre.iter().map(Spanned::get_ref);
+    each.map(|fibre| Ok(Fibre { from: end(&fibre.from)?, to: end(&fibre.to)?, delay: fibre.delay }))
+        .collect()
+}
+
+/// Returns the name of each flow and the indices of its stations.
+fn flow_ends(
+    scenario: &Scenario,
+    stations: &mut Stations,
+    defaults: &StationDefaults,
+) -> Result<Vec<(String, usize, usize)>, Problem> {
+    let mut flows = Vec::new();
+    for flow in scenario.flows() {
+        let (Some(from), Some(to)) = (&flow.ends.from, &flow.ends.to) else { continue };
+        let from = stations.find_or_add_spanned(from, defaults)?;
+        flows.push((flow.name().to_owned(), from, stations.find_or_add_spanned(to, defaults)?));
+    }
+    Ok(flows)
+}
+
+fn route_updates(section: &OrbitSection) -> RouteUpdates {
+    let step = section.step.as_ref().map_or(STEP, |step| *step.get_ref());
+    match (section.is_static, section.route_updates) {
+        (true, _) => RouteUpdates::Static,
+        (false, RouteUpdatesName::EventDriven) => RouteUpdates::EventDriven(step),
+        (false, RouteUpdatesName::Stepped) => RouteUpdates::Stepped(step),
+    }
 }
 
 /// Returns the location of the key that made the network invalid, if it can be identified.

@@ -90,11 +90,7 @@ impl Pep {
         let admission = admission(&limits, &listener);
         let socket = ListeningSocket::open(config.listen, &listener, &tuning, buffer)?;
         let metrics_listener = match config.metrics {
-            Some(address) => Some(
-                MetricsListener::bind(address)
-                    .await
-                    .map_err(|source| PepError::Listen { address, source })?,
-            ),
+            Some(address) => Some(listen_for_metrics(address).await?),
             None => None,
         };
         let metrics_address = metrics_listener.as_ref().map(MetricsListener::address);
@@ -156,19 +152,7 @@ impl Pep {
             }
             (ListeningSocket::Udp(_), ..) => {}
         }
-        if let Some(listener) = metrics_listener {
-            let shared = shared.clone();
-            tasks.push(listener.serve(move |page| {
-                let admission = &shared.admission;
-                match page {
-                    Page::Metrics => {
-                        let memory = admission.memory().get();
-                        Some(shared.metrics.text(admission.connections(), memory))
-                    }
-                    Page::Health => (!admission.is_closed()).then(|| "ok\n".to_owned()),
-                }
-            }));
-        }
+        tasks.extend(metrics_listener.map(|listener| serve_metrics(listener, shared.clone())));
         Ok(Self { shared, tasks, egress: tunnels, shutdown, metrics_address })
     }
 
@@ -238,6 +222,25 @@ impl Pep {
         }
         left
     }
+}
+
+async fn listen_for_metrics(address: SocketAddr) -> Result<MetricsListener, PepError> {
+    let bound = MetricsListener::bind(address).await;
+    bound.map_err(|source| PepError::Listen { address, source })
+}
+
+/// Serves the counters and the health of a proxy.
+fn serve_metrics(listener: MetricsListener, shared: Arc<Shared>) -> JoinHandle<()> {
+    listener.serve(move |page| {
+        let admission = &shared.admission;
+        match page {
+            Page::Metrics => {
+                let memory = admission.memory().get();
+                Some(shared.metrics.text(admission.connections(), memory))
+            }
+            Page::Health => (!admission.is_closed()).then(|| "ok\n".to_owned()),
+        }
+    })
 }
 
 fn admission(limits: &Limits, listener: &Listener) -> AdmissionControl {

@@ -248,123 +248,12 @@ impl ServerBuilder {
     ///
     /// # Errors
     /// Whatever is missing or invalid. Nothing has started then.
-    pub async fn start(self) -> Result<Server, ServerError> {
-        let Self {
-            source,
-            certificates,
-            address,
-            metrics: metrics_at,
-            threads,
-            limits,
-            store,
-            keys,
-            remember_paths,
-            holdback,
-            congestion,
-            cache_control,
-            access_log,
-            errors,
-            qlog,
-            inheritance,
-        } = self;
-        let deliveries = holdback.map(|_| DeliveryMetrics::default());
-        let metrics = Arc::new(Metrics { deliveries, ..Metrics::default() });
-        let (certificates, names) = match certificates {
-            Certificates::One(certificate) => (CertificateResolver::new(&certificate)?, 1),
-            Certificates::ByHost(table) => {
-                let names = table.len();
-                (CertificateResolver::by_host(table), names)
-            }
-        };
-        let udp_only = matches!(source, Source::Sites(_));
-        let client = |upstream| {
-            UpstreamClient::new(upstream, metrics.upstream.clone()).map_err(ServerError::System)
-        };
-        let upstreams = |sites: Sites<UpstreamClient>| {
-            Origin::Upstream(Box::new(Upstreams::new(sites, certificates.clone())))
-        };
-        let origin = match source {
-            Source::Directory(directory) => {
-                let root = Root::open(&directory)
-                    .map_err(|source| ServerError::Directory { directory, source })?;
-                Origin::Files(Files { root, cache_control })
-            }
-            Source::Upstream(upstream) => {
-                upstreams(Sites::default().with_default(*upstream).map(client)?)
-            }
-            Source::Sites(sites) => {
-                let known = certificates.known();
-                let beside = |upstream: Upstream| client(upstream.beside(known.clone(), names));
-                upstreams(sites.map(beside)?)
-            }
-        };
-        let clock = RealClock::new();
-        clock.now();
-        let system = |error: io::Error| ServerError::System(error.to_string());
-        let access_log = access_log
-            .map(|(format, sink)| LogWriter::new(format, sink, metrics.log_lost.clone()))
-            .transpose()
-            .map_err(system)?;
-        let shutdown = Shutdown::new();
-        let mut warnings = Vec::new();
-        let tuning = Tuning::new(&limits, &origin, clock.base())?;
-        let settings = tuning.description();
-        let failures = &metrics.sessions_failed;
-        let keys = ServerKeys::open(keys.as_deref(), (&settings, &clock), &mut warnings, failures)?;
-        let (mut config, tls) = configurations(&certificates, &keys)?;
-        config.max_incoming(limits.connections);
-        let file = store.as_deref().filter(|_| remember_paths);
-        let failures = &metrics.paths_failed;
-        let resumption = Resumption::open_or_in_memory(file, &clock, &mut warnings, failures)?;
-        let resumption = if remember_paths { resumption } else { resumption.without_store() };
-        let held_back = holdback.map(|share| {
-            let plain = Resumption::in_memory()?.without_store();
-            let resumption = plain.with_congestion(plain_starts(&congestion))?;
-            Ok::<_, ResumptionError>(HeldBack { groups: keys.holdback(share), resumption })
-        });
-        let held_back = held_back.transpose()?;
-        let resumption = resumption.with_congestion(congestion)?;
-        let tokens = keys.token_server(&clock)?;
-        let traces = qlog.map(|qlog| {
-            let failed = |source| ServerError::Qlog { directory: qlog.directory.clone(), source };
-            Traces::start(&qlog, clock.clone()).map_err(failed)
-        });
-        let traces = traces.transpose()?;
-        let shared = Arc::new(Shared {
-            origin,
-            limits,
-            admission: AdmissionControl::new(AdmissionLimits {
-                connections: limits.connections,
-                per_client: limits.per_client,
-                guaranteed: limits.guaranteed(),
-                // The memory of responses is divided by `send_memory`.
-                memory: Bytes::MAX,
-            }),
-            send_memory: SendMemory::new(limits.send_memory),
-            files: Slots::new(SlotLimits {
-                all: SLOT.saturating_mul(limits.files as u64),
-                per_client: SLOT.saturating_mul(limits.files_per_client as u64),
-                waiting: WAITING,
-                stalled: STALLED,
-            }),
-            metrics,
-            errors: ErrorLog::new(errors),
-            access_log,
-            tuning,
-            header_memory: HeaderMemory::new(HEADER_MEMORY),
-            config,
-            resumption,
-            held_back,
-            tokens,
-            traces: traces.as_ref().map(Traces::writer),
-            shutdown: shutdown.signal(),
-            handed_over: AtomicBool::new(false),
-            clock: clock.clone(),
-        });
-        for warning in warnings {
-            shared.report(Level::Warning, &warning);
-        }
-        let at = Where { address, udp_only, metrics: metrics_at, threads };
+    pub async fn start(mut self) -> Result<Server, ServerError> {
+        let udp_only = matches!(self.source, Source::Sites(_));
+        let Self { address, metrics, threads, .. } = self;
+        let at = Where { address, udp_only, metrics, threads };
+        let inheritance = self.inheritance.take();
+        let Prepared { shared, certificates, keys, tls, shutdown, traces } = self.prepare()?;
         let mut listening = match inheritance {
             Some(inheritance) => Listening::inherit(at, inheritance).await?,
             None => Listening::bind(at, &shared).await?,
@@ -379,13 +268,11 @@ impl ServerBuilder {
             waiting.ready().await?;
         }
         let (workers, estate) = workers::prepare(&shared, &config, &mut listening)?;
-        let workers = Workers::start(workers, &clock).await.map_err(system)?;
+        let workers = Workers::start(workers, &shared.clock).await.map_err(system)?;
 
-        let port = address.port();
-        let alt_svc = HeaderValue::from_str(&format!("h3=\":{port}\"; ma={ALT_SVC_AGE}"))
-            .unwrap_or(HeaderValue::from_static("clear"));
         let mut tasks = Vec::new();
         if let Some(listener) = listening.tcp {
+            let alt_svc = alt_svc(address.port());
             tasks.push(tokio::spawn(tcp::listen(listener, tls, shared.clone(), alt_svc)));
         }
         if matches!(shared.origin, Origin::Upstream(_)) {
@@ -415,6 +302,163 @@ impl ServerBuilder {
             traces,
         })
     }
+
+    /// Opens files, keys and logs: everything but sockets and threads.
+    fn prepare(self) -> Result<Prepared, ServerError> {
+        let Self { limits, remember_paths, holdback, congestion, .. } = self;
+        let deliveries = holdback.map(|_| DeliveryMetrics::default());
+        let metrics = Arc::new(Metrics { deliveries, ..Metrics::default() });
+        let (certificates, names) = self.certificates.resolver()?;
+        let origin = self.source.origin(self.cache_control, (&certificates, names), &metrics)?;
+        let clock = RealClock::new();
+        clock.now();
+        let access_log = self.access_log;
+        let access_log = access_log
+            .map(|(format, sink)| LogWriter::new(format, sink, metrics.log_lost.clone()))
+            .transpose()
+            .map_err(system)?;
+        let shutdown = Shutdown::new();
+        let mut warnings = Vec::new();
+        let tuning = Tuning::new(&limits, &origin, clock.base())?;
+        let settings = tuning.description();
+        let failures = &metrics.sessions_failed;
+        let keys = self.keys.as_deref();
+        let keys = ServerKeys::open(keys, (&settings, &clock), &mut warnings, failures)?;
+        let (mut config, tls) = configurations(&certificates, &keys)?;
+        config.max_incoming(limits.connections);
+        let file = self.store.as_deref().filter(|_| remember_paths);
+        let failures = &metrics.paths_failed;
+        let resumption = Resumption::open_or_in_memory(file, &clock, &mut warnings, failures)?;
+        let resumption = if remember_paths { resumption } else { resumption.without_store() };
+        let held_back = holdback.map(|share| held_back(share, &keys, &congestion)).transpose()?;
+        let resumption = resumption.with_congestion(congestion)?;
+        let tokens = keys.token_server(&clock)?;
+        let traces = self.qlog.map(|qlog| {
+            let failed = |source| ServerError::Qlog { directory: qlog.directory.clone(), source };
+            Traces::start(&qlog, clock.clone()).map_err(failed)
+        });
+        let traces = traces.transpose()?;
+        let shared = Arc::new(Shared {
+            origin,
+            limits,
+            admission: admission(&limits),
+            send_memory: SendMemory::new(limits.send_memory),
+            files: file_slots(&limits),
+            metrics,
+            errors: ErrorLog::new(self.errors),
+            access_log,
+            tuning,
+            header_memory: HeaderMemory::new(HEADER_MEMORY),
+            config,
+            resumption,
+            held_back,
+            tokens,
+            traces: traces.as_ref().map(Traces::writer),
+            shutdown: shutdown.signal(),
+            handed_over: AtomicBool::new(false),
+            clock,
+        });
+        for warning in warnings {
+            shared.report(Level::Warning, &warning);
+        }
+        Ok(Prepared { shared, certificates, keys, tls, shutdown, traces })
+    }
+}
+
+/// What a server has before its sockets.
+struct Prepared {
+    shared: Arc<Shared>,
+    certificates: CertificateResolver,
+    keys: ServerKeys,
+    /// TLS of TCP connections.
+    tls: TlsAcceptor,
+    shutdown: Shutdown,
+    traces: Option<Traces>,
+}
+
+impl Certificates {
+    /// Returns what chooses the certificate of a handshake, and the number of its names.
+    fn resolver(self) -> Result<(CertificateResolver, usize), ServerError> {
+        Ok(match self {
+            Self::One(certificate) => (CertificateResolver::new(&certificate)?, 1),
+            Self::ByHost(table) => {
+                let names = table.len();
+                (CertificateResolver::by_host(table), names)
+            }
+        })
+    }
+}
+
+impl Source {
+    /// Opens the source. `names` is the number of names that the certificates have.
+    fn origin(
+        self,
+        cache_control: Option<CacheControl>,
+        (certificates, names): (&CertificateResolver, usize),
+        metrics: &Metrics,
+    ) -> Result<Origin, ServerError> {
+        let client = |upstream| {
+            UpstreamClient::new(upstream, metrics.upstream.clone()).map_err(ServerError::System)
+        };
+        let upstreams = |sites: Sites<UpstreamClient>| {
+            Origin::Upstream(Box::new(Upstreams::new(sites, certificates.clone())))
+        };
+        Ok(match self {
+            Self::Directory(directory) => {
+                let root = Root::open(&directory)
+                    .map_err(|source| ServerError::Directory { directory, source })?;
+                Origin::Files(Files { root, cache_control })
+            }
+            Self::Upstream(upstream) => {
+                upstreams(Sites::default().with_default(*upstream).map(client)?)
+            }
+            Self::Sites(sites) => {
+                let known = certificates.known();
+                let beside = |upstream: Upstream| client(upstream.beside(known.clone(), names));
+                upstreams(sites.map(beside)?)
+            }
+        })
+    }
+}
+
+fn system(error: io::Error) -> ServerError {
+    ServerError::System(error.to_string())
+}
+
+/// Returns the value of Alt-Svc that names HTTP/3 at `port`.
+fn alt_svc(port: u16) -> HeaderValue {
+    HeaderValue::from_str(&format!("h3=\":{port}\"; ma={ALT_SVC_AGE}"))
+        .unwrap_or(HeaderValue::from_static("clear"))
+}
+
+fn admission(limits: &Limits) -> AdmissionControl {
+    AdmissionControl::new(AdmissionLimits {
+        connections: limits.connections,
+        per_client: limits.per_client,
+        guaranteed: limits.guaranteed(),
+        // The memory of responses is divided by `send_memory`.
+        memory: Bytes::MAX,
+    })
+}
+
+fn file_slots(limits: &Limits) -> Slots {
+    Slots::new(SlotLimits {
+        all: SLOT.saturating_mul(limits.files as u64),
+        per_client: SLOT.saturating_mul(limits.files_per_client as u64),
+        waiting: WAITING,
+        stalled: STALLED,
+    })
+}
+
+/// Returns what the clients have that are held back.
+fn held_back(
+    share: Ratio,
+    keys: &ServerKeys,
+    congestion: &CongestionConfig,
+) -> Result<HeldBack, ResumptionError> {
+    let plain = Resumption::in_memory()?.without_store();
+    let resumption = plain.with_congestion(plain_starts(congestion))?;
+    Ok(HeldBack { groups: keys.holdback(share), resumption })
 }
 
 /// Returns `congestion` with the slow start of RFC 9002 §7 and without resumption.

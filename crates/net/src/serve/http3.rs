@@ -299,17 +299,7 @@ async fn respond(
         () = activity.revoked() => Err(Some(Code::H3_EXCESSIVE_LOAD)),
     };
     match sent {
-        Ok(()) => {
-            log.complete();
-            // Otherwise the line is written now.
-            let waiting = log.awaits_delivery().then_some(log);
-            if acknowledged(context, &stream, grant).await
-                && let Some(mut log) = waiting
-            {
-                let sender = path.sender.as_ref().map(SenderMetrics::stats);
-                log.delivered(sender.and_then(|stats| stats.rtt_min()));
-            }
-        }
+        Ok(()) => delivered(context, &stream, grant, log).await,
         Err(Some(code)) => {
             if code == Code::H3_EXCESSIVE_LOAD {
                 shared.metrics.slow.fetch_add(1, Relaxed);
@@ -318,6 +308,24 @@ async fn respond(
         }
         // The client is gone or has cancelled the request.
         Err(None) => {}
+    }
+}
+
+/// Completes the log of a response that is sent, and waits until the client has acknowledged it.
+async fn delivered(
+    context: &Context,
+    stream: &RequestStream<SendStream, Bytes>,
+    grant: SendBufferGrant,
+    mut log: RequestLog,
+) {
+    log.complete();
+    // Otherwise the line is written now.
+    let waiting = log.awaits_delivery().then_some(log);
+    if acknowledged(context, stream, grant).await
+        && let Some(mut log) = waiting
+    {
+        let sender = context.path.sender.as_ref().map(SenderMetrics::stats);
+        log.delivered(sender.and_then(|stats| stats.rtt_min()));
     }
 }
 

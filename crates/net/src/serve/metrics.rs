@@ -62,6 +62,7 @@ pub struct Metrics {
 
 impl Metrics {
     /// Formats the counters for Prometheus, with the number of open connections.
+    #[expect(clippy::too_many_lines, reason = "a table of counters")]
     pub fn text(&self, connections: usize) -> String {
         let admitted = [
             ("{transport=\"quic\"}", &self.connections_quic),

@@ -177,6 +177,7 @@ const METHOD_CONNECT: &[u8] = &[0xc0 | 15];
 const SCHEME_HTTPS: &[u8] = &[0xc0 | 23];
 const STATUS_200: &[u8] = &[0xc0 | 25];
 
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn cases() -> Vec<Case> {
     let path = field(1, b"/hello.txt");
     let authority = field(0, b"localhost");

@@ -26,6 +26,7 @@ fn builder<'a, T: Copy + 'a>(
         .int("visit", "", "Number of the visit, from 1.", |row| Some(visit(row).1.visit))
 }
 
+#[expect(clippy::too_many_lines, reason = "a table of columns")]
 pub(super) fn flows(results: &Results) -> Vec<Column<'_>> {
     let table = builder(visits(results), |row| row)
         .text(

@@ -77,6 +77,7 @@ fn datagram(port: u16, content: &[u8]) -> Vec<u8> {
 }
 
 /// Every layer: what it is, the link type, and the frame.
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn frames() -> Vec<(&'static str, u16, Vec<u8>)> {
     let four = segment();
     let frame = ethernet(0x0800, &four);

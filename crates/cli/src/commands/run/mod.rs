@@ -30,21 +30,7 @@ use std::sync::atomic::Ordering;
 /// any run. `program` runs the QUIC endpoints of the real clock.
 #[cfg_attr(not(feature = "real-clock"), expect(unused_variables))]
 pub fn run(args: &Run, program: &Path, cluster: Option<&dyn Cluster>) -> Result<u8, LabError> {
-    let changes = Changes { sets: args.set.clone(), seed: args.seed, repeat: args.repeat };
-    let plans: Result<Vec<Plan>, LabError> = args
-        .files
-        .iter()
-        .map(|file| {
-            let mut plan = Plan::read(file, &changes)?;
-            plan.commit = crate::version::commit();
-            match args.clock {
-                Clock::Virtual => plan.on_virtual_clock(),
-                #[cfg(feature = "real-clock")]
-                Clock::Real => plan.on_real_clock(&RealClock::default()),
-            }
-        })
-        .collect();
-    let plans = plans?;
+    let plans = plans(args)?;
     #[cfg(feature = "real-clock")]
     if args.clock == Clock::Real
         && !args.dry_run
@@ -53,16 +39,7 @@ pub fn run(args: &Run, program: &Path, cluster: Option<&dyn Cluster>) -> Result<
         // Needs a process with one thread, as it still is here.
         return Ok(output::refuse(&error.to_string(), FAILED));
     }
-    let mut targets: Vec<PathBuf> = Vec::new();
-    for plan in &plans {
-        let target = target(args, plan)?;
-        if targets.contains(&target) {
-            let reason =
-                format!("two scenarios are named `{}`; allowed: each name once", plan.name);
-            return Err(LabError::Write { path: target, reason });
-        }
-        targets.push(target);
-    }
+    let targets = targets(args, &plans)?;
     let jobs = match args.clock {
         Clock::Virtual => jobs(args.jobs),
         // Parallel runs would compete for the CPU, so they run one at a time unless requested
@@ -129,6 +106,36 @@ pub fn run(args: &Run, program: &Path, cluster: Option<&dyn Cluster>) -> Result<
         output::document(&json(&documents, plans.len() > 1))?;
     }
     Ok(status)
+}
+
+/// Reads the scenarios.
+fn plans(args: &Run) -> Result<Vec<Plan>, LabError> {
+    let changes = Changes { sets: args.set.clone(), seed: args.seed, repeat: args.repeat };
+    let read = |file: &PathBuf| {
+        let mut plan = Plan::read(file, &changes)?;
+        plan.commit = crate::version::commit();
+        match args.clock {
+            Clock::Virtual => plan.on_virtual_clock(),
+            #[cfg(feature = "real-clock")]
+            Clock::Real => plan.on_real_clock(&RealClock::default()),
+        }
+    };
+    args.files.iter().map(read).collect()
+}
+
+/// Returns where the results of each plan go.
+fn targets(args: &Run, plans: &[Plan]) -> Result<Vec<PathBuf>, LabError> {
+    let mut targets: Vec<PathBuf> = Vec::new();
+    for plan in plans {
+        let target = target(args, plan)?;
+        if targets.contains(&target) {
+            let reason =
+                format!("two scenarios are named `{}`; allowed: each name once", plan.name);
+            return Err(LabError::Write { path: target, reason });
+        }
+        targets.push(target);
+    }
+    Ok(targets)
 }
 
 /// Connects to the Dask scheduler at `address`.
