@@ -128,12 +128,6 @@ pub fn flow_outcome(
     time: Span,
 ) -> FlowOutcome {
     FlowOutcome {
-        call: Vec::new(),
-        player: None,
-        test: None,
-        time_budget: None,
-        loss_times: Default::default(),
-        episodes: Vec::new(),
         name: name.to_owned(),
         visit,
         transport: "quic",
@@ -142,26 +136,15 @@ pub fn flow_outcome(
         direction,
         bytes,
         received: bytes,
-        received_by_tenth: Vec::new(),
         completed: true,
-        start: Time::ZERO,
         handshake: Some(Span::from_millis(650)),
         first_byte: Some(Span::from_millis(1300)),
         completion: Some(time),
         packets_sent: bytes / 1400,
         bytes_sent: bytes,
-        packets_lost_policer: 0,
-        packets_lost_queue: 0,
         packets_lost_channel: 1,
-        packets_lost_routing: 0,
-        arrivals: None,
-        delays: Default::default(),
         packets_declared_lost: Some(1),
-        flow_control_blocked: None,
-        flow_control_blocked_longest: None,
-        flow_control: None,
         reverse_packets: bytes / 2800,
-        reverse_packets_lost: 0,
         reverse_bytes: ReverseBytes {
             ip: 20,
             udp: 8,
@@ -169,7 +152,6 @@ pub fn flow_outcome(
             total: 68,
             ..ReverseBytes::default()
         },
-        acknowledgements: None,
         rtt_min: Some(Span::from_millis(650)),
         rtt_mean: Some(Span::from_millis(700)),
         rtt_p99: Some(Span::from_millis(900)),
@@ -183,7 +165,6 @@ pub fn flow_outcome(
             token: Some("accepted"),
             ..PathOutcome::default()
         },
-        pep: None,
         objects: vec![ObjectOutcome {
             name: "object".to_owned(),
             bytes,
@@ -191,7 +172,7 @@ pub fn flow_outcome(
             start: Span::ZERO,
             completion: Some(time),
         }],
-        error: None,
+        ..FlowOutcome::default()
     }
 }
 

@@ -38,10 +38,11 @@ pub(super) fn mtu(spec: &RunSpec) -> Bytes {
         Stack::Tcp(stack) => Bytes::new(u64::from(stack.tcp.segment) + TCP_OVERHEAD),
         Stack::Quic(settings) => quic_packet(settings.max_mtu),
         Stack::Program(stack) => stack.mtu,
-        Stack::Call(_) => SMALLEST_MTU,
         Stack::DatagramTraffic(
             DatagramTraffic::Constant { packet, .. } | DatagramTraffic::Ping { packet, .. },
         ) => *packet.max(&SMALLEST_MTU),
+        // `check_supported` refuses others.
+        _ => SMALLEST_MTU,
     };
     spec.flows.iter().map(size).max().unwrap_or_default()
 }

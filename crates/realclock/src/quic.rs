@@ -49,7 +49,6 @@ pub fn visits(
     settings: &QuicSettings,
     port: u16,
 ) -> Result<Vec<VisitOutcome>, EmuError> {
-    let congestion = &settings.congestion;
     let system = |error: std::io::Error| EmuError::system("a directory for qlog", error);
     let qlog_directory = runner
         .spec
@@ -72,30 +71,8 @@ pub fn visits(
         });
         options.unwrap_or_default()
     };
-    // The path is remembered by the server while it runs, or by the client in a temporary file.
-    let (server_store, client_store) = match settings.resume_via {
-        ResumeVia::Store => ("--no-store", "--no-tokens"),
-        ResumeVia::Token => ("--tokens-only", "--tokens tokens.sqlite"),
-    };
-    let mut server = format!(
-        "exec '{{bentpipe}}' serve {{dir}} --listen {{server}}:{{port}} --cert {{cert}} --key \
-            {{key}} {server_store} --log none \
-         --congestion {} --slow-start {} --resume {}",
-        congestion.controller, congestion.slow_start, congestion.resume
-    );
+    let [mut server, mut client] = command_lines(flow, settings);
     server.push_str(&qlog_options("server"));
-    let mut client = format!(
-        "exec '{{bentpipe}}' get --http3-only --insecure {client_store} --json{DISCARDS} {{url}}"
-    );
-    for index in 1..flow.visits.len() {
-        client.push_str(&format!(" https://{{server}}:{{port}}/{index}-{OBJECT}"));
-    }
-    if let Some(second) = flow.visits.get(1) {
-        client.push_str(&format!(
-            " --no-reuse --pause '{} ms'",
-            second.idle_before.as_millis_f64().round()
-        ));
-    }
     client.push_str(&qlog_options("client"));
     let mtu = quic_packet(settings.max_mtu);
     let (congestion, receive_buffer, pep) = (None, None, None);
@@ -129,6 +106,35 @@ pub fn visits(
         VisitOutcome { port, outcome, client_times, limits, qlog }
     });
     Ok(outcomes.collect())
+}
+
+/// Returns the command lines of the server and of the client that makes all visits.
+fn command_lines(flow: &FlowSpec, settings: &QuicSettings) -> [String; 2] {
+    let congestion = &settings.congestion;
+    // The path is remembered by the server while it runs, or by the client in a temporary file.
+    let (server_store, client_store) = match settings.resume_via {
+        ResumeVia::Store => ("--no-store", "--no-tokens"),
+        ResumeVia::Token => ("--tokens-only", "--tokens tokens.sqlite"),
+    };
+    let server = format!(
+        "exec '{{bentpipe}}' serve {{dir}} --listen {{server}}:{{port}} --cert {{cert}} --key \
+            {{key}} {server_store} --log none \
+         --congestion {} --slow-start {} --resume {}",
+        congestion.controller, congestion.slow_start, congestion.resume
+    );
+    let mut client = format!(
+        "exec '{{bentpipe}}' get --http3-only --insecure {client_store} --json{DISCARDS} {{url}}"
+    );
+    for index in 1..flow.visits.len() {
+        client.push_str(&format!(" https://{{server}}:{{port}}/{index}-{OBJECT}"));
+    }
+    if let Some(second) = flow.visits.get(1) {
+        client.push_str(&format!(
+            " --no-reuse --pause '{} ms'",
+            second.idle_before.as_millis_f64().round()
+        ));
+    }
+    [server, client]
 }
 
 /// Reads the qlog files in `directory`: each trace in the current form and, if it was written, in
@@ -225,29 +231,9 @@ mod tests {
 
     #[test]
     fn qlog_files_are_named_after_visits_if_each_visit_has_one() {
-        let visit = |measured| Visit {
-            handshake: Handshake::OneRtt,
-            idle_before: Span::ZERO,
-            start_jitter: Span::ZERO,
-            align: None,
-            direction: bentpipe_sim::Direction::Download,
-            objects: Vec::new(),
-            duration: None,
-            measured,
-            player: None,
-            test: None,
-        };
-        let flow = FlowSpec {
-            in_population: false,
-            name: "web".to_owned(),
-            server: "server".to_owned(),
-            marking: bentpipe_sim::Marking::default(),
-            stack: bentpipe_sim::Stack::Quic(Box::default()),
-            terminal: 0,
-            ends: None,
-            start: Span::ZERO,
-            visits: vec![visit(false), visit(true)],
-        };
+        let visit = |measured| Visit { measured, ..Visit::default() };
+        let stack = bentpipe_sim::Stack::Quic(Box::default());
+        let flow = FlowSpec::new("web", stack, vec![visit(false), visit(true)]);
         let names = |files: usize| -> Vec<(String, Vec<u8>)> {
             let files = (0..files as u8).map(|number| [vec![number], vec![]]).collect();
             name_qlog(files, &flow, "server")
@@ -267,16 +253,8 @@ mod tests {
             "first_byte_s": 1.0, "completion_s": 2.5
         }"#;
         let visit = |bytes| Visit {
-            handshake: Handshake::OneRtt,
-            idle_before: Span::ZERO,
-            start_jitter: Span::ZERO,
-            align: None,
-            direction: bentpipe_sim::Direction::Download,
             objects: vec![bentpipe_sim::Object::new("object", Bytes::new(bytes))],
-            duration: None,
-            measured: true,
-            player: None,
-            test: None,
+            ..Visit::default()
         };
         let complete = ClientTimes {
             handshake: Some(Span::from_millis(500)),

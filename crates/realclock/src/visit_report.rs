@@ -84,21 +84,12 @@ impl VisitReport<'_> {
             count(data) + if ends.rtts.is_empty() { 0 } else { count(reverse) }
         };
         FlowOutcome {
-            call: Vec::new(),
-            player: None,
-            test: None,
             time_budget: account.map(|account| account.budget),
             loss_times: account.map(|account| account.loss_times).unwrap_or_default(),
             episodes: account.map(|account| account.episodes.clone()).unwrap_or_default(),
             name: self.flow.name.clone(),
             visit: self.number,
-            transport: match &self.flow.stack {
-                Stack::Quic(_) => "quic",
-                Stack::Tcp(_) => "tcp",
-                Stack::Program(_) => "program",
-                Stack::DatagramTraffic(kind) => kind.name(),
-                Stack::Call(_) => "udp",
-            },
+            transport: self.flow.stack.name(),
             congestion: stack
                 .map_or(without_congestion, |congestion| congestion.controller.as_str())
                 .to_owned(),
@@ -121,23 +112,12 @@ impl VisitReport<'_> {
             packets_lost_queue: lost(|counters| counters.lost_queue),
             packets_lost_channel: lost(|counters| counters.lost_random),
             packets_lost_routing: lost(|counters| counters.lost_routing),
-            arrivals: None,
             delays: ends.delays.clone(),
             packets_declared_lost: at_end.map(|state| state.retransmitted),
             flow_control_blocked: at_end.map(|state| state.blocked),
-            flow_control_blocked_longest: None,
-            flow_control: None,
             reverse_packets: reverse.packets,
             reverse_packets_lost: reverse.lost(),
-            reverse_bytes: ReverseBytes {
-                ip: reverse.layers.ip,
-                udp: reverse.layers.udp,
-                tcp: reverse.layers.tcp,
-                options: reverse.layers.options,
-                payload: reverse.layers.payload,
-                total: reverse.bytes,
-                ..ReverseBytes::default()
-            },
+            reverse_bytes: reverse_bytes(reverse),
             // Acknowledgements of QUIC are encrypted.
             acknowledgements: (reverse.layers.tcp > 0).then(|| Acknowledgements {
                 packets: reverse.acknowledging,
@@ -151,9 +131,9 @@ impl VisitReport<'_> {
             rtt_mean: mean(&rtts),
             rtt_p99: rtts.get((rtts.len() * 99).div_ceil(100).saturating_sub(1)).copied(),
             path: self.path(),
-            pep: None,
             objects: self.objects(start),
             error: ends.error.clone(),
+            ..FlowOutcome::default()
         }
     }
 
@@ -245,6 +225,18 @@ impl VisitReport<'_> {
             series.push(end, sum as f64);
         }
         series
+    }
+}
+
+fn reverse_bytes(reverse: &PortCounters) -> ReverseBytes {
+    ReverseBytes {
+        ip: reverse.layers.ip,
+        udp: reverse.layers.udp,
+        tcp: reverse.layers.tcp,
+        options: reverse.layers.options,
+        payload: reverse.layers.payload,
+        total: reverse.bytes,
+        ..ReverseBytes::default()
     }
 }
 

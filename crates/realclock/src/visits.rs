@@ -68,8 +68,8 @@ fn run_visit(
         Stack::DatagramTraffic(kind) => {
             datagrams::visit(runner, flow, *kind, (visit, number), port)
         }
-        // `run_flow` handles QUIC, and calls are refused.
-        Stack::Quic(_) | Stack::Call(_) => Err(EmuError::Spec {
+        // `run_flow` handles QUIC, and `check_supported` refuses others.
+        _ => Err(EmuError::Spec {
             what: format!("flow `{}`", flow.name),
             allowed: "flows that `check_supported` accepts".to_owned(),
         }),

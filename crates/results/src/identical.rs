@@ -56,27 +56,13 @@ mod tests {
         let flow = Flow {
             name: "main".to_owned(),
             visit: 1,
-            workload: String::new(),
             transport: "quic".to_owned(),
             congestion: variant.to_owned(),
             connections: 1,
-            direction: Default::default(),
             bytes: 1,
             completed: true,
-            start_s: 0.0,
             metrics: FlowMetrics { completion_s: Some(completion_s), ..Default::default() },
-            reverse_bytes: Default::default(),
-            time_budget: None,
-            loss_time: Default::default(),
-            episodes: Vec::new(),
-            ack_frame_bytes: None,
-            ack_option_bytes: None,
-            path: Default::default(),
-            call: Vec::new(),
-            player: None,
-            responsiveness: None,
-            objects: Vec::new(),
-            error: None,
+            ..Flow::default()
         };
         Run {
             variant: variant.to_owned(),

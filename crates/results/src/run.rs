@@ -81,8 +81,8 @@ pub struct Run {
     pub emulation: Option<Emulation>,
 }
 
-/// One measured visit of one flow.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// One measured visit of one flow. The default is a visit of which nothing is known.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Flow {
     /// Name of the flow.
     pub name: String,

@@ -2,8 +2,8 @@
 
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::qlog::Forms;
-use bentpipe_quic::{Handshake, Http, QuicSettings};
-use bentpipe_sim::{Direction, FlowSpec, HopSpec, Marking, Object, RunSpec, Stack, Visit};
+use bentpipe_quic::{Http, QuicSettings};
+use bentpipe_sim::{FlowSpec, HopSpec, Object, RunSpec, Stack, Visit};
 use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Rate, Span};
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -31,34 +31,20 @@ fn spec(http: Http, trace: bool, qlog: Forms) -> RunSpec {
             shared: true,
         }],
         terminals: 1,
-        flows: vec![FlowSpec {
-            in_population: false,
-            ends: None,
-            name: "download".into(),
-            terminal: 0,
-            server: "server".into(),
-            start: Span::ZERO,
-            marking: Marking::default(),
-            stack: Stack::quic(QuicSettings {
+        flows: vec![FlowSpec::new(
+            "download",
+            Stack::quic(QuicSettings {
                 http,
                 stream_window: bdp.mul_f64(4.0),
                 connection_window: bdp.mul_f64(4.0),
                 send_buffer: bdp.mul_f64(2.0),
                 ..QuicSettings::default()
             }),
-            visits: vec![Visit {
-                duration: None,
-                handshake: Handshake::OneRtt,
-                idle_before: Span::ZERO,
-                start_jitter: Span::ZERO,
-                align: None,
-                direction: Direction::Download,
+            vec![Visit {
                 objects: vec![Object::new("object", Bytes::from_mb(10))],
-                measured: true,
-                player: None,
-                test: None,
+                ..Visit::default()
             }],
-        }],
+        )],
         time_limit: Span::from_secs(600),
         trace: trace.then_some(SeriesLimit::DEFAULT),
         qlog,

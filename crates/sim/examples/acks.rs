@@ -15,10 +15,10 @@
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::ack::Auto;
 use bentpipe_quic::congestion::CongestionConfig;
-use bentpipe_quic::{AckBy, AckRule, Handshake, QuicSettings, StockController};
+use bentpipe_quic::{AckBy, AckRule, QuicSettings, StockController};
 use bentpipe_sim::{
-    DatagramTraffic, Direction, FlowOutcome, FlowSpec, HopSpec, Marking, Object, RunSpec, Stack,
-    TcpStack, Visit,
+    DatagramTraffic, Direction, FlowOutcome, FlowSpec, HopSpec, Object, RunSpec, Stack, TcpStack,
+    Visit,
 };
 use bentpipe_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
@@ -98,68 +98,17 @@ impl Options {
         })
     }
 
-    fn run(&self, rule: AckRule, kbps: u64) -> Result<FlowOutcome, Box<dyn Error>> {
-        let forward = Rate::from_bps((self.number("forward", 250.0)? * 1e6) as u64);
-        let rtt = Span::from_secs_f64(self.number("rtt", 600.0)? / 1000.0);
-        let back = Rate::from_bps(kbps * 1000);
-        let falls = self.number("falls", 0.0)?;
-        let schedule = if falls > 0.0 {
-            let tenth = kbps as f64 / 10.0;
-            format!(
-                "rate = {{ schedule = [{{ at = \"0 s\", rate = \"{kbps} kbps\" }}, \
-                 {{ at = \"{falls} s\", rate = \"{tenth} kbps\" }}] }}\n"
-            )
-        } else {
-            String::new()
-        };
-        let bdp = forward.bytes_in(rtt);
-        let flow = |name: &str, stack, direction, duration, object| FlowSpec {
-            in_population: false,
-            ends: None,
-            name: name.into(),
-            terminal: 0,
-            server: "server".into(),
-            start: Span::ZERO,
-            marking: Marking::default(),
-            stack,
-            visits: vec![Visit {
-                duration,
-                handshake: Handshake::OneRtt,
-                idle_before: Span::ZERO,
-                start_jitter: Span::ZERO,
-                align: None,
-                direction,
-                objects: object,
-                measured: true,
-                player: None,
-                test: None,
-            }],
-        };
-        let bytes = Bytes::new((self.number("megabytes", 10.0)? * 1e6) as u64);
-        let download = Stack::quic(self.settings(rule, bdp)?);
-        let mut flows = vec![flow(
-            "download",
-            download,
-            Direction::Download,
-            None,
-            vec![Object::new("object", bytes)],
-        )];
-        let duration = Some(Span::from_secs_f64(self.number("beside_seconds", 60.0)?));
-        match self.text("beside", "none") {
-            "none" => {}
+    /// Returns the flow that uploads beside the download, over a return link of rate `back`.
+    fn beside(&self, back: Rate) -> Result<Option<FlowSpec>, Box<dyn Error>> {
+        let (stack, objects) = match self.text("beside", "none") {
+            "none" => return Ok(None),
             "cbr" => {
                 let constant = DatagramTraffic::Constant {
                     rate: back.mul_f64(self.number("share", 0.5)?),
                     packet: Bytes::new(self.number("packet", 200.0)? as u64),
                     bursts: None,
                 };
-                flows.push(flow(
-                    "beside",
-                    Stack::DatagramTraffic(constant),
-                    Direction::Upload,
-                    duration,
-                    Vec::new(),
-                ));
+                (Stack::DatagramTraffic(constant), Vec::new())
             }
             "tcp" => {
                 let stack = TcpStack {
@@ -176,19 +125,39 @@ impl Options {
                     },
                     pep: None,
                 };
-                let endless = vec![Object::new("endless", Bytes::new(1 << 60))];
-                flows.push(flow(
-                    "beside",
-                    Stack::Tcp(Box::new(stack)),
-                    Direction::Upload,
-                    duration,
-                    endless,
-                ));
+                let endless = Object::new("endless", Bytes::new(1 << 60));
+                (Stack::Tcp(Box::new(stack)), vec![endless])
             }
             other => {
                 return Err(format!("beside={other} is unknown; allowed: none, cbr, tcp").into());
             }
-        }
+        };
+        let duration = Some(Span::from_secs_f64(self.number("beside_seconds", 60.0)?));
+        let visit = Visit { duration, direction: Direction::Upload, objects, ..Visit::default() };
+        Ok(Some(FlowSpec::new("beside", stack, vec![visit])))
+    }
+
+    fn run(&self, rule: AckRule, kbps: u64) -> Result<FlowOutcome, Box<dyn Error>> {
+        let forward = Rate::from_bps((self.number("forward", 250.0)? * 1e6) as u64);
+        let rtt = Span::from_secs_f64(self.number("rtt", 600.0)? / 1000.0);
+        let back = Rate::from_bps(kbps * 1000);
+        let falls = self.number("falls", 0.0)?;
+        let schedule = if falls > 0.0 {
+            let tenth = kbps as f64 / 10.0;
+            format!(
+                "rate = {{ schedule = [{{ at = \"0 s\", rate = \"{kbps} kbps\" }}, \
+                 {{ at = \"{falls} s\", rate = \"{tenth} kbps\" }}] }}\n"
+            )
+        } else {
+            String::new()
+        };
+        let bdp = forward.bytes_in(rtt);
+        let bytes = Bytes::new((self.number("megabytes", 10.0)? * 1e6) as u64);
+        let download = Stack::quic(self.settings(rule, bdp)?);
+        let object = Object::new("object", bytes);
+        let visit = Visit { objects: vec![object], ..Visit::default() };
+        let mut flows = vec![FlowSpec::new("download", download, vec![visit])];
+        flows.extend(self.beside(back)?);
         let queue = |name: &str| format!("queue = \"{}\"\n", self.text(name, "1 BDP"));
         let loss = format!("loss = {}\n", self.number("loss", 0.0)?);
         let spec = RunSpec {

@@ -14,11 +14,10 @@ use bentpipe_orbit::{
     Constellation, IslPattern, Metric, Network, NetworkSpec, RouteUpdates, SatelliteSelection,
     Station, cities, presets,
 };
-use bentpipe_quic::Handshake;
 use bentpipe_quic::congestion::{CongestionConfig, SlowStartName};
 use bentpipe_sim::{
-    DatagramTraffic, Direction, FlowSpec, HopSpec, Marking, MeshSpec, Object, RunSpec, Stack,
-    TcpStack, Visit,
+    DatagramTraffic, Direction, FlowSpec, HopSpec, MeshSpec, Object, RunSpec, Stack, TcpStack,
+    Visit,
 };
 use bentpipe_tcp::http::Version;
 use bentpipe_units::{Bytes, Epoch, Rate, Span};
@@ -66,26 +65,18 @@ fn flow(number: usize, ends: Option<(usize, usize)>, stack: Stack, duration: Spa
         _ => vec![Object::new("object", Bytes::new(1 << 50))],
     };
     FlowSpec {
-        in_population: false,
-        name: format!("flow {number}"),
-        terminal: 0,
         ends,
         server: format!("server {number}"),
-        start: Span::ZERO,
-        marking: Marking::default(),
-        stack,
-        visits: vec![Visit {
-            handshake: Handshake::OneRtt,
-            idle_before: Span::ZERO,
-            start_jitter: Span::ZERO,
-            align: None,
-            direction: Direction::Upload,
-            objects,
-            duration: Some(duration),
-            measured: true,
-            player: None,
-            test: None,
-        }],
+        ..FlowSpec::new(
+            format!("flow {number}"),
+            stack,
+            vec![Visit {
+                direction: Direction::Upload,
+                objects,
+                duration: Some(duration),
+                ..Visit::default()
+            }],
+        )
     }
 }
 

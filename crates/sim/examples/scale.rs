@@ -12,10 +12,8 @@ mod common;
 
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::congestion::{CongestionConfig, SlowStartName};
-use bentpipe_quic::{Handshake, Http, QuicSettings};
-use bentpipe_sim::{
-    Direction, FlowSpec, HopSpec, Marking, Object, RunSpec, Stack, TcpStack, Visit,
-};
+use bentpipe_quic::{Http, QuicSettings};
+use bentpipe_sim::{FlowSpec, HopSpec, Object, RunSpec, Stack, TcpStack, Visit};
 use bentpipe_tcp::http::{self, Version};
 use bentpipe_units::{Bytes, Rate, Span};
 use std::path::Path;
@@ -69,27 +67,17 @@ fn spec(name: &str, flows: u64, duration: Span) -> Result<RunSpec, Error> {
     let rate = Rate::from_bps(RATE.as_bps() * flows);
     let flow = |number: u64| -> Result<FlowSpec, Error> {
         Ok(FlowSpec {
-            in_population: false,
-            ends: None,
-            name: format!("flow {number}"),
-            terminal: 0,
-            server: "server".into(),
             // Spread over an RTT, so that flows do not send in step.
             start: Span::from_nanos(RTT.as_nanos() / flows * number),
-            marking: Marking::default(),
-            stack: stack(name)?,
-            visits: vec![Visit {
-                duration: Some(duration),
-                handshake: Handshake::OneRtt,
-                idle_before: Span::ZERO,
-                start_jitter: Span::ZERO,
-                align: None,
-                direction: Direction::Download,
-                objects: vec![Object::new("object", Bytes::new(1 << 50))],
-                measured: true,
-                player: None,
-                test: None,
-            }],
+            ..FlowSpec::new(
+                format!("flow {number}"),
+                stack(name)?,
+                vec![Visit {
+                    duration: Some(duration),
+                    objects: vec![Object::new("object", Bytes::new(1 << 50))],
+                    ..Visit::default()
+                }],
+            )
         })
     };
     Ok(RunSpec {

@@ -9,10 +9,9 @@
 
 use bentpipe_link::DirectionConfig;
 use bentpipe_quic::qlog::Forms;
-use bentpipe_quic::{Handshake, Http, QuicSettings};
+use bentpipe_quic::{Http, QuicSettings};
 use bentpipe_sim::{
-    CapturePoint, Direction, FlowSpec, HopEnd, HopSpec, Marking, Object, RunSpec, Stack, TcpStack,
-    Visit,
+    CapturePoint, FlowSpec, HopEnd, HopSpec, Object, RunSpec, Stack, TcpStack, Visit,
 };
 use bentpipe_tcp::http::{self, Version};
 use bentpipe_timeseries::SeriesLimit;
@@ -50,11 +49,10 @@ fn stack(name: &str, chosen: QuicSettings, bdp: Bytes) -> Result<Stack, String> 
     Ok(Stack::Tcp(Box::new(TcpStack { tcp, congestion: chosen.congestion, http, pep: None })))
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (choices, arguments): (Vec<String>, Vec<String>) =
-        std::env::args().skip(1).partition(|word| word.contains('='));
+/// Returns the settings that `choices` change.
+fn chosen(choices: &[String]) -> Result<QuicSettings, Box<dyn std::error::Error>> {
     let mut chosen = QuicSettings::default();
-    for choice in &choices {
+    for choice in choices {
         match choice.split_once('=') {
             Some(("congestion", name)) => chosen.congestion.controller = name.parse()?,
             Some(("start", name)) => chosen.congestion.slow_start = name.parse()?,
@@ -67,6 +65,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
     }
+    Ok(chosen)
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let (choices, arguments): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|word| word.contains('='));
+    let chosen = chosen(&choices)?;
     let number =
         |index: usize, default: u64| arguments.get(index).map_or(Ok(default), |text| text.parse());
     let (megabytes, forward, back, rtt) =
@@ -90,28 +95,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             shared: true,
         }],
         terminals: 1,
-        flows: vec![FlowSpec {
-            in_population: false,
-            ends: None,
-            name: "download".into(),
-            terminal: 0,
-            server: "server".into(),
-            start: Span::ZERO,
-            marking: Marking::default(),
-            stack: stack(&text(4, "h3"), chosen, bdp)?,
-            visits: vec![Visit {
-                duration: None,
-                handshake: Handshake::OneRtt,
-                idle_before: Span::ZERO,
-                start_jitter: Span::ZERO,
-                align: None,
-                direction: Direction::Download,
+        flows: vec![FlowSpec::new(
+            "download",
+            stack(&text(4, "h3"), chosen, bdp)?,
+            vec![Visit {
                 objects: vec![Object::new("object", Bytes::from_mb(megabytes))],
-                measured: true,
-                player: None,
-                test: None,
+                ..Visit::default()
             }],
-        }],
+        )],
         time_limit: Span::from_secs(3600),
         trace: (text(5, "none") == "trace").then_some(SeriesLimit::DEFAULT),
         qlog: match text(5, "none").as_str() {

@@ -77,11 +77,7 @@ pub struct NodeAudit<'a> {
 /// Returns the hops over which the data's sender samples RTTs: all `hops` or, with proxies, those
 /// of the connection across the proxies' hop, whose sender is recorded.
 pub fn sampled_hops(stack: &Stack, hops: usize) -> Range<usize> {
-    let pep = match stack {
-        Stack::Quic(_) | Stack::DatagramTraffic(_) | Stack::Call(_) | Stack::Program(_) => None,
-        Stack::Tcp(stack) => stack.pep.as_ref(),
-    };
-    match pep {
+    match stack.pep() {
         None => 0..hops,
         Some(pep) => {
             let begin = if pep.terminal { pep.hop } else { 0 };

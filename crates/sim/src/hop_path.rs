@@ -9,7 +9,7 @@ use crate::loss_reason::LossReason;
 use crate::outcome::FlowOutcome;
 use crate::packet_arena::PacketId;
 use crate::packet_network::{NetworkUpdate, NextHop, PacketNetwork};
-use crate::spec::{CapturePoint, FlowSpec, HopEnd, RunSpec, Stack};
+use crate::spec::{CapturePoint, FlowSpec, HopEnd, RunSpec};
 use bentpipe_link::{LinkContext, Packet};
 use bentpipe_timeseries::RouteChange;
 use bentpipe_units::{Span, Time};
@@ -145,7 +145,7 @@ fn flow_location(flow: &FlowSpec, last_node: u16) -> Result<FlowLocation, SimErr
     let wrong = |what: &str| {
         SimError::Spec(format!("flow `{}` goes from node {client} to {server}; {what}", flow.name))
     };
-    if flow.ends.is_some() && matches!(&flow.stack, Stack::Tcp(stack) if stack.pep.is_some()) {
+    if flow.ends.is_some() && flow.stack.pep().is_some() {
         return Err(wrong("allowed with a proxy: the whole path"));
     }
     if client >= server || server > usize::from(last_node) {

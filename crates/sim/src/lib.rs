@@ -48,8 +48,8 @@ pub use outcome::{
 pub use runner::{RunError, Runner, Simulator};
 pub use simulation::{run, run_with_nodes};
 pub use spec::{
-    CallCarrier, CallDirections, CallTraffic, CapturePoint, DatagramTraffic, Direction, Failure,
-    FlowSpec, Framing, HopEnd, HopSpec, Marking, MeshSpec, Object, PepSpec, ProgramStack, RunSpec,
-    Stack, TcpStack, Visit,
+    CallCarrier, CallDirections, CallTraffic, CapturePoint, ConnectionProbe, DatagramTraffic,
+    Direction, Failure, FlowSpec, Framing, HopEnd, HopSpec, Marking, MeshSpec, Object, PepSpec,
+    ProgramStack, RunSpec, Stack, TcpStack, Visit,
 };
 pub use time_budget::Episode;

@@ -193,8 +193,9 @@ pub struct PathOutcome {
     pub token: Option<&'static str>,
 }
 
-/// Outcome of one visit. Spans count from the client's first packet.
-#[derive(Debug, Clone)]
+/// Outcome of one visit. Spans count from the client's first packet. The default is a visit of
+/// which nothing is known.
+#[derive(Debug, Clone, Default)]
 pub struct FlowOutcome {
     /// Name of the flow.
     pub name: String,

@@ -115,9 +115,10 @@ pub struct MeshSpec {
 }
 
 /// Direction of application data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Direction {
     /// From server to client.
+    #[default]
     Download,
     /// From client to server.
     Upload,
@@ -180,6 +181,36 @@ pub struct Visit {
     /// A test of responsiveness instead of the objects, over QUIC with bare streams; `None` for
     /// none.
     pub test: Option<responsiveness::Plan>,
+    /// Requests of other flows on its connection.
+    pub probes: Vec<ConnectionProbe>,
+}
+
+/// Small requests of one flow on the connection of another one. They do not prolong its visit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectionProbe {
+    /// Name of the flow in the results.
+    pub name: String,
+    /// The answers, from server to client.
+    pub objects: Vec<Object>,
+}
+
+impl Default for Visit {
+    /// A measured download of no objects, which begins at once with a full handshake.
+    fn default() -> Self {
+        Self {
+            handshake: Handshake::OneRtt,
+            idle_before: Span::ZERO,
+            start_jitter: Span::ZERO,
+            align: None,
+            direction: Direction::Download,
+            objects: Vec::new(),
+            duration: None,
+            measured: true,
+            player: None,
+            test: None,
+            probes: Vec::new(),
+        }
+    }
 }
 
 impl Visit {
@@ -215,10 +246,27 @@ pub struct FlowSpec {
     pub stack: Stack,
     /// What its packets carry for queues.
     pub marking: Marking,
-    /// Its visits, one after the other.
+    /// Its visits, one after the other; none if it is a probe on another flow's connection.
     pub visits: Vec<Visit>,
     /// True if it is one of the users of a population, which record no time series and no qlog.
     pub in_population: bool,
+}
+
+impl FlowSpec {
+    /// Creates a flow between the ends of the path, from its start, without marks.
+    pub fn new(name: impl Into<String>, stack: Stack, visits: Vec<Visit>) -> Self {
+        Self {
+            name: name.into(),
+            terminal: 0,
+            ends: None,
+            server: "server".to_owned(),
+            start: Span::ZERO,
+            stack,
+            marking: Marking::default(),
+            visits,
+            in_population: false,
+        }
+    }
 }
 
 /// What the packets of a flow carry for queues, in both directions.
@@ -348,6 +396,18 @@ impl Stack {
         Self::Quic(Box::new(settings))
     }
 
+    /// Returns its name in results.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Quic(_) => "quic",
+            Self::Tcp(_) => "tcp",
+            Self::DatagramTraffic(traffic) => traffic.name(),
+            Self::Call(call) if call.quic().is_some() => "quic",
+            Self::Call(_) => "udp",
+            Self::Program(_) => "program",
+        }
+    }
+
     /// Returns the round trips of the handshake of a visit without losses; `None` for datagrams
     /// and programs, of which nothing is known.
     pub fn handshake_round_trips(&self, visit: &Visit) -> Option<u32> {
@@ -357,7 +417,7 @@ impl Stack {
             Self::Tcp(_) if visit.handshake == Handshake::ZeroRtt => Some(1),
             Self::Tcp(_) => Some(2),
             Self::Call(call) => call.quic().map(|_| 1),
-            Self::DatagramTraffic(_) | Self::Program(_) => None,
+            _ => None,
         }
     }
 
@@ -369,7 +429,7 @@ impl Stack {
                 CallCarrier::Quic(settings, _) => Some(settings),
                 CallCarrier::Udp => None,
             },
-            Self::Tcp(_) | Self::DatagramTraffic(_) | Self::Program(_) => None,
+            _ => None,
         }
     }
 
@@ -379,7 +439,29 @@ impl Stack {
             Self::Quic(settings) => Some(&settings.congestion),
             Self::Tcp(stack) => Some(&stack.congestion),
             Self::Call(call) => call.quic().map(|settings| &settings.congestion),
-            Self::DatagramTraffic(_) | Self::Program(_) => None,
+            _ => None,
+        }
+    }
+
+    /// Returns the congestion control of the data's sender, to change it; `None` if there is none.
+    pub fn congestion_mut(&mut self) -> Option<&mut CongestionConfig> {
+        match self {
+            Self::Quic(settings) => Some(&mut settings.congestion),
+            Self::Tcp(stack) => Some(&mut stack.congestion),
+            Self::Call(call) => match &mut call.carrier {
+                CallCarrier::Quic(settings, _) => Some(&mut settings.congestion),
+                CallCarrier::Udp => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Returns the proxy that splits its connections; `None` if there is none.
+    pub fn pep(&self) -> Option<&PepSpec> {
+        match self {
+            Self::Tcp(stack) => stack.pep.as_ref(),
+            Self::Program(stack) => stack.pep.as_ref(),
+            _ => None,
         }
     }
 }

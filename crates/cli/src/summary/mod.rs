@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use crate::tables::{Align, Table};
     use bentpipe_lab::{Changes, Options, RunError, Threads, record};
-    use bentpipe_sim::{Direction, FlowOutcome, PathOutcome, ReverseBytes, RunOutcome, RunSpec};
+    use bentpipe_sim::{FlowOutcome, RunOutcome, RunSpec};
     use bentpipe_units::{Span, Time};
     use std::num::NonZeroUsize;
     use std::path::Path;
@@ -169,44 +169,18 @@ mod tests {
                     transport: "quic",
                     congestion: "cubic".to_owned(),
                     connections: 1,
-                    direction: Direction::Download,
                     bytes: flow.visits[visit - 1].objects[0].bytes.get(),
-                    received_by_tenth: Vec::new(),
                     received: flow.visits[visit - 1].objects[0].bytes.get(),
                     completed,
-                    start: Time::ZERO,
                     handshake: Some(spec.base_rtt),
                     first_byte: Some(spec.base_rtt * 2),
                     completion: completed.then_some(completion),
                     packets_sent: 1000,
                     bytes_sent: 1_100_000,
-                    packets_lost_policer: 0,
-                    packets_lost_queue: 0,
                     packets_lost_channel: 12,
-                    packets_lost_routing: 0,
-                    arrivals: None,
-                    delays: Default::default(),
-                    call: Vec::new(),
-                    player: None,
-                    responsiveness: None,
                     packets_declared_lost: Some(12),
-                    flow_control_blocked: None,
-                    flow_control_blocked_longest: None,
-                    flow_control: None,
                     reverse_packets: 500,
-                    reverse_packets_lost: 0,
-                    reverse_bytes: ReverseBytes::default(),
-                    time_budget: None,
-                    loss_times: Default::default(),
-                    episodes: Vec::new(),
-                    acknowledgements: None,
-                    rtt_min: None,
-                    rtt_mean: None,
-                    rtt_p99: None,
-                    path: PathOutcome::default(),
-                    pep: None,
-                    objects: vec![],
-                    error: None,
+                    ..FlowOutcome::default()
                 });
             }
             Ok(outcome)

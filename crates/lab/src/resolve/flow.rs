@@ -9,7 +9,6 @@ use crate::outcome;
 use bentpipe_link::Ecn;
 use bentpipe_media::e_model::Codec;
 use bentpipe_media::{Audio, Call, Playout, Video};
-use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_results::Direction;
 use bentpipe_scenario::workload as scenario;
 use bentpipe_scenario::{Flow, Placement, Problem, Protocol, Scenario, Workload};
@@ -66,7 +65,7 @@ pub(super) fn flow(
         }
     };
     let ends = path.orbit.as_ref().and_then(|orbit| orbit.ends(flow.name()));
-    if let Some(congestion) = congestion_mut(&mut stack) {
+    if let Some(congestion) = stack.congestion_mut() {
         congestion.distance_m = ends.map(|ends| ends.distance_m as u64);
     }
     let placement = &flow.placement;
@@ -122,19 +121,6 @@ fn framing(call: &scenario::Call) -> Framing {
         Some(scenario::Framing::StreamPerGroup) => Framing::StreamPerGroup {
             cancel_after: call.cancel_after.as_ref().map(|after| *after.get_ref()),
         },
-    }
-}
-
-/// Returns the congestion configuration of `stack`, or `None` without congestion control.
-fn congestion_mut(stack: &mut Stack) -> Option<&mut CongestionConfig> {
-    match stack {
-        Stack::Quic(settings) => Some(&mut settings.congestion),
-        Stack::Tcp(stack) => Some(&mut stack.congestion),
-        Stack::Call(call) => match &mut call.carrier {
-            CallCarrier::Quic(settings, _) => Some(&mut settings.congestion),
-            CallCarrier::Udp => None,
-        },
-        Stack::DatagramTraffic(_) | Stack::Program(_) => None,
     }
 }
 

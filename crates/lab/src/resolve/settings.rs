@@ -27,12 +27,10 @@ fn settings(flow: &scenario::Flow, spec: &FlowSpec) -> FlowSettings {
             ("tcp", Some(given.map_or("stack".to_owned(), |ack| ack.get_ref().to_string())))
         }
         Stack::Program(_) => ("external", None),
-        Stack::Call(call) => match call.quic() {
-            Some(quic) => ("quic", Some(quic.ack.to_string())),
-            None => ("udp", None),
-        },
-        Stack::DatagramTraffic(DatagramTraffic::Ping { .. }) => ("ping", None),
-        Stack::DatagramTraffic(_) => ("cbr", None),
+        Stack::Call(call) => (spec.stack.name(), call.quic().map(|quic| quic.ack.to_string())),
+        // Bursts or not.
+        Stack::DatagramTraffic(DatagramTraffic::Constant { .. }) => ("cbr", None),
+        other => (other.name(), None),
     };
     let measured = spec.visits.iter().rfind(|visit| visit.measured);
     let handshake = measured.map(|visit| match visit.handshake {

@@ -108,12 +108,8 @@ fn planned(workload: &Workload, seed: u64, handshake: Handshake) -> Visit {
     Visit {
         duration,
         handshake,
-        idle_before: Span::ZERO,
-        start_jitter: Span::ZERO,
-        align: None,
         direction: sim_direction(direction),
         objects: objects.collect(),
-        measured: true,
         player: match workload {
             Workload::Abr(abr) => Some(Arc::new(adaptive_video(abr, seed))),
             _ => None,
@@ -126,6 +122,7 @@ fn planned(workload: &Workload, seed: u64, handshake: Handshake) -> Visit {
             }),
             _ => None,
         },
+        ..Visit::default()
     }
 }
 

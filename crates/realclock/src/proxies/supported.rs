@@ -6,11 +6,7 @@ use bentpipe_tcp::{AckPolicy, TcpSettings};
 
 /// Returns the proxies that a flow asks for, and whether a proxy could split its connections.
 fn pep(flow: &FlowSpec) -> (Option<&PepSpec>, bool) {
-    match &flow.stack {
-        Stack::Tcp(stack) => (stack.pep.as_ref(), true),
-        Stack::Program(stack) => (stack.pep.as_ref(), true),
-        Stack::Quic(_) | Stack::DatagramTraffic(_) | Stack::Call(_) => (None, false),
-    }
+    (flow.stack.pep(), matches!(flow.stack, Stack::Tcp(_) | Stack::Program(_)))
 }
 
 /// Returns the proxies of a run. All flows that have any have the same.

@@ -1,7 +1,7 @@
 //! A valid run passes, and each check detects a violation of its law and no other.
 
 use super::*;
-use crate::outcome::{ObjectOutcome, PathOutcome, ReverseBytes};
+use crate::outcome::ObjectOutcome;
 use crate::spec::{PepSpec, TcpStack};
 use bentpipe_link::{DirectionConfig, PacketTotals};
 use bentpipe_quic::congestion::CongestionConfig;
@@ -46,47 +46,22 @@ fn link<'a>(name: &'a str, model: &'a DirectionModel, bytes: u64) -> LinkAudit<'
 /// A download of 1 MB in two seconds.
 fn outcome() -> FlowOutcome {
     FlowOutcome {
-        call: Vec::new(),
-        player: None,
-        test: None,
-        time_budget: None,
-        episodes: Vec::new(),
-        loss_times: Default::default(),
         name: "main".to_owned(),
         visit: 1,
         transport: "quic",
         congestion: "cubic".to_owned(),
         connections: 1,
-        direction: Direction::Download,
         bytes: REQUESTED,
         received: REQUESTED,
-        received_by_tenth: Vec::new(),
         completed: true,
-        start: Time::ZERO,
         handshake: Some(Span::from_millis(600)),
         first_byte: Some(Span::from_millis(1200)),
         completion: Some(Span::from_secs(2)),
         packets_sent: 1000,
         bytes_sent: 1_100_000,
-        packets_lost_policer: 0,
-        packets_lost_queue: 0,
-        packets_lost_channel: 0,
-        packets_lost_routing: 0,
-        arrivals: None,
-        delays: Default::default(),
         packets_declared_lost: Some(0),
-        flow_control_blocked: None,
-        flow_control_blocked_longest: None,
-        flow_control: None,
         reverse_packets: 1000,
-        reverse_packets_lost: 0,
-        reverse_bytes: ReverseBytes::default(),
-        acknowledgements: None,
         rtt_min: Some(Span::from_millis(600)),
-        rtt_mean: None,
-        rtt_p99: None,
-        path: PathOutcome::default(),
-        pep: None,
         objects: vec![ObjectOutcome {
             name: "object".to_owned(),
             bytes: REQUESTED,
@@ -94,7 +69,7 @@ fn outcome() -> FlowOutcome {
             start: Span::ZERO,
             completion: Some(Span::from_secs(2)),
         }],
-        error: None,
+        ..FlowOutcome::default()
     }
 }
 

@@ -8,7 +8,7 @@ use super::shared::Shared;
 use super::transport::{Outbox, Outgoing, Transport, side};
 use crate::datagram::{Body, Datagram, Media, PathDirection, Role};
 use crate::error::SimError;
-use crate::outcome::{PathOutcome, ReverseBytes};
+use crate::outcome::ReverseBytes;
 use crate::packet_arena::PacketId;
 use crate::spec::{CallTraffic, FlowSpec};
 use crate::visit_progress::VisitProgress;
@@ -96,20 +96,8 @@ impl Transport for CallTransport {
     fn report(&mut self, now: Time, _progress: &FlowProgress) -> Option<VisitReport> {
         let visit = self.visit.take()?;
         let (call, series) = media_direction::finish(now, visit.media);
-        Some(VisitReport {
-            transport: "udp",
-            connections: 0,
-            handshake: None,
-            metrics: visit.metrics,
-            duplicate_bytes: 0,
-            path: PathOutcome::default(),
-            pep: None,
-            reverse: ReverseReport { series, ..ReverseReport::default() },
-            flow_control: None,
-            qlog: Vec::new(),
-            call,
-            test: None,
-        })
+        let reverse = ReverseReport { series, ..ReverseReport::default() };
+        Some(VisitReport { reverse, call, ..VisitReport::new(visit.metrics) })
     }
 
     fn end(&mut self, _now: Time, _timed: bool) {}

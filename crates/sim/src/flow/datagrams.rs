@@ -2,13 +2,13 @@
 
 use super::current_visit::VisitStart;
 use super::progress::FlowProgress;
-use super::report::{ReverseReport, VisitReport};
+use super::report::VisitReport;
 use super::send_schedule::{MIN_BURST, SendSchedule};
 use super::shared::Shared;
 use super::transport::{Outbox, Outgoing, Transport, side};
 use crate::datagram::{Body, Datagram, Filler, FillerProtocol, PathDirection};
 use crate::error::SimError;
-use crate::outcome::{PathOutcome, ReverseBytes};
+use crate::outcome::ReverseBytes;
 use crate::packet_arena::PacketId;
 use crate::spec::{DatagramTraffic, FlowSpec};
 use crate::visit_progress::VisitProgress;
@@ -133,21 +133,7 @@ impl Transport for DatagramTransport {
     }
 
     fn report(&mut self, _now: Time, _progress: &FlowProgress) -> Option<VisitReport> {
-        let visit = self.visit.take()?;
-        Some(VisitReport {
-            transport: self.traffic.name(),
-            connections: 0,
-            handshake: None,
-            metrics: visit.metrics,
-            duplicate_bytes: 0,
-            path: PathOutcome::default(),
-            pep: None,
-            reverse: ReverseReport::default(),
-            flow_control: None,
-            qlog: Vec::new(),
-            call: Vec::new(),
-            test: None,
-        })
+        self.visit.take().map(|visit| VisitReport::new(visit.metrics))
     }
 
     fn end(&mut self, _now: Time, _timed: bool) {}

@@ -30,7 +30,7 @@ pub fn flow_outcome(
     FlowOutcome {
         name: spec.name.clone(),
         visit: current.number,
-        transport: report.transport,
+        transport: spec.stack.name(),
         congestion: congestion.map_or("none", |config| config.controller.as_str()).to_owned(),
         connections: report.connections,
         direction: visit.direction,

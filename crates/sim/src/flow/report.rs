@@ -12,8 +12,6 @@ use bentpipe_units::Time;
 
 /// What only the transport knows about a visit that ends.
 pub struct VisitReport {
-    /// `quic`, `tcp`, or the kind of datagrams.
-    pub transport: &'static str,
     /// Number of connections.
     pub connections: usize,
     /// Time at which the client completed the handshake.
@@ -38,6 +36,25 @@ pub struct VisitReport {
     pub test: Option<responsiveness::Outcome>,
 }
 
+impl VisitReport {
+    /// Creates the report of a visit without connections, of which `metrics` alone are known.
+    pub fn new(metrics: SenderMetrics) -> Self {
+        Self {
+            connections: 0,
+            handshake: None,
+            metrics,
+            duplicate_bytes: 0,
+            path: PathOutcome::default(),
+            pep: None,
+            reverse: ReverseReport::default(),
+            flow_control: None,
+            qlog: Vec::new(),
+            call: Vec::new(),
+            test: None,
+        }
+    }
+}
+
 /// Statistics of the transport about the reverse direction.
 #[derive(Default)]
 pub struct ReverseReport {
@@ -54,6 +71,8 @@ pub struct ReverseReport {
 pub struct FlowResults {
     /// Outcomes of measured visits.
     pub outcomes: Vec<FlowOutcome>,
+    /// Outcomes of the probes on their connections.
+    pub probes: Vec<FlowOutcome>,
     /// Their time series.
     pub traces: Vec<VisitSeries>,
     /// Their qlog.

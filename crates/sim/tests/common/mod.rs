@@ -6,9 +6,7 @@
 use bentpipe_link::{DirectionConfig, DirectionModel, DirectionPatch};
 use bentpipe_quic::Handshake;
 use bentpipe_quic::congestion::CongestionConfig;
-use bentpipe_sim::{
-    Direction, FlowSpec, HopSpec, Marking, Object, RunOutcome, RunSpec, Stack, TcpStack, Visit,
-};
+use bentpipe_sim::{FlowSpec, HopSpec, Object, RunOutcome, RunSpec, Stack, TcpStack, Visit};
 use bentpipe_tcp::http::{self, Version};
 use bentpipe_units::{Bytes, Rate, Span};
 use std::path::Path;
@@ -29,33 +27,12 @@ pub fn hop(name: &str, forward: DirectionModel, reverse: DirectionModel) -> HopS
 
 /// Returns a visit that downloads `bytes`.
 pub fn download(bytes: u64, handshake: Handshake) -> Visit {
-    Visit {
-        duration: None,
-        handshake,
-        idle_before: Span::ZERO,
-        start_jitter: Span::ZERO,
-        align: None,
-        direction: Direction::Download,
-        objects: vec![Object::new("object", Bytes::new(bytes))],
-        measured: true,
-        player: None,
-        test: None,
-    }
+    Visit { handshake, objects: vec![Object::new("object", Bytes::new(bytes))], ..Visit::default() }
 }
 
 /// Returns a flow between the ends of the path.
 pub fn flow(name: &str, stack: Stack, visits: Vec<Visit>) -> FlowSpec {
-    FlowSpec {
-        in_population: false,
-        ends: None,
-        name: name.to_owned(),
-        terminal: 0,
-        server: "server".to_owned(),
-        start: Span::ZERO,
-        marking: Marking::default(),
-        stack,
-        visits,
-    }
+    FlowSpec::new(name, stack, visits)
 }
 
 /// Returns a run of `flows` over `hops`, without recordings.

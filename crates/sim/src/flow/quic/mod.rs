@@ -332,16 +332,14 @@ impl Transport for QuicTransport {
         Some(VisitReport {
             call,
             test: visit.test.as_ref().map(|(test, _)| test.finish(now)),
-            transport: "quic",
             connections: 1,
             handshake: visit.client.conn.connected_at(),
-            metrics: recording.metrics().clone(),
             duplicate_bytes,
             path: visit.path(),
-            pep: None,
             reverse,
             flow_control: Some(recording.flow_control.clone()),
             qlog,
+            ..VisitReport::new(recording.metrics().clone())
         })
     }
 

@@ -144,18 +144,14 @@ impl Transport for TcpTransport {
         };
         let full = Segment { len: self.stack.tcp.segment, ..Segment::default() };
         Some(VisitReport {
-            call: Vec::new(),
-            test: None,
-            transport: "tcp",
             connections: self.connections.len(),
             handshake,
-            metrics,
             duplicate_bytes: self.connections.duplicates(direction) * u64::from(full.bytes()),
             path,
             pep: self.connections.pep_outcome(direction),
             reverse,
-            flow_control: None,
             qlog: self.connections.qlog(),
+            ..VisitReport::new(metrics)
         })
     }
 
