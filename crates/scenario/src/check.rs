@@ -8,6 +8,7 @@ use crate::limits::{Check, HEADERS, above_zero, between};
 use crate::orbit_check;
 use crate::pep::PepSection;
 use crate::population::MAX_USERS;
+use crate::probe_check;
 use crate::reconfiguration::Reconfiguration;
 use crate::scenario::{Expect, ONLY_HOP, PathSection, PointFilter, Scenario};
 use crate::transport::{MeasuredVisit, Transport};
@@ -159,8 +160,11 @@ fn work(scenario: &Scenario) -> Check {
     }
     unique("flow", scenario.flows().iter().map(|flow| &flow.placement.name))?;
     users(scenario)?;
-    for flow in scenario.variants.iter().flat_map(|variant| &variant.flows) {
-        self::flow(scenario, flow)?;
+    for variant in &scenario.variants {
+        for flow in &variant.flows {
+            self::flow(scenario, flow)?;
+            probe_check::probe(scenario, &variant.flows, flow)?;
+        }
     }
     Ok(())
 }

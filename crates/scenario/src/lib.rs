@@ -24,6 +24,7 @@ mod packet_threshold;
 mod pep;
 mod population;
 mod preset;
+mod probe_check;
 pub mod profiles;
 mod protocol;
 mod reconfiguration;

@@ -41,10 +41,15 @@ pub fn server(conn: Conn, settings: &QuicSettings, progress: VisitProgress) -> T
     }
 }
 
-/// Returns the direction and the number of the objects.
-fn plan(progress: &VisitProgress) -> (Direction, usize) {
-    let state = progress.state();
-    (state.direction, state.objects.len())
+/// Returns the direction and the index of each object, with the progress to which it belongs.
+fn plan(progress: &VisitProgress) -> Vec<(VisitProgress, Direction, usize)> {
+    let mut all = Vec::new();
+    for one in progress.all() {
+        let state = one.state();
+        let objects = 0..state.objects.len();
+        all.extend(objects.map(|index| (one.clone(), state.direction, index)));
+    }
+    all
 }
 
 fn pieces(total: u64) -> impl Iterator<Item = Bytes> {
@@ -67,9 +72,8 @@ async fn h3_client(conn: Conn, stream_window: u64, progress: VisitProgress) {
         Some(Err(error)) => return progress.failed(format!("HTTP/3: {error}")),
         None => return conn.clone().spawn(h3_task(conn, stream_window, progress)),
     };
-    let (direction, objects) = plan(&progress);
-    for index in 0..objects {
-        let (conn, progress, mut requests) = (conn.clone(), progress.clone(), requests.clone());
+    for (progress, direction, index) in plan(&progress) {
+        let (conn, mut requests) = (conn.clone(), requests.clone());
         conn.clone().spawn(async move {
             let exchange = async {
                 poll_fn(|cx| progress.poll_due(index, conn.now(), cx)).await;
@@ -201,9 +205,8 @@ async fn h3_answer(
 const RAW_REQUEST: usize = 17;
 
 async fn raw_client(conn: Conn, progress: VisitProgress) {
-    let (direction, objects) = plan(&progress);
-    for index in 0..objects {
-        conn.spawn(raw_object(conn.clone(), direction, index, progress.clone()));
+    for (progress, direction, index) in plan(&progress) {
+        conn.spawn(raw_object(conn.clone(), direction, index, progress));
     }
 }
 

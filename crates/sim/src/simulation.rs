@@ -391,12 +391,14 @@ impl<N: PacketNetwork> Simulation<N> {
         }
         let mut owners = Vec::new();
         let mut flows = Vec::new();
+        let mut probes = Vec::new();
         let mut flow_traces = Vec::new();
         let mut qlog = Vec::new();
         for (index, flow) in std::mem::take(&mut self.flows).into_iter().enumerate() {
             let results = flow.into_results();
             owners.extend(results.outcomes.iter().map(|_| index));
             flows.extend(results.outcomes);
+            probes.push((flows.len(), results.probes));
             flow_traces.extend(results.traces);
             qlog.extend(results.qlog);
         }
@@ -415,6 +417,10 @@ impl<N: PacketNetwork> Simulation<N> {
         }
         checks::run(&audits, &visits, end)?;
         checks::nodes(&node_audits)?;
+        // Behind the flow whose connection they shared. They have no packets of their own to check.
+        for (place, outcomes) in probes.into_iter().rev() {
+            flows.splice(place..place, outcomes);
+        }
         let links = self.links.iter().map(|state| state.outcome(self.measured_from, end)).collect();
         let links_by_number = self.links.into_iter().enumerate();
         let link_traces = links_by_number

@@ -1,6 +1,6 @@
 //! Progress of the applications of one visit, shared by both ends of the flow.
 
-use crate::spec::{Direction, Visit};
+use crate::spec::{Direction, Object, Visit};
 use crate::time_budget::Requests;
 use bentpipe_media::abr::{Player, PlayerOutcome, PlayerSeries};
 use bentpipe_timeseries::{BoundedSeries, SeriesLimit};
@@ -21,6 +21,8 @@ struct Inner {
     state: Mutex<State>,
     /// True once the visit is over. Outside the lock, because it is read with each packet.
     over: AtomicBool,
+    /// Progress of the requests of other flows on its connection.
+    probes: Vec<VisitProgress>,
 }
 
 /// The state.
@@ -126,7 +128,20 @@ impl VisitProgress {
             next: visit.player.as_ref().map(|_| (0, now)),
         };
         let over = AtomicBool::new(state.open == 0 && !state.timed);
-        Self(Arc::new(Inner { state: Mutex::new(state), over }))
+        let probe = |objects: &Vec<Object>| Visit { objects: objects.clone(), ..Visit::default() };
+        let probes = visit.probes.iter().map(|one| Self::new(&probe(&one.objects), now, None));
+        let probes = probes.collect();
+        Self(Arc::new(Inner { state: Mutex::new(state), over, probes }))
+    }
+
+    /// Returns the progress of the requests of other flows on its connection.
+    pub fn probes(&self) -> &[Self] {
+        &self.0.probes
+    }
+
+    /// Returns the progress of all requests on its connection: its own, then those of probes.
+    pub fn all(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(self.probes())
     }
 
     /// Locks the state.
@@ -174,11 +189,15 @@ impl VisitProgress {
 
     /// Returns the time at which to call [`VisitProgress::release`].
     pub fn next_release(&self) -> Option<Time> {
-        self.state().releases.iter().min().copied()
+        self.all().filter_map(|one| one.state().releases.iter().min().copied()).min()
     }
 
     /// Releases requests that waited until `now`. Returns false if there are none.
     pub fn release(&self, now: Time) -> bool {
+        self.all().fold(false, |released, one| one.release_own(now) || released)
+    }
+
+    fn release_own(&self, now: Time) -> bool {
         let mut state = self.state();
         let before = state.releases.len();
         state.releases.retain(|&due| due > now);
@@ -322,23 +341,10 @@ impl VisitProgress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Object;
-    use bentpipe_quic::Handshake;
     use bentpipe_units::{Bytes, Span};
 
     fn visit() -> Visit {
-        Visit {
-            duration: None,
-            handshake: Handshake::OneRtt,
-            idle_before: Span::ZERO,
-            start_jitter: Span::ZERO,
-            align: None,
-            direction: Direction::Download,
-            objects: vec![Object::new("a", Bytes::new(10))],
-            measured: true,
-            player: None,
-            test: None,
-        }
+        Visit { objects: vec![Object::new("a", Bytes::new(10))], ..Visit::default() }
     }
 
     #[test]

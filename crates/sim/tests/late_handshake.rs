@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 
 /// The second visit begins after this pause.
 const PAUSE: Span = Span::from_secs(20);
-/// Loses the packets of one direction for `time`, from `after` the first packet of the second visit.
+/// Loses the packets of one direction for `time`, from `after` the second visit's first packet.
 struct Blocks {
     lost: PathDirection,
     after: Span,
@@ -41,8 +41,8 @@ impl Node for Blocks {
     }
 }
 
-/// Runs a first visit and one with early data, of which packets in the direction `lost` are lost for
-/// 1 to 14 s from `after` its first packet on, and requires that both complete.
+/// Runs a first visit and one with early data, of which packets in the direction `lost` are lost
+/// for 1 to 14 s from `after` its first packet on, and requires that both complete.
 fn completes(controller: &str, direction: Direction, lost: PathDirection, after: Span) {
     let mut settings = QuicSettings::default();
     settings.congestion = CongestionConfig {

@@ -2,6 +2,12 @@
 
 use crate::scenarios::{Case, HEAD, case, flows, variant};
 
+const PROBE: &str = "probe = { interval = \"1 s\", duration = \"1 s\"";
+/// A probe on the connection of flow `a`.
+const ON_A: &str = "[[flow]]\nname = \"b\"\nprobe = { interval = \"1 s\", duration = \"1 s\", \
+                    on = \"a\" }\n";
+
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 pub fn cases() -> Vec<Case> {
     vec![
         case(
@@ -49,6 +55,36 @@ pub fn cases() -> Vec<Case> {
             flows("a", "visits = [{ ping = { interval = \"1 s\", duration = \"1 s\" } }]"),
             6,
             &["`ping` has no visits", "`download`"],
+        ),
+        case(
+            "a probe on no flow",
+            flows("a", &format!("{PROBE}, on = \"b\" }}")),
+            6,
+            &["no other flow is named `b`", "none"],
+        ),
+        case(
+            "a probe on itself",
+            flows("a", &format!("{PROBE}, on = \"a\" }}")),
+            6,
+            &["no other flow is named `a`"],
+        ),
+        case(
+            "a probe on datagrams",
+            format!("{}{ON_A}", flows("a", "ping = { interval = \"1 s\", duration = \"1 s\" }")),
+            9,
+            &["`a` takes no requests", "over QUIC", "HTTP/2"],
+        ),
+        case(
+            "a probe on an upload over TCP",
+            format!("{}{ON_A}", flows("a", "upload = \"1 MB\"\ntransport = \"tcp\"")),
+            10,
+            &["`a` takes no requests", "downloads over HTTP/2"],
+        ),
+        case(
+            "a probe with a start of its own",
+            format!("{}{ON_A}start_time = \"1 s\"\n", flows("a", "download = \"1 MB\"")),
+            9,
+            &["`start_time` has no effect", "`start_time` of `a`"],
         ),
         case(
             "a direction without objects",

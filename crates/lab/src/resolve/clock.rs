@@ -1,7 +1,7 @@
 //! The clocks on which each flow of a case can run.
 
 use bentpipe_scenario::workload::{Clocks, RealCarrier, Work};
-use bentpipe_scenario::{Flow, Protocol};
+use bentpipe_scenario::{Flow, Protocol, Workload};
 
 /// Properties of a flow that decide on which clocks it can run.
 #[derive(Debug, Clone)]
@@ -13,6 +13,8 @@ pub(super) struct ClockSupport {
     /// True if it stands for the users of a population.
     users: bool,
     virtual_only: Vec<String>,
+    /// True if it uses the connection of another flow.
+    is_on_another: bool,
 }
 
 /// Returns the clocks on which `flow` can run.
@@ -33,6 +35,10 @@ pub(super) fn clock_support(flow: &Flow) -> ClockSupport {
         protocol: flow.protocol,
         users: flow.users.is_some(),
         virtual_only: flow.virtual_only.clone(),
+        is_on_another: matches!(
+            &flow.work,
+            Work::Once(Workload::Probe(probe)) if probe.on.is_some()
+        ),
     }
 }
 
@@ -62,6 +68,12 @@ impl ClockSupport {
             return Err(format!(
                 "`{flow}` is a population of users, which run on the virtual clock only; allowed \
                     with --clock real: single flows, without `count`"
+            ));
+        }
+        if self.is_on_another {
+            return Err(format!(
+                "flow `{flow}`: `probe.on` runs on the virtual clock only; allowed with --clock \
+                    real: a connection of its own"
             ));
         }
         let runs = match self.protocol {

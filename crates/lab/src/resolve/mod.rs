@@ -12,6 +12,7 @@ mod orbit_path;
 mod path;
 mod path_extremes;
 mod path_summary;
+mod probes;
 mod quic;
 mod recording;
 mod repeat;
@@ -102,12 +103,14 @@ pub(crate) fn resolve(
     let variant = &scenario.variants[variant];
     let mut flows = Vec::new();
     let mut jitters = Vec::new();
-    let mut settings = Vec::new();
     for keys in &variant.flows {
-        let flow = flow(keys, path, scenario)?;
-        settings::add(&mut settings, keys, &flow);
-        flows.push(flow);
+        flows.push(flow(keys, path, scenario)?);
         jitters.push(keys.ends.start_jitter.unwrap_or_default());
+    }
+    probes::share_connections(&variant.flows, &mut flows);
+    let mut settings = Vec::new();
+    for (keys, flow) in variant.flows.iter().zip(&flows) {
+        settings::add(&mut settings, keys, flow);
     }
 
     for flow in &flows {
@@ -255,7 +258,7 @@ fn work(flow: &FlowSpec) -> u64 {
     let bytes = bytes.fold(0u64, u64::saturating_add);
     match flow.stack {
         Stack::Quic(_) => bytes.saturating_mul(QUIC_WORK),
-        Stack::Tcp(_) | Stack::DatagramTraffic(_) | Stack::Call(_) | Stack::Program(_) => bytes,
+        _ => bytes,
     }
 }
 

@@ -16,7 +16,8 @@ const SIZE: Bytes = Bytes::new(100);
 const MOST: u64 = 3_000;
 
 /// Small requests on one connection, at equal intervals, whether or not earlier ones are answered.
-/// The first one opens the connection, and the others count from its answer.
+/// The first one opens the connection, or is made when that of `on` opens; the others count from
+/// its answer.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
@@ -29,6 +30,10 @@ pub struct Probe {
     /// Size of an answer; 100 B by default.
     #[schemars(with = "Option<Bytes>")]
     pub size: Option<Spanned<Bytes>>,
+    /// Name of the flow on whose connection the requests are made, as long as that lasts; a
+    /// connection of its own by default.
+    #[schemars(with = "Option<String>")]
+    pub on: Option<Spanned<String>>,
 }
 
 impl Probe {

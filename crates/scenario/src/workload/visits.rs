@@ -6,6 +6,7 @@ use crate::limits::Check;
 use crate::section::{self, Merged, section, table};
 use crate::transport::nested;
 use bentpipe_quic::Handshake;
+use bentpipe_results::Direction;
 use bentpipe_units::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -78,6 +79,11 @@ impl Work {
             // `Work::read` rejects an empty list.
             Self::Visits(visits) => &visits[0].workload,
         }
+    }
+
+    /// Returns the direction of the first visit. `seed` is that of the scenario.
+    pub fn direction(&self, seed: u64) -> Direction {
+        self.first().transfer(seed).direction
     }
 
     /// Removes the keys of a workload, or of several visits, from `table` and reads them.

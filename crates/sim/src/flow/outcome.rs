@@ -3,9 +3,9 @@
 use super::current_visit::CurrentVisit;
 use super::report::VisitReport;
 use crate::outcome::{FlowOutcome, ObjectOutcome};
-use crate::spec::{FlowSpec, Visit};
+use crate::spec::{ConnectionProbe, FlowSpec, Object};
 use crate::time_budget::ClosedAccount;
-use crate::visit_progress::ObjectState;
+use crate::visit_progress::{ObjectState, VisitProgress};
 use bentpipe_quic::FlowControlReport;
 use bentpipe_units::{Span, Time};
 
@@ -77,8 +77,45 @@ pub fn flow_outcome(
         call: report.call.clone(),
         test: report.test,
         player,
-        objects: objects(visit, &progress.objects, current.start),
+        // With a fixed duration, objects only need to exceed the capacity.
+        objects: match visit.duration {
+            Some(_) => Vec::new(),
+            None => objects(&visit.objects, &progress.objects, current.start),
+        },
         error,
+    }
+}
+
+/// Returns the outcome of the requests of a probe on the connection of a visit with this `outcome`.
+/// They end with the visit: requests without an answer by then do not count.
+pub fn probe_outcome(
+    outcome: &FlowOutcome,
+    probe: &ConnectionProbe,
+    progress: &VisitProgress,
+) -> FlowOutcome {
+    let state = progress.state();
+    let mut objects = objects(&probe.objects, &state.objects, outcome.start);
+    objects.retain(|object| object.completion.is_some());
+    let completion = objects.iter().filter_map(|object| object.completion).max();
+    let none = || "no request was answered before the connection ended".to_owned();
+    let error = state.error.clone().or_else(|| completion.is_none().then(none));
+    let received = objects.iter().map(|object| object.bytes).sum();
+    FlowOutcome {
+        name: probe.name.clone(),
+        visit: outcome.visit,
+        transport: outcome.transport,
+        congestion: outcome.congestion.clone(),
+        bytes: received,
+        received,
+        received_by_tenth: state.received_by_tenth.clone(),
+        completed: error.is_none(),
+        start: outcome.start,
+        handshake: outcome.handshake,
+        first_byte: state.first_byte.map(|at| at.since(outcome.start)),
+        completion: completion.filter(|_| error.is_none()),
+        objects,
+        error,
+        ..FlowOutcome::default()
     }
 }
 
@@ -98,15 +135,10 @@ fn reason_given_up(current: &CurrentVisit, now: Time, limit: Span) -> String {
     reason
 }
 
-/// Returns the outcomes of the objects; none with a fixed duration, in which objects only need to
-/// exceed the capacity.
-fn objects(visit: &Visit, states: &[ObjectState], start: Time) -> Vec<ObjectOutcome> {
-    if visit.duration.is_some() {
-        return Vec::new();
-    }
+/// Returns the outcomes of objects, as times since `start`.
+fn objects(objects: &[Object], states: &[ObjectState], start: Time) -> Vec<ObjectOutcome> {
     let since = |at: Time| at.since(start);
-    visit
-        .objects
+    objects
         .iter()
         .zip(states)
         .map(|(object, state)| ObjectOutcome {

@@ -268,9 +268,17 @@ impl FlowProgress {
                 trace.series.push(Series::new(part.metric(), "%", points));
             }
             self.results.traces.push(trace);
+            let probes = spec.probes.iter().zip(visit.progress.probes());
+            let traces = probes.map(|(probe, progress)| {
+                series::probe_trace(&probe.name, &visit, progress.response_times())
+            });
+            self.results.traces.extend(traces);
         }
         let outcome =
             outcome::flow_outcome(&self.spec, &visit, now, shared.time_limit, &report, account);
+        for (probe, progress) in spec.probes.iter().zip(visit.progress.probes()) {
+            self.results.probes.push(outcome::probe_outcome(&outcome, probe, progress));
+        }
         if self.results.outcomes.is_empty() {
             // Thousands of flows have one visit each: no spare room for three more.
             let measured = self.spec.visits.iter().filter(|visit| visit.measured).count();

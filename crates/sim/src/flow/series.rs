@@ -7,6 +7,9 @@ use bentpipe_quic::FlowControlReport;
 use bentpipe_timeseries::{BoundedSeries, Series, VisitSeries};
 use bentpipe_units::Time;
 
+/// How long each request took, at the time of its answer.
+const RESPONSE_TIME: &str = "response_time";
+
 /// Takes the time series of a visit of flow `name` that ends `now`.
 pub fn flow_trace(
     name: &str,
@@ -46,7 +49,7 @@ pub fn flow_trace(
         add("player_buffer", "s", player.buffer);
         add("player_bitrate", "Mbps", player.level);
     }
-    add("response_time", "ms", visit.progress.response_times());
+    add(RESPONSE_TIME, "ms", visit.progress.response_times());
     let flow_control = report.flow_control.as_ref().and_then(FlowControlReport::take_series);
     if let Some(flow_control) = flow_control {
         add("flow_control_limit", "bytes", flow_control.announced);
@@ -63,6 +66,22 @@ pub fn flow_trace(
         series,
         marks: marks(visit, now, report.handshake),
         phases,
+    }
+}
+
+/// Returns the time series of probe `name` on the connection of a visit.
+pub fn probe_trace(name: &str, visit: &CurrentVisit, times: BoundedSeries) -> VisitSeries {
+    let series = match times.is_empty() {
+        true => Vec::new(),
+        false => vec![Series::new(RESPONSE_TIME, "ms", times.into_points())],
+    };
+    VisitSeries {
+        name: name.to_owned(),
+        visit: visit.number,
+        start: visit.start,
+        series,
+        marks: Vec::new(),
+        phases: Vec::new(),
     }
 }
 

@@ -17,8 +17,9 @@ pub enum Sharing {
 impl Sharing {
     /// Returns whose packets share the links of a run.
     pub fn of(spec: &RunSpec) -> Self {
+        let sending = spec.flows.iter().filter(|flow| !flow.visits.is_empty()).count();
         match &spec.mesh {
-            _ if spec.flows.len() > 1 => Self::OtherFlows,
+            _ if sending > 1 => Self::OtherFlows,
             Some(mesh) if mesh.shared_ground => Self::OwnAcks,
             _ => Self::Alone,
         }

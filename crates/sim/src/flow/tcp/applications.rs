@@ -51,13 +51,18 @@ impl Applications {
         limits: Option<SendLimits>,
         acks: TcpAckCounter,
     ) -> Self {
-        let objects = visit.objects.iter().map(|object| http::Object {
-            bytes: object.bytes,
-            after: object.after.clone(),
-            delay: object.delay,
-        });
+        let mut objects: Vec<http::Object> = Vec::new();
+        let probes = visit.probes.iter().map(|probe| &probe.objects);
+        for list in std::iter::once(&visit.objects).chain(probes) {
+            let before = objects.len();
+            objects.extend(list.iter().map(|object| http::Object {
+                bytes: object.bytes,
+                after: object.after.iter().map(|other| before + other).collect(),
+                delay: object.delay,
+            }));
+        }
         let upload = visit.direction == Direction::Upload;
-        let mut exchange = Exchange::new(settings, opening, upload, objects.collect());
+        let mut exchange = Exchange::new(settings, opening, upload, objects);
         if visit.player.is_some() {
             // The player requests the others.
             (1..visit.objects.len()).for_each(|index| exchange.hold(index));
@@ -205,6 +210,22 @@ impl Applications {
         }
     }
 
+    /// Returns the progress to which object `number` of the exchange belongs, and its index there.
+    fn object(&self, number: usize) -> (&VisitProgress, usize) {
+        if self.progress.probes().is_empty() {
+            return (&self.progress, number);
+        }
+        let mut index = number;
+        for progress in self.progress.all() {
+            let objects = progress.state().objects.len();
+            if index < objects {
+                return (progress, index);
+            }
+            index -= objects;
+        }
+        (&self.progress, number)
+    }
+
     /// Takes the events of the exchange. Returns true if the applications may react to one.
     fn take_events(&mut self, now: Time) -> bool {
         let mut again = false;
@@ -212,15 +233,18 @@ impl Applications {
             again |= !matches!(event, ExchangeEvent::Received(..));
             match event {
                 ExchangeEvent::Ready => self.ready = Some(now),
-                ExchangeEvent::Started(index) => {
-                    let bytes = self.progress.started(index, now);
-                    self.exchange.set_size(index, bytes);
+                ExchangeEvent::Started(number) => {
+                    let (progress, index) = self.object(number);
+                    let bytes = progress.started(index, now);
+                    self.exchange.set_size(number, bytes);
                 }
-                ExchangeEvent::Received(index, bytes) => {
-                    self.progress.received(index, bytes as usize, now);
+                ExchangeEvent::Received(number, bytes) => {
+                    let (progress, index) = self.object(number);
+                    progress.received(index, bytes as usize, now);
                 }
-                ExchangeEvent::Ended(index) => {
-                    self.progress.ended(index, now);
+                ExchangeEvent::Ended(number) => {
+                    let (progress, index) = self.object(number);
+                    progress.ended(index, now);
                     if let Some((next, due)) = self.progress.next_request() {
                         self.exchange.request(next, due);
                     }
