@@ -56,10 +56,18 @@ fn visit_s(visit: &Visit, rtt_s: f64) -> f64 {
     if let Some(duration) = visit.duration {
         return duration.as_secs_f64();
     }
-    let packets = |bytes: u64| bytes.div_ceil(PAYLOAD) + OBJECT_PACKETS;
+    let packets = |bytes: u64| (bytes.div_ceil(PAYLOAD) + OBJECT_PACKETS) as f64;
     let objects = visit.objects.iter();
-    let objects_s: f64 = objects
-        .map(|object| packets(object.bytes.get()) as f64 * rtt_s + object.delay.as_secs_f64())
-        .sum();
+    let objects_s: f64 = match &visit.player {
+        // The largest of each, and the time in which all are played.
+        Some(video) => {
+            let largest = video.sizes.iter().filter_map(|sizes| sizes.iter().max());
+            let media = video.segment * video.sizes.len() as u64;
+            largest.map(|bytes| packets(*bytes) * rtt_s).sum::<f64>() + media.as_secs_f64()
+        }
+        None => objects
+            .map(|object| packets(object.bytes.get()) * rtt_s + object.delay.as_secs_f64())
+            .sum(),
+    };
     HANDSHAKE_PACKETS as f64 * rtt_s + objects_s + visit.start_jitter.as_secs_f64()
 }

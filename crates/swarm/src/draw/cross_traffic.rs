@@ -1,4 +1,4 @@
-//! Datagrams without congestion control, until the faults end.
+//! Datagrams without congestion control, calls among them, until the faults end.
 
 use super::constellation::places;
 use super::draft::{Flow, bps, millis, table};
@@ -37,6 +37,8 @@ pub fn draw(draft: &mut Draft, random: &mut Random) {
                 keys.insert("off".to_owned(), millis(random.log(10.0, 2000.0)));
             }
             ("cbr", Value::Table(keys))
+        } else if random.chance(0.5) {
+            ("call", call(random, duration, draft.slowest(|hop| &hop.forward)))
         } else {
             let interval = random.log(5.0, 1000.0).max(duration * 1e3 / MOST_PACKETS);
             let duration = Value::from(format!("{duration:.3} s"));
@@ -45,4 +47,28 @@ pub fn draw(draft: &mut Draft, random: &mut Random) {
         flow.visits = vec![Table::from_iter([(workload.0.to_owned(), workload.1)])];
         draft.flows.push(flow);
     }
+}
+
+/// Draws a call of `duration` seconds over links of at least `slowest` bits per second.
+fn call(random: &mut Random, duration: f64, slowest: f64) -> Value {
+    let mut call = Table::from_iter([
+        ("duration".to_owned(), Value::from(format!("{duration:.3} s"))),
+        ("direction".to_owned(), Value::from(random.pick(&["both", "download", "upload"]))),
+    ]);
+    if random.chance(0.6) {
+        call.insert("audio".to_owned(), bps(random.log(6e3, 64e3)));
+    }
+    if random.chance(0.6) {
+        let most = MOST_PACKETS * PACKET_BITS / duration;
+        let video = table([
+            ("rate", bps((slowest * random.log(0.05, 1.0)).min(most).clamp(2e3, 5e6))),
+            ("fps", Value::from(random.whole(5, 60) as i64)),
+            ("keyframe_request", Value::from(random.chance(0.5))),
+        ]);
+        call.insert("video".to_owned(), video);
+    }
+    if random.chance(0.5) {
+        call.insert("playout".to_owned(), Value::from("adaptive"));
+    }
+    Value::Table(call)
 }

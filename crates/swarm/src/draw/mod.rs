@@ -6,6 +6,7 @@
 mod ack;
 mod capacity;
 mod congestion;
+mod connection_probe;
 mod constellation;
 mod cross_traffic;
 mod delay;
@@ -17,6 +18,7 @@ mod flows;
 mod frame;
 mod hops;
 mod loss;
+mod marks;
 mod memory;
 mod outage;
 mod output;
@@ -26,6 +28,7 @@ mod queue;
 mod quic;
 mod random;
 mod rates;
+mod reconfiguration;
 mod start;
 mod tcp;
 mod terminals;
@@ -70,6 +73,7 @@ pub const DIMENSIONS: &[Dimension] = &[
     row("frame", 0.2, frame::draw),
     row("terminals", 0.25, terminals::draw),
     row("capacity", 0.15, capacity::draw),
+    row("reconfiguration", 0.3, reconfiguration::draw),
     row("flows", 0.45, flows::draw),
     row("transport", 0.9, transport::draw),
     row("workload", 0.9, workload::draw),
@@ -83,7 +87,9 @@ pub const DIMENSIONS: &[Dimension] = &[
     row("start", 0.4, start::draw),
     row("users", 0.15, users::draw),
     row("cross-traffic", 0.3, cross_traffic::draw),
+    row("marks", 0.25, marks::draw),
     row("variants", 0.4, variants::draw),
+    row("connection-probe", 0.25, connection_probe::draw),
     row("output", 0.3, output::draw),
 ];
 

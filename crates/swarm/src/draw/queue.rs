@@ -1,7 +1,8 @@
 //! Queues before the transmitters, their disciplines and ECN.
 
+use super::draft::millis;
 use super::{Draft, Queue, Random};
-use toml::Value;
+use toml::{Table, Value};
 
 /// Longest wait in a queue, in milliseconds.
 const LONGEST_MS: f64 = 1500.0;
@@ -38,6 +39,33 @@ pub fn draw(draft: &mut Draft, random: &mut Random) {
             ] {
                 direction.queue_keys.insert(key.to_owned(), value);
             }
+        } else if random.chance(0.5) {
+            direction.queue_keys.extend(by_arrival(random));
         }
     }
+}
+
+/// Draws a discipline that decides about packets as they arrive.
+fn by_arrival(random: &mut Random) -> Table {
+    let keys: Vec<(&str, Value)> = match random.whole(0, 2) {
+        0 => vec![("aqm", Value::from("priority"))],
+        1 => vec![
+            ("aqm", Value::from("pie")),
+            ("target", millis(random.log(1.0, 100.0))),
+            ("tupdate", millis(random.log(1.0, 50.0))),
+            ("ecn", Value::from(random.chance(0.5))),
+        ],
+        _ => {
+            let min = random.log(1.0, 20.0);
+            vec![
+                ("aqm", Value::from("red")),
+                ("min_threshold", Value::from(min)),
+                ("max_threshold", Value::from(min * random.log(1.5, 5.0))),
+                ("max_probability", Value::from(random.log(0.01, 0.5))),
+                ("gentle", Value::from(random.chance(0.7))),
+                ("ecn", Value::from(random.chance(0.5))),
+            ]
+        }
+    };
+    keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }

@@ -1,7 +1,7 @@
-//! What each flow transfers: every workload of the virtual clock but `cbr` and `ping`, which
-//! `cross-traffic` draws.
+//! What each flow transfers: every workload of the virtual clock but `cbr`, `ping` and `call`,
+//! which `cross-traffic` draws.
 
-use super::draft::{bytes, millis, table};
+use super::draft::{bps, bytes, millis, table};
 use super::{Draft, Random};
 use toml::{Table, Value};
 
@@ -22,7 +22,7 @@ pub fn draw(draft: &mut Draft, random: &mut Random) {
 fn workload(random: &mut Random, most: f64, slowest: f64) -> Table {
     let size = |random: &mut Random, share: f64| bytes(random.log(SIZES.0, most * share).max(1.0));
     let direction = random.pick(&["download", "upload"]);
-    let (key, value) = match random.whole(0, 10) {
+    let (key, value) = match random.whole(0, 11) {
         0..=2 => ("download", size(random, 1.0)),
         3 => ("upload", size(random, 1.0)),
         4 => ("download", sizes(random, most)),
@@ -47,6 +47,7 @@ fn workload(random: &mut Random, most: f64, slowest: f64) -> Table {
             let duration = millis(interval * random.between(1.0, 40.0));
             ("probe", table([("interval", millis(interval)), ("duration", duration)]))
         }
+        10 => ("abr", adaptive(random, most)),
         _ => {
             // As many packets as the largest transfer, or a second.
             let longest = (most * 8.0 / slowest).clamp(1.0, 8.0);
@@ -60,6 +61,21 @@ fn workload(random: &mut Random, most: f64, slowest: f64) -> Table {
         workload.insert("direction".to_owned(), Value::from(direction));
     }
     workload
+}
+
+/// Draws an adaptive video of a few seconds, of at most `most` bytes.
+fn adaptive(random: &mut Random, most: f64) -> Value {
+    let seconds = random.between(1.0, 8.0);
+    let top = (most * 8.0 / seconds).max(20e3);
+    let ladder = [0.1, 0.3, 1.0].map(|share| bps(top * share * random.between(0.9, 1.0)));
+    let algorithms = ["throughput", "buffer", "bola", "dynamic", "robust-mpc"];
+    table([
+        ("duration", millis(seconds * 1e3)),
+        ("segment", millis(random.log(200.0, 4000.0))),
+        ("ladder", Value::Array(ladder.to_vec())),
+        ("size_variation", Value::from(random.between(0.0, 0.5))),
+        ("algorithm", Value::from(random.pick(&algorithms))),
+    ])
 }
 
 fn object(random: &mut Random, number: u64, most: f64) -> Value {
