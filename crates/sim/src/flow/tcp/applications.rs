@@ -245,7 +245,10 @@ impl Applications {
                 ExchangeEvent::Ended(number) => {
                     let (progress, index) = self.object(number);
                     progress.ended(index, now);
-                    if let Some((next, due)) = self.progress.next_request() {
+                    // The objects of probes, which stand behind, are no player's.
+                    if number == index
+                        && let Some((next, due)) = self.progress.next_request()
+                    {
                         self.exchange.request(next, due);
                     }
                 }
