@@ -4,6 +4,7 @@ mod asks;
 mod exchange;
 mod far_end;
 mod fluid_link;
+mod frames;
 mod losses;
 mod outage;
 mod own_waits;

@@ -11,6 +11,8 @@ const RATE_TIME: Span = Span::from_millis(20);
 const BURST_TIME: Span = Span::from_millis(2);
 /// Silence that ends a burst: batches of a receiver are closer to each other.
 const SILENCE: Span = Span::from_millis(10);
+/// Share of the bytes of all bursts that come at a rate that is the link's.
+const COMMON: f64 = 0.25;
 /// Share of the time of a transfer over which a rate that was held is measured.
 const LONG_SHARE: f64 = 0.1;
 /// Share of the highest rate over a short time that the rate over a round trip has if the link was
@@ -88,7 +90,7 @@ pub fn rate_of(packets: &[Passed], rtt: Span, given: Option<Rate>) -> SeenRate {
 fn highest_rate(packets: &[Passed], rtt: Span) -> Option<SeenRate> {
     let arrivals = together(packets);
     let bursts = arrivals.chunk_by(|one, next| next.at.since(one.at) <= SILENCE);
-    let short = bursts.filter_map(|burst| highest_over(burst, RATE_TIME)).max()?;
+    let short = common_rate(bursts.flat_map(|burst| rates_over(burst, RATE_TIME)).collect())?;
     let took = arrivals.last()?.at.since(arrivals.first()?.at);
     // The highest of many short windows is above the mean.
     let long = highest_over(&arrivals, rtt.max(RATE_TIME * 5).max(took.mul_f64(LONG_SHARE)));
@@ -125,13 +127,34 @@ fn together(packets: &[Passed]) -> Vec<Arrival> {
 /// Returns the highest rate over at least `time`, or over all of them if they take less, and
 /// whether the path determined it.
 fn highest_over(arrivals: &[Arrival], time: Span) -> Option<(Rate, bool)> {
-    let (begin, end) = (arrivals.first()?, arrivals.last()?);
+    rates_over(arrivals, time).into_iter().map(|(rate, by_path, _)| (rate, by_path)).max()
+}
+
+/// Returns the highest rate that a share of the bytes had, which is that of more than a few bursts:
+/// what an end that was busy for a moment takes all at once comes faster than the link.
+fn common_rate(mut rates: Vec<(Rate, bool, u64)>) -> Option<(Rate, bool)> {
+    rates.sort_unstable_by(|one, other| other.cmp(one));
+    let all = rates.iter().fold(0_u64, |sum, (.., bytes)| sum.saturating_add(*bytes));
+    let least = (all as f64 * COMMON) as u64;
+    let mut sum = 0_u64;
+    let common = rates.iter().find(|(.., bytes)| {
+        sum = sum.saturating_add(*bytes);
+        sum >= least
+    });
+    common.map(|(rate, by_path, _)| (*rate, *by_path))
+}
+
+/// Returns the rates over at least `time`, or over all arrivals if they take less, whether the path
+/// determined each, and the bytes for which it stands.
+fn rates_over(arrivals: &[Arrival], time: Span) -> Vec<(Rate, bool, u64)> {
+    let (Some(begin), Some(end)) = (arrivals.first(), arrivals.last()) else { return Vec::new() };
     let passed = end.packets - begin.packets;
     let apart = RATE_ARRIVALS.min(arrivals.len() - 1).max(1);
     let least = RATE_PACKETS.min(passed);
     let time = time.min(end.at.since(begin.at));
     let mut last = 0;
-    let mut best = None;
+    let mut rates: Vec<(Rate, bool, u64)> = Vec::new();
+    let mut before = begin.bytes;
     for (index, first) in arrivals.iter().enumerate() {
         last = last.max(index + apart);
         while arrivals
@@ -140,15 +163,19 @@ fn highest_over(arrivals: &[Arrival], time: Span) -> Option<(Rate, bool)> {
         {
             last += 1;
         }
-        let Some(end) = arrivals.get(last) else { break };
+        if let Some((.., bytes)) = rates.last_mut() {
+            *bytes = bytes.saturating_add(first.bytes - before);
+        }
+        before = first.bytes;
+        let Some(end) = arrivals.get(last) else { continue };
         let arrived = end.at.since(first.at);
         let sent = first.sent.zip(end.sent).map_or(Span::ZERO, |(from, to)| to.since(from));
         let passed = Bytes::new(end.bytes - first.bytes);
         let by_path = sent.mul_f64(1.1) < arrived;
         let over = arrived.max(sent).max(BURST_TIME);
-        best = best.max(Some((Rate::over(passed, over), by_path)));
+        rates.push((Rate::over(passed, over), by_path, 0));
     }
-    best
+    rates
 }
 
 #[cfg(test)]
@@ -172,6 +199,22 @@ mod tests {
             let mbps = seen.rate.as_mbps_f64();
             assert!((99.0..=101.0).contains(&mbps) && seen.is_sustained, "{together}: {mbps}");
         }
+    }
+
+    #[test]
+    fn a_few_bursts_of_an_end_that_was_late_show_no_rate() {
+        // 3 Mbps, but of each second a fifth comes at once, as its receiver slept.
+        let of = |index: u64| {
+            let at = index * 10_000_000 / 3;
+            let second = at / 1_000_000_000;
+            let late = at - second * 1_000_000_000 < 200_000_000;
+            let woken = second * 1_000_000_000 + 200_000_000 + index % 60 * 20_000;
+            (None, Time::from_nanos(if late { woken } else { at.max(woken) }), 1250)
+        };
+        let packets: Vec<Passed> = (0..3000).map(of).collect();
+        let seen = highest_rate(&packets, Span::from_millis(40)).expect("a rate");
+        let mbps = seen.rate.as_mbps_f64();
+        assert!((2.9..=4.0).contains(&mbps), "{mbps}");
     }
 
     #[test]

@@ -3,12 +3,13 @@
 use super::asks::{Ask, Asks};
 use super::exchange::exchanges;
 use super::fluid_link::FullLink;
+use super::frames::Frames;
 use super::own_waits::OwnWaits;
 use super::path::{PathEstimate, rate_of};
 use super::received::{Arrival, Received};
 use super::sent::{handshake_timeouts, was_late};
 use super::spending::{FlowLimit, LimitKind, Spending, Turn};
-use super::steady::{Pattern, Steady, prompt};
+use super::steady::{LONG, Pattern, Steady, prompt};
 use super::transfer::{CapturedTransfer, Carried, divide_busy};
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Event};
@@ -17,6 +18,10 @@ use bentpipe_units::{Bytes, Rate, Span, Time};
 
 /// Round trips of silence, without a loss, from which on no window of the sender explains it.
 const IDLE: f64 = 1.5;
+/// Share of a round trip from which on a silence is long, and the share of it by which data may
+/// come later than a round trip after what it waited for.
+const LONG_WAIT: f64 = 0.3;
+const LATE: f64 = 0.1;
 /// Longest time for which what waited in an outage comes before what was sent again.
 const BEHIND: Span = Span::from_millis(1000);
 /// Silence of more than a round trip and this before data that was lost is a timeout.
@@ -34,16 +39,19 @@ pub fn receiver_account(
     let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else {
         return Err(CaptureError::Empty("it has no data that was received"));
     };
+    let frames = Frames::find(trace, false);
     let timeouts = handshake_timeouts(trace, *start, *handshake, *rtt);
     let mut spending = Spending::default();
     // Probes without a loss: what they waited for was late.
     let is_late = was_late(trace, *rtt);
     let of_probes = if is_late { TimePart::ReturnLink } else { TimePart::Timeout };
     spending.add(of_probes, *start, *start + timeouts);
-    spending.add(TimePart::Handshake, *start + timeouts, *handshake);
+    spending.round_trips(TimePart::Handshake, *start + timeouts, *handshake, frames.as_ref());
     spending.add(TimePart::Request, *handshake, *request);
-    spending.turn(*request, Turn::new(*request, *request, *request + *rtt), first.at);
-    let walk = Walk::new(trace, received, seen.rate).run(&mut spending);
+    let (answered, come) = answer(*request, *rtt, frames.as_ref());
+    let turn = Turn { come, ..Turn::new(*request, *request, answered) };
+    spending.turn(*request, turn, first.at);
+    let walk = Walk::new(trace, received, seen.rate, frames).run(&mut spending);
     let mut carried = walk.carried;
     carried.data = received.bytes.min(walk.data);
     carried.repeated = walk.data.saturating_sub(received.bytes);
@@ -51,6 +59,7 @@ pub fn receiver_account(
     spending.evidence.lost = walk.repairs;
     spending.evidence.loss_episodes = walk.episodes;
     let late = arrivals.iter().filter(|one| one.is_late).count();
+    spending.evidence.frame = frames.map(|frames| frames.period);
     spending.evidence.reordered = late as f64 / arrivals.len() as f64;
     spending.finish();
     let exchanges = exchanges(trace, false, &walk.asks, &walk.turns, &spending.intervals);
@@ -79,11 +88,21 @@ pub fn receiver_account(
     })
 }
 
+/// Returns when the answer to what was asked at `asked` can come, and when it comes if it has to
+/// wait for a frame.
+fn answer(asked: Time, rtt: Span, frames: Option<&Frames>) -> (Time, Time) {
+    match frames {
+        Some(Frames { period, round_trip }) => (asked + *round_trip, asked + *round_trip + *period),
+        None => (asked + rtt, asked + rtt),
+    }
+}
+
 /// Follows the arrivals with a link that brings them, and gives each idle time of that link to what
 /// held the sender back.
 struct Walk<'a> {
     received: &'a Received,
     rate: Rate,
+    frames: Option<Frames>,
     asks: Asks,
     waits: OwnWaits,
     /// Times at which this end sent anything: what waits for it comes a round trip later.
@@ -93,6 +112,7 @@ struct Walk<'a> {
     /// True while data is missing before the highest that has come.
     is_missing: bool,
     has_lost: bool,
+    is_encrypted: bool,
     last_repair: Option<Time>,
     /// The results.
     carried: Carried,
@@ -105,7 +125,12 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(trace: &CapturedConnection, received: &'a Received, rate: Rate) -> Self {
+    fn new(
+        trace: &CapturedConnection,
+        received: &'a Received,
+        rate: Rate,
+        frames: Option<Frames>,
+    ) -> Self {
         let own = trace.events.iter().filter_map(|(at, event)| match event {
             Event::Sent(_) => Some(*at),
             _ => None,
@@ -113,6 +138,7 @@ impl<'a> Walk<'a> {
         Self {
             received,
             rate,
+            frames,
             asks: Asks::find(trace, false),
             waits: OwnWaits::new(trace, received.rtt),
             own: own.collect(),
@@ -120,6 +146,7 @@ impl<'a> Walk<'a> {
             slow_start: true,
             is_missing: false,
             has_lost: false,
+            is_encrypted: trace.is_encrypted,
             last_repair: None,
             carried: Carried::default(),
             busy: Span::ZERO,
@@ -196,16 +223,22 @@ impl<'a> Walk<'a> {
         {
             self.steady.restart();
             self.turns.push(arrival.at);
-            let answered = last.at + rtt;
+            let (answered, come) = answer(last.at, rtt, self.frames.as_ref());
             let on_its_way = last.on_its_way(rtt).max(self.waits.of_data(arrival.at));
+            let come = come.max(answered + on_its_way);
             let turn = Turn::new(from, first.at, answered);
-            return spending.turn(from, Turn { come: answered + on_its_way, ..turn }, to);
+            return spending.turn(from, Turn { come, ..turn }, to);
         }
         let is_prompt = self.is_prompt(arrival.at, silence);
         self.steady.waited(silence, is_prompt);
         if let Some(limit) = arrival.limit {
             return spending.limited(limit, from, to);
         }
+        let mut to = to;
+        if let Some(frames) = &self.frames {
+            to = spending.add_at_end(TimePart::Capacity, frames.wait(silence), from, to);
+        }
+        let silence = to.since(from);
         let is_long = silence > rtt.mul_f64(IDLE) && !self.is_missing;
         if is_long && (self.was_cut(index, silence) || self.waits.is_unanswered(from, to)) {
             return spending.add(TimePart::Outage, from, to);
@@ -218,6 +251,11 @@ impl<'a> Walk<'a> {
             Pattern::Constant(bytes) if !self.has_lost => {
                 let limit = FlowLimit { kind: LimitKind::Sender, size: Bytes::new(bytes) };
                 spending.limited(limit, from, to);
+            }
+            // Without keys, losses may be what keeps a window small.
+            Pattern::Capped(bytes) if !self.has_lost && !self.is_encrypted => {
+                let limit = FlowLimit { kind: LimitKind::Sender, size: Bytes::new(bytes) };
+                spending.capped(limit, arrival.at.saturating_sub(rtt * LONG), from, to);
             }
             Pattern::Clocked if !self.has_lost => spending.pause(true, from, to),
             Pattern::Growing if self.slow_start => spending.add(TimePart::SlowStart, from, to),
@@ -253,7 +291,8 @@ impl<'a> Walk<'a> {
     fn is_prompt(&self, at: Time, silence: Span) -> bool {
         let rtt = self.received.rtt;
         // A silence as short as the tolerance says nothing.
-        let tolerance = prompt(rtt).min(silence);
+        let late = silence.mul_f64(if silence >= rtt.mul_f64(LONG_WAIT) { LATE } else { 0.0 });
+        let tolerance = prompt(rtt).max(late).min(silence);
         let (least, most) = (at.saturating_sub(rtt + tolerance), at.saturating_sub(rtt));
         let index = self.own.partition_point(|own| *own < least);
         self.own.get(index).is_some_and(|own| *own <= most + tolerance)

@@ -4,6 +4,7 @@ use super::asks::{Asks, EARLY, HELD};
 use super::exchange::exchanges;
 use super::far_end::FarEnd;
 use super::fluid_link::{FluidLink, FullLink};
+use super::frames::Frames;
 use super::losses::Losses;
 use super::outage::{is_held, outages, within};
 use super::path::{Passed, PathEstimate, rate_of};
@@ -11,7 +12,7 @@ use super::path_waits::PathWaits;
 use super::sender_state::{Flight, SenderState};
 use super::sent::{DataPacket, Sent, handshake_timeouts, was_late};
 use super::spending::{FlowLimit, LimitKind, Spending, Turn};
-use super::steady::{Pattern, Steady};
+use super::steady::{LONG, Pattern, Steady};
 use super::transfer::{CapturedTransfer, Carried, divide_busy};
 use super::waits::least;
 use crate::error::CaptureError;
@@ -54,13 +55,17 @@ pub fn sender_account(
     let data_end = data_end.max(first);
     let end = &(data_end + *rtt);
     let mut spending = Spending::default();
-    let begin = opening(trace, sent, far, &mut spending);
-    let outages = outages(packets, *rtt, longest_hold(trace));
+    let frames = Frames::find(trace, true);
+    let begin = opening(trace, sent, far, frames.as_ref(), &mut spending);
+    let frame = frames.map_or(Span::ZERO, |frames| frames.period);
+    let outages = outages(packets, *rtt, longest_hold(trace) + frame);
     let losses = Losses::find(packets, *rtt, far, |packet| is_held(packet, &outages));
-    let walk = Walk::new(trace, sent, seen.rate, &losses, &outages, far);
+    let mut walk = Walk::new(trace, sent, seen.rate, &losses, &outages, far);
+    walk.frames = frames;
     let walk = walk.run(data_end, &mut spending);
     let busy = data_end.since(first).saturating_sub(walk.idle).saturating_sub(walk.tail);
-    spending.add(TimePart::Request, end.saturating_sub(walk.tail + *rtt), *end);
+    let tail = end.saturating_sub(walk.tail + *rtt);
+    spending.round_trips(TimePart::Request, tail, *end, frames.as_ref());
     divide_busy(&mut spending.budget, busy.as_secs_f64(), &walk.carried);
     // Without acknowledgements, that is the rate of sending.
     let is_queue = losses.queue >= least(*rtt);
@@ -69,6 +74,7 @@ pub fn sender_account(
     spending.evidence.lost = losses.lost;
     spending.evidence.lost_at_queue = losses.lost_at_queue;
     spending.evidence.loss_episodes = losses.episodes;
+    spending.evidence.frame = frames.map(|frames| frames.period);
     spending.evidence.reordered = far.map_or(0.0, |far| far.reordered);
     let mut notes = Vec::new();
     if !walk.knows_window {
@@ -94,7 +100,7 @@ pub fn sender_account(
             rate: seen.rate,
             proven: seen.proven,
             is_filled: by_path && !trace.is_encrypted,
-            queue: losses.queue,
+            queue: losses.queue.saturating_sub(frame),
             is_full: losses.lost_at_queue > 0,
             loss: elsewhere as f64 / packets.len().max(1) as f64,
         },
@@ -117,6 +123,7 @@ fn opening(
     trace: &CapturedConnection,
     sent: &Sent,
     far: Option<&FarEnd>,
+    frames: Option<&Frames>,
     spending: &mut Spending,
 ) -> Time {
     let Sent { packets, start, handshake, request, rtt, .. } = sent;
@@ -134,7 +141,7 @@ fn opening(
     };
     let of_probes = if is_late { TimePart::ReturnLink } else { TimePart::Timeout };
     spending.add(of_probes, *start, *start + timeouts);
-    spending.add(TimePart::Handshake, *start + timeouts, *handshake);
+    spending.round_trips(TimePart::Handshake, *start + timeouts, *handshake, frames);
     spending.add(TimePart::Request, *handshake, *request);
     spending.pause(true, *request, first);
     begin
@@ -190,6 +197,7 @@ struct Walk<'a> {
     steady: Steady,
     asks: Asks,
     waits: PathWaits<'a>,
+    frames: Option<Frames>,
     /// Bytes that left since the last wait.
     burst: u64,
     has_lost: bool,
@@ -224,6 +232,7 @@ impl<'a> Walk<'a> {
             steady: Steady::new(sent.rtt),
             asks: Asks::find(trace, true),
             waits: PathWaits::new(trace, &sent.packets, sent.rtt, far, fills_queue),
+            frames: None,
             burst: 0,
             has_lost: false,
             is_prompt: false,
@@ -311,9 +320,11 @@ impl<'a> Walk<'a> {
         {
             self.steady.restart();
             self.turns.push(now);
-            let back = (self.state.previous + rtt).max(from);
+            let trip = self.frames.map_or(rtt, |frames| frames.round_trip);
+            let back = (self.state.previous + trip).max(from);
             // TCP does not say for how long a receiver held an acknowledgement back.
             let late = if self.late > HELD { self.late } else { Span::ZERO };
+            let late = late.max(self.frames.map_or(Span::ZERO, |frames| frames.period));
             let turn = Turn {
                 late: (back + late).min(first),
                 asked: first.saturating_sub(self.waits.of_arrival(first)),
@@ -328,6 +339,10 @@ impl<'a> Walk<'a> {
             return spending.add(TimePart::Outage, since, to);
         }
         let mut to = to;
+        if let Some(frames) = self.frames.filter(|_| is_prompt || data.repeats) {
+            let wait = frames.wait(to.since(from));
+            to = spending.add_at_end(TimePart::Capacity, wait, from, to);
+        }
         if is_prompt && !data.repeats && self.state.flow_limit().is_none() {
             let arrival = self.state.last_arrival;
             to = self.waits.spend(&self.sent.packets, arrival, from, to, spending);
@@ -392,6 +407,11 @@ impl<'a> Walk<'a> {
                 Pattern::Constant(bytes) => {
                     let size = Bytes::new(bytes);
                     return spending.limited(FlowLimit { kind: LimitKind::Sender, size }, from, to);
+                }
+                Pattern::Capped(bytes) if !self.trace.is_encrypted => {
+                    let limit = FlowLimit { kind: LimitKind::Sender, size: Bytes::new(bytes) };
+                    let since = now.saturating_sub(rtt * LONG);
+                    return spending.capped(limit, since, from, to);
                 }
                 Pattern::Clocked if gap > PACING_TIME => return spending.pause(true, from, to),
                 _ => {}

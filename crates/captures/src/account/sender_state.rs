@@ -12,6 +12,11 @@ const PACKET: u64 = 1500;
 
 /// Gaps of pacing from which on a wait is more than pacing.
 const LONG_WAIT: u64 = 4;
+/// Share of a round trip from which on a gap is long, and the share of it after the first arrival
+/// within which a sender goes on that waited for that: on a busy machine, or one that writes again
+/// once a part of its send buffer is free.
+const LONG_GAP: f64 = 0.3;
+const WOKEN: f64 = 0.15;
 /// Longest gap of pacing.
 const PACE: Span = Span::from_millis(50);
 
@@ -28,6 +33,8 @@ pub struct SenderState {
     /// in BBR's Startup.
     names_states: bool,
     pub last_arrival: Time,
+    /// The first arrival since the previous data packet.
+    first_arrival: Option<Time>,
     /// Flow control: limits of the connection and of streams, and what was sent.
     connection_limit: Option<u64>,
     stream_limit: Option<u64>,
@@ -56,6 +63,7 @@ impl SenderState {
             slow_start: true,
             names_states: false,
             last_arrival: start,
+            first_arrival: None,
             connection_limit: None,
             stream_limit: None,
             stream_limits: BTreeMap::new(),
@@ -118,6 +126,7 @@ impl SenderState {
             self.pace = gap;
         }
         self.previous = now;
+        self.first_arrival = None;
         self.window_was_full =
             self.window.is_some_and(|window| self.in_flight.saturating_add(PACKET) > window.get());
         self.limit = self.used_credit(packet);
@@ -138,7 +147,10 @@ impl SenderState {
 
     /// Returns true if the last wait ended with an arrival.
     pub fn is_prompt(&self, now: Time, rtt: Span) -> bool {
-        now.since(self.last_arrival) <= prompt(rtt)
+        let gap = now.since(self.previous);
+        let woken = self.first_arrival.map_or(Span::MAX, |first| now.since(first));
+        let is_late = gap >= rtt.mul_f64(LONG_GAP) && woken <= gap.mul_f64(WOKEN);
+        is_late || now.since(self.last_arrival) <= prompt(rtt)
     }
 
     fn of_connection(&self) -> LimitKind {
@@ -167,6 +179,7 @@ impl SenderState {
 
     fn arrived(&mut self, now: Time, packet: &Packet) {
         self.last_arrival = now;
+        self.first_arrival = self.first_arrival.or(Some(now));
         self.connection_limit = packet.max_data.max(self.connection_limit);
         for &(stream, limit) in &packet.max_stream_data {
             let known = self.stream_limits.entry(stream).or_default();

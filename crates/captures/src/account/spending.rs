@@ -1,5 +1,6 @@
 //! What the time of a transfer was spent on, interval by interval, and what shows it.
 
+use super::frames::Frames;
 use bentpipe_timeseries::{TimeBudget, TimePart};
 use bentpipe_units::{Bytes, Span, Time};
 
@@ -54,6 +55,8 @@ pub struct Evidence {
     pub lost_at_queue: usize,
     /// Share of the packets of data that came out of order, as their receiver saw them.
     pub reordered: f64,
+    /// Time between the frames in which the link carries data, if it does.
+    pub frame: Option<Span>,
 }
 
 /// What has been found of a transfer's time.
@@ -91,6 +94,15 @@ impl Spending {
         let begin = to.saturating_sub(span).max(from);
         self.add(part, begin, to);
         begin
+    }
+
+    /// Adds the round trips of `part` from `from` to `to`, each of which waits for a frame if the
+    /// link has `frames`.
+    pub fn round_trips(&mut self, part: TimePart, from: Time, to: Time, frames: Option<&Frames>) {
+        let took = to.since(from);
+        let needed = frames.map_or(took, |frames| frames.needed(took));
+        self.add(part, from, from + needed);
+        self.add(TimePart::Capacity, from + needed, to);
     }
 
     /// Puts the intervals in order, once all are known, and names silences for what they are:
@@ -135,6 +147,25 @@ impl Spending {
                 *time += to.since(from);
             }
             None => self.limits.push((limit, to.since(from))),
+        }
+        self.evidence.limit = self.limits.iter().copied().max_by_key(|(_, time)| *time);
+    }
+
+    /// Adds time in which flow control left no room, which shows that what looked like a window
+    /// since then was the same limit.
+    pub fn capped(&mut self, limit: FlowLimit, since: Time, from: Time, to: Time) {
+        let mut time = Span::ZERO;
+        for one in self.intervals.iter_mut().rev().take_while(|one| one.from >= since) {
+            if one.part == TimePart::CongestionWindow {
+                one.part = TimePart::FlowControl;
+                time += one.to.since(one.from);
+            }
+        }
+        let (window, control) = (TimePart::CongestionWindow, TimePart::FlowControl);
+        self.budget.transfer(window, control, time.as_secs_f64());
+        self.limited(limit, from, to);
+        if let Some((_, known)) = self.limits.iter_mut().find(|(one, _)| one.kind == limit.kind) {
+            *known += time;
         }
         self.evidence.limit = self.limits.iter().copied().max_by_key(|(_, time)| *time);
     }

@@ -5,6 +5,13 @@ use std::collections::VecDeque;
 
 /// Round trips that are compared, the later half with the earlier.
 const COMPARED: u64 = 4;
+/// Round trips over which a sender that sends more in one than in another does not grow: windows
+/// without losses gain a packet in each (RFC 5681 §3.1), limits of a sender's memory none.
+pub const LONG: u64 = 12;
+/// Growth from the earlier half of them to the later below which it does not, as a share, and as
+/// packets: at least, and at most.
+const LONG_GROWTH: f64 = 0.08;
+const LONG_PACKETS: (u64, u64) = (3, 5);
 /// Growth from the earlier half to the later one below which a sender does not grow. Slow start has
 /// 2.25 to 4.
 const GROWTH: f64 = 1.3;
@@ -28,6 +35,9 @@ pub enum Pattern {
     Growing,
     /// It sends as acknowledgements come, always as many bytes in a round trip: these.
     Constant(u64),
+    /// It sends as acknowledgements come, on average these bytes in each of the last [`LONG`] round
+    /// trips, and no more in the later ones than in the earlier.
+    Capped(u64),
     /// It sends as acknowledgements come, and hardly grows.
     Slow,
     /// It sends by a clock of its own.
@@ -80,7 +90,7 @@ impl Steady {
         self.burst += bytes;
         self.total += bytes;
         self.recent.push_back((now, self.total));
-        let kept = self.rtt.mul_f64(COMPARED as f64);
+        let kept = self.rtt.mul_f64(LONG as f64);
         while let Some(&(at, total)) = self.recent.front()
             && now.since(at) > kept
         {
@@ -120,7 +130,7 @@ impl Steady {
         if self.first.is_none_or(|first| now.since(first) < long) {
             return Pattern::Growing;
         }
-        let rounds = self.rounds(now);
+        let rounds: [u64; COMPARED as usize] = self.rounds(now);
         let [fourth, third, second, first] = rounds;
         let (late, early) = (fourth + third, second + first);
         if late as f64 > GROWTH * early as f64 {
@@ -135,12 +145,28 @@ impl Steady {
         let constant = whole.and_then(|bursts| self.constant(bursts));
         match constant.or_else(|| self.constant(&rounds)) {
             Some(bytes) => Pattern::Constant(bytes),
-            None => Pattern::Slow,
+            None => self.capped(now).map_or(Pattern::Slow, Pattern::Capped),
         }
     }
 
+    /// Returns the mean of the bytes of the last [`LONG`] round trips if they do not grow.
+    fn capped(&self, now: Time) -> Option<u64> {
+        let long = self.rtt.mul_f64(LONG as f64 + 1.0);
+        if self.first.is_none_or(|first| now.since(first) < long) {
+            return None;
+        }
+        let rounds: [u64; LONG as usize] = self.rounds(now);
+        let (late, early) = rounds.split_at(rounds.len() / 2);
+        let mean = |rounds: &[u64]| rounds.iter().sum::<u64>() / (rounds.len() as u64).max(1);
+        let (late, early) = (mean(late), mean(early));
+        let (least, most) = LONG_PACKETS;
+        let growth = (early as f64 * LONG_GROWTH) as u64;
+        let growth = growth.clamp(least * self.packet, most * self.packet);
+        (late.abs_diff(early) <= growth).then_some((late + early) / 2)
+    }
+
     /// Returns the bytes of the compared round trips before `now`, the last first.
-    fn rounds(&self, now: Time) -> [u64; COMPARED as usize] {
+    fn rounds<const COUNT: usize>(&self, now: Time) -> [u64; COUNT] {
         let mut until = self.total;
         std::array::from_fn(|round| {
             let begin = now.saturating_sub(self.rtt * (round as u64 + 1));
@@ -185,5 +211,14 @@ mod tests {
         assert_eq!(rounds(8, false, |_| 64_000), Pattern::Clocked);
         assert_eq!(rounds(8, true, |round| 64_000 + round * 8_000), Pattern::Slow);
         assert_eq!(rounds(3, true, |_| 64_000), Pattern::Growing, "too short to tell");
+    }
+
+    #[test]
+    fn rounds_that_differ_and_do_not_grow_show_a_limit_and_a_packet_more_in_each_does_not() {
+        let uneven = |round: u64| [50_000, 80_000, 60_000][(round % 3) as usize];
+        let Pattern::Capped(bytes) = rounds(16, true, uneven) else { panic!("a limit") };
+        assert!((60_000..=66_000).contains(&bytes), "{bytes}");
+        let grows = |round: u64| uneven(round) + round * 1000;
+        assert_eq!(rounds(16, true, grows), Pattern::Slow);
     }
 }

@@ -110,6 +110,10 @@ pub(super) fn detail(
             };
             format!(" ({})", texts.join(", "))
         }
+        TimePart::Capacity => match recorded.evidence.frame {
+            Some(frame) => format!(" (data comes in frames of {})", span(frame)),
+            None => String::new(),
+        },
         TimePart::Serialisation => {
             let size = data(recorded.bytes);
             let rate = recorded.path.rate.as_mbps_f64();

@@ -1,0 +1,279 @@
+//! Links that carry data in frames: whatever waits for one arrives at its end, so that all that
+//! arrives does so at the times of a grid, whenever it was sent.
+
+use crate::event::{CapturedConnection, Event, Packet};
+use bentpipe_units::{Span, Time};
+use std::collections::BTreeMap;
+
+/// Silence that separates what arrives with one frame from what arrives with the next, and so the
+/// shortest frame that is told.
+const SILENCE: Span = Span::from_millis(50);
+/// Longest frame.
+const LONGEST: Span = Span::from_secs(3);
+/// Frames from which on a grid is told, and the most that are looked at.
+const LEAST: usize = 5;
+const MOST: usize = 1000;
+/// Share of the arrivals that have to be on the grid, and how far from it they may be, as a time
+/// and as a share of the frame.
+const ON_GRID: f64 = 0.8;
+const OFF: Span = Span::from_millis(6);
+const OFF_SHARE: f64 = 0.015;
+/// The same for acknowledgements, which are held back for up to 25 ms.
+const OFF_HELD: Span = Span::from_millis(16);
+/// Most periods that are tried.
+const TRIES: usize = 50;
+/// Share of a frame in which what it brings has to arrive.
+const BURST: f64 = 0.5;
+/// Share of a frame below which a round trip shows that frames, and not round trips, are what the
+/// arrivals are apart.
+const FAST: f64 = 0.93;
+/// Share of the arrivals that may come a shortest round trip after something was sent: more do if
+/// it is this end's clock that they follow.
+const BY_OWN: f64 = 0.5;
+/// How far from that they may be, as a time and as a share of the round trip.
+const NEAR: Span = Span::from_millis(3);
+const NEAR_SHARE: f64 = 0.05;
+
+/// The frames in which a link carries data.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Frames {
+    /// Time between frames.
+    pub period: Span,
+    /// Estimate of the round trip without them.
+    pub round_trip: Span,
+}
+
+/// What arrives together: its first and its last time.
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    first: Time,
+    last: Time,
+}
+
+/// Times, in nanoseconds, that are whole periods apart, and how far from them counts as near.
+#[derive(Debug, Clone, Copy)]
+struct Grid {
+    origin: f64,
+    period: f64,
+    near: f64,
+}
+
+impl Grid {
+    /// Returns true if a time is near the grid.
+    fn has(&self, at: Time) -> bool {
+        let periods = (nanos(at) - self.origin) / self.period;
+        (periods - periods.round()).abs() * self.period <= self.near
+    }
+
+    /// Returns the grid that most of these times are near to, of those whose period is about
+    /// `apart`.
+    fn find(times: &[Time], apart: Span, near: Span) -> Option<Self> {
+        let first = nanos(*times.first()?);
+        let apart = apart.as_nanos() as f64;
+        let near = near.as_nanos() as f64;
+        let of = |last: &Time| {
+            let took = nanos(*last) - first;
+            let periods = (took / apart).round().max(1.0);
+            let grid = Self { origin: first, period: took / periods, near };
+            let on = times.iter().filter(|at| grid.has(**at)).count();
+            (on, grid)
+        };
+        let all = times.iter().skip(1).take(TRIES).map(of);
+        let (_, grid) = all.filter(|(_, grid)| grid.period > 0.0).max_by_key(|(on, _)| *on)?;
+        grid.fitted(times)
+    }
+
+    /// Returns the grid that is nearest to those of the times that are near this one.
+    fn fitted(self, times: &[Time]) -> Option<Self> {
+        let points: Vec<(f64, f64)> = times
+            .iter()
+            .filter(|at| self.has(**at))
+            .map(|at| nanos(*at) - self.origin)
+            .map(|at| ((at / self.period).round(), at))
+            .collect();
+        let count = points.len() as f64;
+        let mean = |value: fn(&(f64, f64)) -> f64| points.iter().map(value).sum::<f64>() / count;
+        let (mean_x, mean_y) = (mean(|point| point.0), mean(|point| point.1));
+        let spread: f64 = points.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
+        let common: f64 = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
+        let period = common / spread;
+        let origin = self.origin + mean_y - mean_x * period;
+        (spread > 0.0 && period > 0.0).then_some(Self { origin, period, ..self })
+    }
+}
+
+fn nanos(at: Time) -> f64 {
+    at.since_start().as_nanos() as f64
+}
+
+impl Frames {
+    /// Finds the frames of a link towards the end that recorded a trace, or, if that `is_sender`
+    /// of the data, those after which the data is acknowledged. `None` if there are none, or if
+    /// what arrives may as well follow from round trips or from what this end does.
+    pub fn find(trace: &CapturedConnection, is_sender: bool) -> Option<Self> {
+        let answers = answers(trace);
+        let smallest = answers.iter().map(|(_, took)| *took).min()?;
+        let groups = groups(trace, is_sender);
+        let starts: Vec<Time> = groups.iter().map(|group| group.first).collect();
+        let mut apart: Vec<Span> = starts.windows(2).map(|two| two[1].since(two[0])).collect();
+        apart.sort_unstable();
+        let median = *apart.get(apart.len() / 2)?;
+        let off = if is_sender { OFF_HELD } else { OFF };
+        let grid = Grid::find(&starts, median, off.max(median.mul_f64(OFF_SHARE)))?;
+        let period = Span::from_nanos(grid.period as u64);
+        if period < SILENCE || period > LONGEST || smallest >= period.mul_f64(FAST) {
+            return None;
+        }
+        let short = |group: &&Group| group.last.since(group.first) <= period.mul_f64(BURST);
+        let on_grid = groups.iter().filter(short).filter(|group| grid.has(group.first)).count();
+        let is_grid = on_grid >= LEAST && on_grid as f64 >= ON_GRID * groups.len() as f64;
+        // The quickest answers had to wait for the grid, too.
+        let mut fast = answers.iter().filter(|(_, took)| *took < period.mul_f64(FAST));
+        let waited = fast.all(|(at, _)| in_frame(&groups, &grid, *at));
+        let is_frames = is_grid && waited && !follows_own(trace, &starts, smallest);
+        // A packet that leaves at any time waits for half a frame on average.
+        let round_trip = smallest.saturating_sub(period.mul_f64(0.5));
+        is_frames.then_some(Self { period, round_trip })
+    }
+
+    /// Returns how much of the time of round trips these take without frames.
+    pub fn needed(&self, took: Span) -> Span {
+        let whole = (self.period + self.round_trip).as_secs_f64().max(1e-9);
+        let trips = (took.as_secs_f64() / whole).ceil();
+        self.round_trip.mul_f64(trips).min(took)
+    }
+
+    /// Returns how much of a wait that ends with a frame was for that frame.
+    pub fn wait(&self, silence: Span) -> Span {
+        silence.min(self.period).saturating_sub(self.round_trip)
+    }
+}
+
+/// Returns true if a time is in a group that begins on the grid.
+fn in_frame(groups: &[Group], grid: &Grid, at: Time) -> bool {
+    let after = groups.partition_point(|group| group.first <= at);
+    let group = after.checked_sub(1).and_then(|index| groups.get(index));
+    group.is_some_and(|group| grid.has(group.first) && at <= group.last)
+}
+
+/// Returns true if arrivals come a shortest round trip after something that this end sent.
+fn follows_own(trace: &CapturedConnection, starts: &[Time], rtt: Span) -> bool {
+    let sent = trace.events.iter().filter(|(_, event)| matches!(event, Event::Sent(_)));
+    let sent: Vec<Time> = sent.map(|(at, _)| *at).collect();
+    let near = NEAR.max(rtt.mul_f64(NEAR_SHARE));
+    let follows = |start: &&Time| {
+        let index = sent.partition_point(|at| *at + rtt + near < **start);
+        sent.get(index).is_some_and(|at| *at + rtt <= **start + near)
+    };
+    starts.iter().filter(follows).count() as f64 >= BY_OWN * starts.len() as f64
+}
+
+/// Returns the round trips of packets that were acknowledged, by the time of that. Of packets that
+/// are not opened, only those of the handshake say what they acknowledge.
+fn answers(trace: &CapturedConnection) -> Vec<(Time, Span)> {
+    let is_known = |packet: &Packet| !(trace.is_encrypted && packet.is_application);
+    let mut sent: BTreeMap<(bool, u64), Time> = BTreeMap::new();
+    let mut found = Vec::new();
+    for (at, event) in &trace.events {
+        match event {
+            Event::Sent(packet) if is_known(packet) => {
+                sent.insert((packet.is_application, packet.number), *at);
+            }
+            Event::Received(packet) if is_known(packet) => {
+                let kind = packet.is_application;
+                let known = packet.acknowledged.iter().filter(|range| !packet.is_ambiguous(range));
+                let largest = known.map(|range| range.1).max();
+                let sent_at = largest.and_then(|number| sent.remove(&(kind, number)));
+                found.extend(sent_at.map(|sent_at| (*at, at.since(sent_at))));
+            }
+            _ => {}
+        }
+    }
+    found.retain(|(_, took)| !took.is_zero());
+    found
+}
+
+/// Returns what arrived together. At the sender of the data, that is what acknowledges more of it:
+/// what else the other end sends follows its own clock.
+fn groups(trace: &CapturedConnection, is_sender: bool) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut largest = [None; 2];
+    for (at, event) in &trace.events {
+        let Event::Received(packet) = event else { continue };
+        if is_sender && !trace.is_encrypted {
+            let newest = packet.acknowledged.iter().map(|range| range.1).max();
+            let known = &mut largest[usize::from(packet.is_application)];
+            if newest <= *known {
+                continue;
+            }
+            *known = newest;
+        }
+        if let Some(last) = groups.last_mut()
+            && at.since(last.last) < SILENCE
+        {
+            last.last = *at;
+        } else if groups.len() < MOST {
+            groups.push(Group { first: *at, last: *at });
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Side, Transport};
+
+    /// A client of QUIC that asks at the given times and acknowledges at once what answers, in
+    /// milliseconds; `arrives` says when something does that left it at a time.
+    fn client(asks: &[u64], rounds: u64, arrives: impl Fn(u64) -> u64) -> CapturedConnection {
+        let packet = |number, acknowledged: Option<u64>| Packet {
+            is_application: true,
+            number,
+            is_eliciting: true,
+            acknowledged: acknowledged.map(|one| (one, one)).into_iter().collect(),
+            ..Packet::default()
+        };
+        let mut events = Vec::new();
+        for (number, ask) in (0..).zip(asks) {
+            events.push((*ask, Event::Sent(packet(number, None))));
+            events.push((arrives(*ask), Event::Received(packet(number, Some(number)))));
+        }
+        let mut now = events.last().map_or(0, |(at, _)| *at);
+        for number in (asks.len() as u64..).take(rounds as usize) {
+            events.push((now, Event::Sent(packet(number, None))));
+            now = arrives(now);
+            events.push((now, Event::Received(packet(number, Some(number)))));
+            events.push((now + 3, Event::Received(packet(number, None))));
+        }
+        events.sort_by_key(|(at, _)| *at);
+        CapturedConnection {
+            events: events.into_iter().map(|(at, one)| (Time::from_millis(at), one)).collect(),
+            ..CapturedConnection::empty(Transport::Quic, Side::Client)
+        }
+    }
+
+    #[test]
+    fn what_arrives_on_a_grid_whenever_it_was_asked_waited_for_frames() {
+        // Frames of 500 ms, and a round trip of 60 ms.
+        let frame = |sent: u64| (sent + 60).div_ceil(500) * 500 + 7;
+        let trace = client(&[200, 700], 6, frame);
+        let frames = Frames::find(&trace, false).expect("frames");
+        assert!((frames.period.as_millis_f64() - 500.0).abs() < 1.0, "{frames:?}");
+        assert!(Frames::find(&trace, true).is_some(), "its sender, too");
+        assert!(frames.wait(Span::from_millis(500)) > Span::from_millis(400));
+        assert!(frames.needed(Span::from_millis(1000)) < Span::from_millis(200));
+    }
+
+    #[test]
+    fn round_trips_and_requests_at_regular_times_are_no_frames() {
+        let path = |sent| sent + 500;
+        assert_eq!(Frames::find(&client(&[0], 8, path), false), None, "round trips");
+        let asks: Vec<u64> = (0..8).map(|index| index * 1000).collect();
+        let near = |sent| sent + 40;
+        assert_eq!(Frames::find(&client(&asks, 0, near), false), None, "asked each second");
+        // Acknowledged at once at first, and then held back for 400 ms.
+        let held = |sent| if sent < 100 { sent + 40 } else { sent + 440 };
+        assert_eq!(Frames::find(&client(&[0, 50], 8, held), false), None, "held back");
+    }
+}
