@@ -14,7 +14,7 @@ pub const HELD: Span = Span::from_millis(150);
 
 /// Wait that is told from jitter if an end says for how long it held an acknowledgement back: some
 /// leave out the usual 25 ms.
-const SAID: Span = Span::from_millis(40);
+pub const SAID: Span = Span::from_millis(40);
 
 /// New data of the end that receives the main data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +103,12 @@ impl Asks {
     /// Clocks are coarse: a request may have the time of the data before it, or of its answer.
     fn is_past(&self, ask: &Ask, time: Time) -> bool {
         ask.at < time || self.are_received && ask.at == time
+    }
+
+    /// Returns the request that was made at a time.
+    pub fn at(&self, time: Time) -> Option<Ask> {
+        let index = self.all.partition_point(|ask| ask.at < time);
+        self.all.get(index).filter(|ask| ask.at == time).copied()
     }
 
     /// Returns the first request on a stream.

@@ -129,7 +129,7 @@ impl Frames {
         let is_grid = on_grid >= LEAST && on_grid as f64 >= ON_GRID * groups.len() as f64;
         // The quickest answers had to wait for the grid, too.
         let mut fast = answers.iter().filter(|(_, took)| *took < period.mul_f64(FAST));
-        let waited = fast.all(|(at, _)| in_frame(&groups, &grid, *at));
+        let waited = fast.all(|(at, took)| in_frame(&groups, &grid, *at, *took));
         let is_frames = is_grid && waited && !follows_own(trace, &starts, smallest);
         // A packet that leaves at any time waits for half a frame on average.
         let round_trip = smallest.saturating_sub(period.mul_f64(0.5));
@@ -149,11 +149,13 @@ impl Frames {
     }
 }
 
-/// Returns true if a time is in a group that begins on the grid.
-fn in_frame(groups: &[Group], grid: &Grid, at: Time) -> bool {
+/// Returns true if an answer at a time, which took so long, is in a group that begins on the grid
+/// after what it answers had been sent: what is sent after a frame has to wait for the next.
+fn in_frame(groups: &[Group], grid: &Grid, at: Time, took: Span) -> bool {
     let after = groups.partition_point(|group| group.first <= at);
     let group = after.checked_sub(1).and_then(|index| groups.get(index));
-    group.is_some_and(|group| grid.has(group.first) && at <= group.last)
+    let sent = at.saturating_sub(took);
+    group.is_some_and(|group| grid.has(group.first) && at <= group.last && sent < group.first)
 }
 
 /// Returns true if arrivals come a shortest round trip after something that this end sent.
@@ -272,6 +274,9 @@ mod tests {
         let asks: Vec<u64> = (0..8).map(|index| index * 1000).collect();
         let near = |sent| sent + 40;
         assert_eq!(Frames::find(&client(&asks, 0, near), false), None, "asked each second");
+        // A server that writes each second, and answers at once at first.
+        let paced = |sent: u64| if sent < 50 { sent + 30 } else { (sent / 1000 + 1) * 1000 };
+        assert_eq!(Frames::find(&client(&[0, 30], 8, paced), false), None, "paced");
         // Acknowledged at once at first, and then held back for 400 ms.
         let held = |sent| if sent < 100 { sent + 40 } else { sent + 440 };
         assert_eq!(Frames::find(&client(&[0, 50], 8, held), false), None, "held back");

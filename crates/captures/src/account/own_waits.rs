@@ -112,7 +112,9 @@ impl OwnWaits {
             match event {
                 Event::Sent(packet) if packet.is_application => {
                     let is_tcp = packet.timestamps.is_some() || packet.max_data.is_some();
-                    if is_tcp || !packet.acknowledged.is_empty() {
+                    // What packets that are not opened acknowledge is not known.
+                    let is_covered = trace.is_encrypted;
+                    if is_tcp || is_covered || !packet.acknowledged.is_empty() {
                         own.acknowledgements.push(*at);
                     }
                     if let Some((stamp, _)) = packet.timestamps {

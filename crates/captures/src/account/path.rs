@@ -1,5 +1,6 @@
 //! The path that a trace shows.
 
+use crate::event::Transport;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 
 /// Fewest packets, and fewest arrivals apart from each other, over which a rate is measured: an
@@ -11,7 +12,7 @@ const RATE_TIME: Span = Span::from_millis(20);
 const BURST_TIME: Span = Span::from_millis(2);
 /// Silence that ends a burst: batches of a receiver are closer to each other.
 const SILENCE: Span = Span::from_millis(10);
-/// Share of the bytes of all bursts that come at a rate that is the link's.
+/// Share of the bytes of QUIC's bursts that come at a rate that is the link's.
 const COMMON: f64 = 0.25;
 /// Share of the time of a transfer over which a rate that was held is measured.
 const LONG_SHARE: f64 = 0.1;
@@ -71,8 +72,13 @@ pub struct SeenRate {
 
 /// Returns the rate of a path: the `given` one, the highest at which packets passed, or, if they
 /// are too few to show one, that at which they would take a round trip.
-pub fn rate_of(packets: &[Passed], rtt: Span, given: Option<Rate>) -> SeenRate {
-    let seen = highest_rate(packets, rtt).unwrap_or_else(|| {
+pub fn rate_of(
+    packets: &[Passed],
+    rtt: Span,
+    transport: Transport,
+    given: Option<Rate>,
+) -> SeenRate {
+    let seen = highest_rate(packets, rtt, transport).unwrap_or_else(|| {
         let bytes = packets.iter().fold(0_u64, |sum, packet| sum.saturating_add(packet.2));
         let rate = Rate::over(Bytes::new(bytes), rtt);
         SeenRate { rate, by_path: false, is_sustained: false, proven: rate }
@@ -87,10 +93,12 @@ pub fn rate_of(packets: &[Passed], rtt: Span, given: Option<Rate>) -> SeenRate {
 /// The time of sending is what keeps acknowledgements that arrive together from showing a rate that
 /// no link has (as in draft-ietf-ccwg-bbr, "Estimating Delivery Rate"). A rate that was held for a
 /// round trip wins over a higher one of a shorter time, which jitter and batches make.
-fn highest_rate(packets: &[Passed], rtt: Span) -> Option<SeenRate> {
+fn highest_rate(packets: &[Passed], rtt: Span, transport: Transport) -> Option<SeenRate> {
     let arrivals = together(packets);
     let bursts = arrivals.chunk_by(|one, next| next.at.since(one.at) <= SILENCE);
-    let short = common_rate(bursts.flat_map(|burst| rates_over(burst, RATE_TIME)).collect())?;
+    let rates = bursts.flat_map(|burst| rates_over(burst, RATE_TIME)).collect();
+    // Kernels receive and acknowledge TCP at once.
+    let short = common_rate(rates, if transport == Transport::Tcp { 0.0 } else { COMMON })?;
     let took = arrivals.last()?.at.since(arrivals.first()?.at);
     // The highest of many short windows is above the mean.
     let long = highest_over(&arrivals, rtt.max(RATE_TIME * 5).max(took.mul_f64(LONG_SHARE)));
@@ -130,12 +138,13 @@ fn highest_over(arrivals: &[Arrival], time: Span) -> Option<(Rate, bool)> {
     rates_over(arrivals, time).into_iter().map(|(rate, by_path, _)| (rate, by_path)).max()
 }
 
-/// Returns the highest rate that a share of the bytes had, which is that of more than a few bursts:
-/// what an end that was busy for a moment takes all at once comes faster than the link.
-fn common_rate(mut rates: Vec<(Rate, bool, u64)>) -> Option<(Rate, bool)> {
+/// Returns the highest rate that this share of the bytes had, which is that of more than a few
+/// bursts: what a program that was not running for a moment takes all at once comes faster than the
+/// link.
+fn common_rate(mut rates: Vec<(Rate, bool, u64)>, share: f64) -> Option<(Rate, bool)> {
     rates.sort_unstable_by(|one, other| other.cmp(one));
     let all = rates.iter().fold(0_u64, |sum, (.., bytes)| sum.saturating_add(*bytes));
-    let least = (all as f64 * COMMON) as u64;
+    let least = (all as f64 * share) as u64;
     let mut sum = 0_u64;
     let common = rates.iter().find(|(.., bytes)| {
         sum = sum.saturating_add(*bytes);
@@ -195,7 +204,8 @@ mod tests {
     fn batches_do_not_show_a_rate_that_no_link_has() {
         let rtt = Span::from_millis(30);
         for together in [1, 8, 45] {
-            let seen = highest_rate(&batches(100, together, 1400), rtt).expect("a rate");
+            let seen =
+                highest_rate(&batches(100, together, 1400), rtt, Transport::Tcp).expect("a rate");
             let mbps = seen.rate.as_mbps_f64();
             assert!((99.0..=101.0).contains(&mbps) && seen.is_sustained, "{together}: {mbps}");
         }
@@ -212,7 +222,7 @@ mod tests {
             (None, Time::from_nanos(if late { woken } else { at.max(woken) }), 1250)
         };
         let packets: Vec<Passed> = (0..3000).map(of).collect();
-        let seen = highest_rate(&packets, Span::from_millis(40)).expect("a rate");
+        let seen = highest_rate(&packets, Span::from_millis(40), Transport::Quic).expect("a rate");
         let mbps = seen.rate.as_mbps_f64();
         assert!((2.9..=4.0).contains(&mbps), "{mbps}");
     }
@@ -225,7 +235,7 @@ mod tests {
             (0..100).map(move |index| (None, at(index), 1250))
         };
         let packets: Vec<Passed> = (0..4).flat_map(burst).collect();
-        let seen = highest_rate(&packets, Span::from_millis(600)).expect("a rate");
+        let seen = highest_rate(&packets, Span::from_millis(600), Transport::Tcp).expect("a rate");
         assert!((seen.rate.as_mbps_f64() - 50.0).abs() < 1.0 && !seen.is_sustained, "{seen:?}");
     }
 }

@@ -7,6 +7,7 @@ use super::frames::Frames;
 use super::own_waits::OwnWaits;
 use super::path::{PathEstimate, rate_of};
 use super::received::{Arrival, Received};
+use super::sender_limits::reads_slowly;
 use super::sent::{handshake_timeouts, was_late};
 use super::spending::{FlowLimit, LimitKind, Spending, Turn};
 use super::steady::{LONG, Pattern, Steady, prompt};
@@ -35,7 +36,7 @@ pub fn receiver_account(
 ) -> Result<CapturedTransfer, CaptureError> {
     let Received { arrivals, start, handshake, request, rtt, .. } = received;
     let passed: Vec<_> = arrivals.iter().map(|one| (None, one.at, one.wire)).collect();
-    let seen = rate_of(&passed, *rtt, rate);
+    let seen = rate_of(&passed, *rtt, trace.transport, rate);
     let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else {
         return Err(CaptureError::Empty("it has no data that was received"));
     };
@@ -49,6 +50,11 @@ pub fn receiver_account(
     spending.round_trips(TimePart::Handshake, *start + timeouts, *handshake, frames.as_ref());
     spending.add(TimePart::Request, *handshake, *request);
     let (answered, come) = answer(*request, *rtt, frames.as_ref());
+    // Where the handshake had to wait, so has the request.
+    let asks = is_late.then(|| Asks::find(trace, false));
+    let first_ask = asks.and_then(|asks| asks.at(*request));
+    let on_its_way = first_ask.map(|ask| ask.on_its_way(*rtt));
+    let come = come.max(answered + on_its_way.unwrap_or_default());
     let turn = Turn { come, ..Turn::new(*request, *request, answered) };
     spending.turn(*request, turn, first.at);
     let walk = Walk::new(trace, received, seen.rate, frames).run(&mut spending);
@@ -61,6 +67,9 @@ pub fn receiver_account(
     let late = arrivals.iter().filter(|one| one.is_late).count();
     spending.evidence.frame = frames.map(|frames| frames.period);
     spending.evidence.reordered = late as f64 / arrivals.len() as f64;
+    if reads_slowly(trace, false) {
+        spending.reader_is_slow();
+    }
     spending.finish();
     let exchanges = exchanges(trace, false, &walk.asks, &walk.turns, &spending.intervals);
     Ok(CapturedTransfer {

@@ -1,6 +1,6 @@
 //! The account of a transfer from its sender's trace.
 
-use super::asks::{Asks, EARLY, HELD};
+use super::asks::{Asks, EARLY, HELD, SAID};
 use super::exchange::exchanges;
 use super::far_end::FarEnd;
 use super::fluid_link::{FluidLink, FullLink};
@@ -9,6 +9,7 @@ use super::losses::Losses;
 use super::outage::{is_held, outages, within};
 use super::path::{Passed, PathEstimate, rate_of};
 use super::path_waits::PathWaits;
+use super::sender_limits::reads_slowly;
 use super::sender_state::{Flight, SenderState};
 use super::sent::{DataPacket, Sent, handshake_timeouts, was_late};
 use super::spending::{FlowLimit, LimitKind, Spending, Turn};
@@ -16,7 +17,7 @@ use super::steady::{LONG, Pattern, Steady};
 use super::transfer::{CapturedTransfer, Carried, divide_busy};
 use super::waits::least;
 use crate::error::CaptureError;
-use crate::event::{CapturedConnection, Event};
+use crate::event::{CapturedConnection, Event, Transport};
 use bentpipe_timeseries::TimePart;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 
@@ -28,6 +29,8 @@ const PACED_BYTES: u64 = 5000;
 const PACING_TIME: Span = Span::from_millis(5);
 /// Most packets among which a lost one is looked for.
 const MOST: usize = 10_000;
+/// Times the wait of an acknowledgement for which a request behind it may have waited.
+const BEHIND: u64 = 3;
 /// Round trips of an idle sender, without a loss, from which on no window explains it.
 const IDLE: f64 = 1.5;
 
@@ -39,7 +42,7 @@ pub fn sender_account(
     far: Option<&FarEnd>,
 ) -> Result<CapturedTransfer, CaptureError> {
     let Sent { packets, start, end, rtt, .. } = sent;
-    let seen = rate_of(&passed(packets, far), *rtt, rate);
+    let seen = rate_of(&passed(packets, far), *rtt, trace.transport, rate);
     let first = packets.first().map_or(*start, |packet| packet.at);
     // The other end's file says what arrived.
     let unacknowledged = if far.is_some() { 0 } else { sent.unacknowledged() };
@@ -85,6 +88,9 @@ pub fn sender_account(
             "the file ends before the last {unacknowledged} packets are acknowledged: their \
              arrival is estimated, and the transfer may have continued"
         ));
+    }
+    if reads_slowly(trace, true) {
+        spending.reader_is_slow();
     }
     spending.finish();
     let exchanges = exchanges(trace, true, &walk.asks, &walk.turns, &spending.intervals);
@@ -322,8 +328,7 @@ impl<'a> Walk<'a> {
             self.turns.push(now);
             let trip = self.frames.map_or(rtt, |frames| frames.round_trip);
             let back = (self.state.previous + trip).max(from);
-            // TCP does not say for how long a receiver held an acknowledgement back.
-            let late = if self.late > HELD { self.late } else { Span::ZERO };
+            let late = self.late_request(first.since(back));
             let late = late.max(self.frames.map_or(Span::ZERO, |frames| frames.period));
             let turn = Turn {
                 late: (back + late).min(first),
@@ -348,6 +353,18 @@ impl<'a> Walk<'a> {
             to = self.waits.spend(&self.sent.packets, arrival, from, to, spending);
         }
         self.held_back(from, to, now, data, spending);
+    }
+
+    /// Returns how long a request waited on its way that came `after` it could have, if what was sent
+    /// before it had waited: where acknowledgements wait, what follows them does, too.
+    fn late_request(&self, after: Span) -> Span {
+        // TCP does not say for how long a receiver held an acknowledgement back.
+        let is_said = self.trace.transport == Transport::Quic && !self.trace.is_encrypted;
+        let tolerance = if is_said { SAID.max(least(self.sent.rtt)) } else { HELD };
+        match self.late > tolerance {
+            true => self.late.max(after.min(self.late * BEHIND)),
+            false => Span::ZERO,
+        }
     }
 
     /// Returns when what asks for `data` began and ended to arrive. Without streams, a request

@@ -30,6 +30,28 @@ pub struct LimitChange {
     pub is_slow_start: bool,
 }
 
+/// Share of the acknowledgements that leave the end of a receive window where it was, from which on
+/// its application reads slowly: what is read at once opens the window with each.
+const SHUT: f64 = 0.3;
+/// Fewest acknowledgements of which that is told.
+const LEAST: usize = 20;
+
+/// Returns true if an application reads more slowly than data comes, as the receive window of TCP
+/// shows in a trace of the sender of the data or of its receiver.
+pub fn reads_slowly(trace: &CapturedConnection, is_sender: bool) -> bool {
+    let announced = trace.events.iter().filter_map(|(_, event)| match event {
+        Event::Received(packet) if is_sender => packet.max_data,
+        Event::Sent(packet) if !is_sender => packet.max_data,
+        _ => None,
+    });
+    let (mut all, mut shut, mut previous) = (0_usize, 0_usize, 0);
+    for limit in announced {
+        (all, shut) = (all + 1, shut + usize::from(limit <= previous));
+        previous = limit;
+    }
+    all >= LEAST && shut as f64 >= SHUT * all as f64
+}
+
 /// Returns what limited the sender of a trace after each packet of its largest transfer.
 ///
 /// # Errors
@@ -73,4 +95,31 @@ pub fn sender_limits(trace: &CapturedConnection) -> Result<Vec<LimitChange>, Cap
         }
     }
     Ok(changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Packet, Side, Transport};
+
+    #[test]
+    fn a_window_that_shuts_as_data_comes_is_that_of_a_slow_reader() {
+        // Acknowledgements of 1 kB each; the window opens with each, or with every fourth.
+        let trace = |every: u64| {
+            let events = (0..100).map(|index| {
+                let max_data = Some(index / every * every * 1000 + 64_000);
+                (
+                    Time::from_millis(index),
+                    Event::Received(Packet { max_data, ..Packet::default() }),
+                )
+            });
+            CapturedConnection {
+                events: events.collect(),
+                ..CapturedConnection::empty(Transport::Tcp, Side::Server)
+            }
+        };
+        assert!(reads_slowly(&trace(4), true));
+        assert!(!reads_slowly(&trace(1), true));
+        assert!(!reads_slowly(&trace(4), false), "nothing that this end announced");
+    }
 }

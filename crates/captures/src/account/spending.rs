@@ -20,6 +20,8 @@ pub struct Interval {
 pub enum LimitKind {
     /// The receive window of TCP.
     ReceiveWindow,
+    /// The same, shut by an application that reads more slowly than data comes.
+    Reader,
     /// The limit of a QUIC connection (MAX_DATA).
     Connection,
     /// The limit of a QUIC stream (MAX_STREAM_DATA).
@@ -168,6 +170,15 @@ impl Spending {
             *known += time;
         }
         self.evidence.limit = self.limits.iter().copied().max_by_key(|(_, time)| *time);
+    }
+
+    /// Notes that the receive window was shut by its application.
+    pub fn reader_is_slow(&mut self) {
+        if let Some((limit, _)) = &mut self.evidence.limit
+            && limit.kind == LimitKind::ReceiveWindow
+        {
+            limit.kind = LimitKind::Reader;
+        }
     }
 
     /// Adds the time from `from` to `to` before data that answers a request.

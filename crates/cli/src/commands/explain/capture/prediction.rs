@@ -2,6 +2,7 @@
 //! open about its path.
 
 use super::simulated::{FASTER, Simulated, completions};
+use super::words::{loses_in_bursts, of_handshake};
 use bentpipe_captures::{CapturedTransfer, Evidence};
 use bentpipe_results::Results;
 use bentpipe_timeseries::TimePart;
@@ -14,9 +15,6 @@ const OFF: f64 = 0.12;
 const OFF_BURSTS: f64 = 0.27;
 /// Share of the rate that was held for a round trip below which it is known from bursts.
 const HELD: f64 = 0.8;
-/// Lost packets of an episode from which on losses without a queue are a policer's or a short
-/// queue's, whose rate the file does not show.
-const BURST: usize = 3;
 /// Widest range that is worth saying.
 const WIDEST: f64 = 3.0;
 /// Losses in so many episodes or less are those of a start that filled a queue.
@@ -61,8 +59,7 @@ pub(super) fn predict(recorded: &CapturedTransfer) -> Prediction {
     }
     let mut of_path: f64 = OF_PATH.iter().map(|part| recorded.budget.get(*part)).sum();
     // Timeouts of the handshake are those of lost packets, too.
-    let first = recorded.intervals.first().filter(|first| first.part == TimePart::Timeout);
-    of_path += first.map_or(0.0, |first| first.to.since(first.from).as_secs_f64());
+    of_path += of_handshake(recorded);
     let low = times.iter().copied().fold(f64::INFINITY, f64::min) * (1.0 - OFF);
     let held = recorded.path.proven.as_bps() as f64 >= HELD * seen.rate.as_bps() as f64;
     let off = if held { OFF } else { OFF_BURSTS };
@@ -74,12 +71,6 @@ pub(super) fn predict(recorded: &CapturedTransfer) -> Prediction {
     let is_known = is_known && !loses_in_bursts(&recorded.evidence);
     let range = is_known.then_some(Range { low_s: low, high_s: high });
     Prediction { results: Some(results), range }
-}
-
-/// Returns true if packets were lost in bursts, and not at a queue that was seen.
-fn loses_in_bursts(evidence: &Evidence) -> bool {
-    let Evidence { lost, lost_at_queue, loss_episodes, .. } = *evidence;
-    lost > 2 * lost_at_queue && lost >= BURST * loss_episodes.max(1) && lost >= 2 * BURST
 }
 
 /// Returns the other paths that the file allows.
@@ -106,20 +97,4 @@ fn others(recorded: &CapturedTransfer, seen: &Simulated) -> Vec<Simulated> {
         }
     }
     others
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bursts_of_losses_without_a_queue_leave_the_rate_open() {
-        let evidence = |lost, lost_at_queue, loss_episodes| {
-            loses_in_bursts(&Evidence { lost, lost_at_queue, loss_episodes, ..Evidence::default() })
-        };
-        assert!(evidence(30, 2, 5));
-        assert!(!evidence(30, 28, 2), "at a full queue");
-        assert!(!evidence(12, 0, 11), "by chance");
-        assert!(!evidence(3, 0, 1), "too few to tell");
-    }
 }

@@ -3,7 +3,7 @@
 
 use super::document::RemedyDocument;
 use super::simulated::{FASTER, Simulated};
-use super::words::{Ends, bdp, causes, data, seconds};
+use super::words::{Ends, bdp, causes, data, of_handshake, seconds};
 use crate::output::counted;
 use bentpipe_captures::{CapturedTransfer, FlowLimit, LimitKind, Transport};
 use bentpipe_timeseries::TimePart;
@@ -80,6 +80,9 @@ fn of_cause(part: TimePart, time: f64, recorded: &CapturedTransfer, ends: &Ends)
     match part {
         TimePart::FlowControl => {
             let (limit, _) = recorded.evidence.limit?;
+            if limit.kind == LimitKind::Reader {
+                return elsewhere(part, time, recorded, ends);
+            }
             Some(wider(limit, recorded, ends))
         }
         TimePart::SlowStart => {
@@ -137,6 +140,7 @@ fn elsewhere(
             "the application must not pause: its work before it answers, or its source",
             ends.sender,
         ),
+        TimePart::FlowControl => ("the application must read sooner what has come", ends.asker),
         TimePart::Application => ("the application must ask sooner", ends.asker),
         TimePart::ReturnLink => {
             ("a faster return link, or fewer acknowledgements on it, as by a filter", operator)
@@ -150,9 +154,14 @@ fn elsewhere(
             ("capacity that is there when it is needed: shorter frames, or kept assigned", operator)
         }
         TimePart::Outage => ("a link that is not out: neither end could send or ask", operator),
-        TimePart::Timeout => {
-            ("a link that loses fewer packets of handshakes and of the ends of transfers", operator)
+        TimePart::Timeout if of_handshake(recorded) > 0.5 * time => {
+            ("a link that does not lose packets of the handshake", operator)
         }
+        TimePart::Timeout => (
+            "a link that does not lose several packets in a row, nor the last ones: neither end \
+             could tell that they were lost but by waiting",
+            operator,
+        ),
         _ => return None,
     };
     Some(Remedy {
@@ -169,7 +178,7 @@ fn elsewhere(
 fn wider(limit: FlowLimit, recorded: &CapturedTransfer, ends: &Ends) -> Remedy {
     let needed = rounded(bdp(recorded).mul_f64(ROOM).max(limit.size.mul_f64(ROOM)));
     let (setting, end, key) = match (limit.kind, ends.transport) {
-        (LimitKind::ReceiveWindow, _) => {
+        (LimitKind::ReceiveWindow | LimitKind::Reader, _) => {
             ("the largest receive buffer (`net.ipv4.tcp_rmem`, SO_RCVBUF)", ends.asker, STREAM)
         }
         (LimitKind::Connection, _) => {

@@ -2,7 +2,7 @@
 
 use crate::output::counted;
 use bentpipe_captures::{
-    BothEnds, CapturedTransfer, FlowLimit, LimitKind, OneWay, Side, Transport,
+    BothEnds, CapturedTransfer, Evidence, FlowLimit, LimitKind, OneWay, Side, Transport,
 };
 pub(super) use bentpipe_results::explanation::seconds;
 use bentpipe_timeseries::TimePart;
@@ -128,6 +128,9 @@ pub(super) fn detail(
             Some(count) => format!(" ({count} round trips)"),
             None => String::new(),
         },
+        TimePart::Timeout if of_handshake(recorded) > 0.5 * recorded.budget.get(part) => {
+            " (of the handshake, whose packets were lost)".to_owned()
+        }
         TimePart::CongestionWindow
         | TimePart::Timeout
         | TimePart::LossDetection
@@ -137,6 +140,22 @@ pub(super) fn detail(
         }
         _ => String::new(),
     }
+}
+
+/// Returns the seconds for which packets of the handshake waited to be sent again.
+pub(super) fn of_handshake(recorded: &CapturedTransfer) -> f64 {
+    let first = recorded.intervals.first().filter(|first| first.part == TimePart::Timeout);
+    first.map_or(0.0, |first| first.to.since(first.from).as_secs_f64())
+}
+
+/// Lost packets of an episode from which on losses without a queue are a policer's or a short
+/// queue's, whose rate the file does not show.
+const BURST: usize = 3;
+
+/// Returns true if packets were lost in bursts, and not at a queue that was seen.
+pub(super) fn loses_in_bursts(evidence: &Evidence) -> bool {
+    let Evidence { lost, lost_at_queue, loss_episodes, .. } = *evidence;
+    lost > 2 * lost_at_queue && lost >= BURST * loss_episodes.max(1) && lost >= 2 * BURST
 }
 
 /// Returns the whole round trips of a part, if it is about that.
@@ -159,6 +178,7 @@ fn losses(recorded: &CapturedTransfer) -> String {
     };
     let place = match (evidence.lost_at_queue * 2 > evidence.lost, recorded.is_sender) {
         (true, _) => ", at a full queue",
+        (false, _) if loses_in_bursts(evidence) => ", in bursts, as at a policer or a short queue",
         (false, true) => ", with room in the queue",
         (false, false) => "",
     };
@@ -167,6 +187,8 @@ fn losses(recorded: &CapturedTransfer) -> String {
 
 /// Share of the time from which on a link that carries data is what limits a transfer.
 const BUSY: f64 = 0.5;
+/// Share of the time waiting for other flows from which on the rate is a share of the link.
+pub(super) const BESIDE: f64 = 0.1;
 
 /// Returns that only a faster link would help, if a full link was busy with the data most of the
 /// time.
@@ -174,7 +196,9 @@ pub(super) fn busy_link(recorded: &CapturedTransfer) -> Option<String> {
     let completion = recorded.completion.as_secs_f64();
     let busy = [TimePart::Serialisation, TimePart::Headers];
     let busy: f64 = busy.into_iter().map(|part| recorded.budget.get(part)).sum();
-    let is_limit = recorded.path.is_filled && busy >= BUSY * completion;
+    let others = recorded.budget.get(TimePart::OtherFlows);
+    let is_limit =
+        recorded.path.is_filled && busy >= BUSY * completion && others < BESIDE * completion;
     let rate = significant(recorded.path.rate.as_mbps_f64());
     is_limit.then(|| {
         format!("the link of {rate} Mbps was the limit: it was busy with the data most of the time")
@@ -198,6 +222,13 @@ pub(super) fn both_ends(both: &BothEnds, ends: &Ends) -> String {
 pub(super) fn flow_limit(limit: FlowLimit, recorded: &CapturedTransfer, ends: &Ends) -> String {
     let what = match limit.kind {
         LimitKind::ReceiveWindow => format!("the {}'s receive window", ends.asker),
+        LimitKind::Reader => {
+            let size = data(limit.size);
+            return format!(
+                "the {} reads too slowly: its receive window of {size} is often shut",
+                ends.asker
+            );
+        }
         LimitKind::Connection => format!("the {}'s connection window", ends.asker),
         LimitKind::Stream => format!("the {}'s stream window", ends.asker),
         LimitKind::Sender => {
@@ -266,5 +297,16 @@ mod tests {
         }
         assert_eq!(significant(0.0421), "0.042");
         assert_eq!(counted(1, "request"), "1 request");
+    }
+
+    #[test]
+    fn bursts_of_losses_without_a_queue_leave_the_rate_open() {
+        let evidence = |lost, lost_at_queue, loss_episodes| {
+            loses_in_bursts(&Evidence { lost, lost_at_queue, loss_episodes, ..Evidence::default() })
+        };
+        assert!(evidence(30, 2, 5));
+        assert!(!evidence(30, 28, 2), "at a full queue");
+        assert!(!evidence(12, 0, 11), "by chance");
+        assert!(!evidence(3, 0, 1), "too few to tell");
     }
 }
