@@ -224,6 +224,9 @@ pub struct Packet {
     pub is_probe: bool,
     /// True if it probes the path for a larger size of packets.
     pub is_mtu_probe: bool,
+    /// Of a packet that is not opened, what tells it from others at both ends: a hash of its first
+    /// bytes. `None` if the file does not have them.
+    pub mark: Option<u64>,
 }
 
 impl CapturedConnection {

@@ -137,3 +137,47 @@ fn files_of_different_connections_are_compared() {
     let both = bentpipe(directory, &["explain", &servers[0], &clients[0], "--against", "x"]);
     assert!(!both.status.success());
 }
+
+/// Returns a pcapng file without its secrets (blocks of type 10).
+fn without_keys(file: &[u8]) -> Vec<u8> {
+    let mut rest = file;
+    let mut kept = Vec::new();
+    while let Some((head, _)) = rest.split_at_checked(8) {
+        let number = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().unwrap());
+        let (block, after) = rest.split_at(number(4) as usize);
+        if number(0) != 10 {
+            kept.extend_from_slice(block);
+        }
+        rest = after;
+    }
+    assert!(kept.len() < file.len(), "it had no secrets");
+    kept
+}
+
+#[test]
+fn both_ends_without_keys_show_losses_and_the_rate() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let (runs, servers) = captured(directory, "server");
+    let (_, clients) = captured(directory, "client");
+    let index = servers.iter().position(|name| name.contains("quic")).unwrap();
+    let flow = &runs[index]["flows"][0];
+    for (name, file) in [("server", &servers[index]), ("client", &clients[index])] {
+        let bytes = std::fs::read(directory.join(file)).unwrap();
+        std::fs::write(directory.join(name), without_keys(&bytes)).unwrap();
+    }
+    let told = explained(directory, &["server", "client"]);
+    assert_eq!(told["recorded_by"], "both");
+    let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{value}"));
+    let lost = number(&flow["packets_lost_channel"]) + number(&flow["packets_lost_queue"]);
+    let of_file = number(&told["both_ends"]["to_receiver"]["lost"]);
+    assert!((of_file - lost).abs() <= 2.0, "{of_file} of {lost}");
+    assert_eq!(told["losses"]["packets"], told["both_ends"]["to_receiver"]["lost"]);
+    let off = number(&told["transfers"][0]["completion_s"]) / number(&flow["completion_s"]) - 1.0;
+    assert!(off.abs() < 0.02, "{off}");
+    assert!(told["notes"].to_string().contains("known in both files by its bytes"));
+    // With the keys of one end only.
+    let output = bentpipe(directory, &["explain", "server", clients[index].as_str()]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && error.contains("or of none"), "{error}");
+}

@@ -84,6 +84,11 @@ impl FarEnd {
         let mut back: Vec<(Time, Span)> = back.collect();
         back.sort_unstable();
         sent.apply(&crossings);
+        if trace.is_encrypted {
+            sent.acknowledge(&crossings);
+            trace.events.extend(sent.losses());
+            trace.events.sort_by_key(|(at, _)| *at);
+        }
         if let Some(last) = forward.iter().flatten().map(|(at, _)| *at).max() {
             // As if both directions took half of the RTT.
             sent.end = last + crossings.rtt.mul_f64(0.5);
@@ -174,6 +179,38 @@ impl OneWay {
 }
 
 impl Sent {
+    /// Takes what the receiver knows of packets that are not opened: what arrived is acknowledged by
+    /// the first packet that the receiver sent after it, and everything else was lost.
+    fn acknowledge(&mut self, crossings: &Crossings) {
+        let back = crossings.back.iter();
+        let back = back.filter_map(|one| one.arrived.map(|(arrived, _)| (one.sent, arrived)));
+        let mut back: Vec<(Time, Time)> = back.collect();
+        back.sort_unstable();
+        for one in &crossings.there {
+            let index = self.numbers.get(&one.number).copied();
+            let Some(packet) = index.and_then(|index| self.packets.get_mut(index)) else {
+                continue;
+            };
+            let answer = one.arrived.and_then(|(arrived, _)| {
+                let index = back.partition_point(|(sent, _)| *sent < arrived);
+                back.get(index).map(|(sent, at)| (*at, sent.since(arrived)))
+            });
+            packet.declared_lost = one.arrived.is_none();
+            packet.is_ambiguous = false;
+            packet.acknowledged = answer.map(|(at, _)| at);
+            packet.held_back = answer.map_or(Span::ZERO, |(_, held)| held);
+        }
+    }
+
+    /// Returns when the loss of each lost packet can have been noticed: a round trip later.
+    fn losses(&self) -> impl Iterator<Item = (Time, Event)> {
+        let numbers = self.numbers.iter();
+        let packets =
+            numbers.filter_map(|(number, index)| Some((*number, self.packets.get(*index)?)));
+        let lost = packets.filter(|(_, packet)| packet.is_lost());
+        lost.map(|(number, packet)| (packet.at + self.rtt, Event::Lost(number)))
+    }
+
     /// Takes what the receiver knows: which packets were lost, and for how long it held back each
     /// acknowledgement.
     fn apply(&mut self, crossings: &Crossings) {

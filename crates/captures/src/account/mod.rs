@@ -39,6 +39,11 @@ pub use sender_limits::{LimitChange, SenderLimit, sender_limits};
 pub use spending::{Evidence, FlowLimit, Interval, LimitKind};
 pub use transfer::CapturedTransfer;
 
+/// What is said of two files without keys.
+const COVERED: &str = "the packets are encrypted, and their keys are missing: each is known in both \
+    files by its bytes. Data and requests follow from the sizes; data that was sent again counts as \
+    new data";
+
 /// Divides the time of the largest transfer of a trace, over a link of `rate` or, without it, of
 /// the highest rate at which data passed.
 ///
@@ -81,13 +86,13 @@ fn is_sender(trace: &CapturedConnection) -> Result<bool, CaptureError> {
 ///
 /// # Errors
 /// One of the traces has no transfer, they are of the same end or of different connections, or the
-/// packets are encrypted.
+/// packets of one of them are encrypted.
 pub fn account_of_both(
     one: &CapturedConnection,
     other: &CapturedConnection,
     rate: Option<Rate>,
 ) -> Result<CapturedTransfer, CaptureError> {
-    if one.is_encrypted || other.is_encrypted {
+    if one.is_encrypted != other.is_encrypted {
         return Err(CaptureError::Empty("the packets of one of the files are encrypted"));
     }
     if !is_same_connection(one, other) || one.side == other.side {
@@ -97,6 +102,11 @@ pub fn account_of_both(
     let (trace, sent, far) = FarEnd::join(sender, receiver)?;
     let mut recorded = sender_account(&trace, &sent, rate, Some(&far))?;
     recorded.is_upload = sender.side == Side::Client;
+    if sender.is_encrypted {
+        // Those of one file say what only two of them show.
+        recorded.notes.push(COVERED.to_owned());
+        return Ok(recorded);
+    }
     let notes = sender.notes.iter().chain(receiver.notes.iter());
     recorded.notes.extend(notes.cloned());
     Ok(recorded)

@@ -118,6 +118,14 @@ impl<'a> PathWaits<'a> {
     }
 }
 
+/// Returns the share of the packets that others which were sent after them overtook.
+pub fn share_overtaken(packets: &[DataPacket]) -> f64 {
+    let is_told = |packet: &DataPacket| packet.acknowledged.is_some() && !packet.is_ambiguous;
+    let all = packets.iter().zip(overtaken(packets));
+    let overtaken = all.filter(|(packet, overtaken)| *overtaken && is_told(packet)).count();
+    overtaken as f64 / packets.len().max(1) as f64
+}
+
 /// Returns for each packet whether one that was sent after it was acknowledged before it.
 fn overtaken(packets: &[DataPacket]) -> Vec<bool> {
     let mut earliest: Option<Time> = None;

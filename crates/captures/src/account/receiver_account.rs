@@ -83,7 +83,7 @@ pub fn receiver_account(
             rtt: *rtt,
             rate: seen.rate,
             proven: seen.proven,
-            is_filled: seen.is_sustained && walk.was_full,
+            is_filled: rate.is_some() || seen.is_sustained && walk.was_full,
             queue: Span::ZERO,
             is_full: false,
             loss: walk.repairs as f64 / arrivals.len().max(1) as f64,

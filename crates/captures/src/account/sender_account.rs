@@ -8,7 +8,7 @@ use super::frames::Frames;
 use super::losses::Losses;
 use super::outage::{is_held, outages, within};
 use super::path::{Passed, PathEstimate, rate_of};
-use super::path_waits::PathWaits;
+use super::path_waits::{PathWaits, share_overtaken};
 use super::sender_limits::reads_slowly;
 use super::sender_state::{Flight, SenderState};
 use super::sent::{DataPacket, Sent, handshake_timeouts, was_late};
@@ -78,7 +78,7 @@ pub fn sender_account(
     spending.evidence.lost_at_queue = losses.lost_at_queue;
     spending.evidence.loss_episodes = losses.episodes;
     spending.evidence.frame = frames.map(|frames| frames.period);
-    spending.evidence.reordered = far.map_or(0.0, |far| far.reordered);
+    spending.evidence.reordered = far.map_or_else(|| share_overtaken(packets), |far| far.reordered);
     let mut notes = Vec::new();
     if !walk.knows_window {
         notes.push("the file has no congestion windows: they are inferred".to_owned());
@@ -105,7 +105,7 @@ pub fn sender_account(
             rtt: *rtt,
             rate: seen.rate,
             proven: seen.proven,
-            is_filled: by_path && !trace.is_encrypted,
+            is_filled: rate.is_some() || by_path && (!trace.is_encrypted || far.is_some()),
             queue: losses.queue.saturating_sub(frame),
             is_full: losses.lost_at_queue > 0,
             loss: elsewhere as f64 / packets.len().max(1) as f64,

@@ -1,6 +1,6 @@
 //! The packets that one end of a connection sent, each with its arrival at the other.
 //!
-//! QUIC numbers its packets. TCP's data is known by its bytes and the timestamp of the copy: what
+//! QUIC numbers its packets; those that are not opened are known by their bytes. TCP's data is known by its bytes and the timestamp of the copy: what
 //! is one segment at one end may be several at the other, as network cards divide and join them.
 //! Segments without data are known by their timestamps and what they acknowledge; those that are
 //! alike come in the order in which they were sent.
@@ -29,6 +29,7 @@ type Bare = (Option<(u32, u32)>, Option<u64>);
 /// Returns the packets of the application that `sender` sent.
 pub fn pairs(sender: &CapturedConnection, receiver: &CapturedConnection) -> Vec<Pair> {
     let mut arrivals = match sender.transport {
+        Transport::Quic if sender.is_encrypted => Arrivals::of_marks(receiver),
         Transport::Quic => Arrivals::of_quic(receiver),
         Transport::Tcp => Arrivals::of_tcp(receiver),
     };
@@ -51,9 +52,10 @@ type Piece = (u64, Time, Option<u32>);
 /// What arrived at an end.
 #[derive(Debug, Default)]
 struct Arrivals {
-    /// By the number of the packet.
+    /// By the number of the packet, or by its mark.
     numbered: HashMap<u64, Time>,
     is_numbered: bool,
+    is_marked: bool,
     /// Data of TCP by its offset, each copy.
     data: BTreeMap<u64, Vec<Piece>>,
     /// Bytes of the longest of them.
@@ -69,6 +71,16 @@ impl Arrivals {
             numbered.entry(packet.number).or_insert(at);
         }
         Self { numbered, is_numbered: true, ..Self::default() }
+    }
+
+    fn of_marks(receiver: &CapturedConnection) -> Self {
+        let mut numbered = HashMap::new();
+        for (at, packet) in received(receiver) {
+            if let Some(mark) = packet.mark {
+                numbered.entry(mark).or_insert(at);
+            }
+        }
+        Self { numbered, is_marked: true, ..Self::default() }
     }
 
     fn of_tcp(receiver: &CapturedConnection) -> Self {
@@ -92,6 +104,9 @@ impl Arrivals {
 
     /// Returns the arrival of a packet.
     fn of(&mut self, packet: &Packet) -> Option<Time> {
+        if self.is_marked {
+            return self.numbered.get(&packet.mark?).copied();
+        }
         if self.is_numbered {
             return self.numbered.get(&packet.number).copied();
         }

@@ -17,6 +17,7 @@ use crate::pcap::segment::Datagram;
 use crate::pcap::vantage::BETWEEN;
 use bentpipe_units::{Span, Time};
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Numbers of Handshake packets begin here, and those of packets that cannot be opened: the spaces
 /// of packet numbers (RFC 9000 §12.3), which end below, become one.
@@ -79,6 +80,16 @@ struct Reader {
     /// Number of packets of the handshake that cannot be opened.
     hidden: u64,
     unreadable: usize,
+}
+
+/// First bytes of an encrypted packet that no other has: fewer than a capture of 128 keeps.
+const MARK: usize = 32;
+
+/// Returns what tells an encrypted packet from others, at either end.
+fn mark(bytes: &[u8]) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    bytes.get(..MARK)?.hash(&mut hasher);
+    Some(hasher.finish())
 }
 
 impl Reader {
@@ -147,7 +158,7 @@ impl Reader {
     fn early(&mut self, at: u64, sender: usize, packet: &LongPacket<'_>) {
         let LongPacket { bytes, number_at, length, .. } = *packet;
         let Some(keys) = &mut self.keys else {
-            self.cover(at, sender, length, number_at, None);
+            self.cover(at, sender, (length, mark(bytes)), number_at, None);
             return;
         };
         let opened = keys.early.as_mut().and_then(|keys| keys.open(bytes, number_at));
@@ -175,18 +186,26 @@ impl Reader {
         let mut left = wire;
         while left > 0 {
             let one = left.min(size.max(1));
-            self.cover(at, sender, one, number_at, spin);
+            let mark = bytes.get(wire - left..).and_then(mark);
+            self.cover(at, sender, (one, mark), number_at, spin);
             left -= one;
         }
     }
 
     /// Adds a packet of the application that is not opened.
-    fn cover(&mut self, at: u64, sender: usize, size: usize, number_at: usize, spin: Option<bool>) {
+    fn cover(
+        &mut self,
+        at: u64,
+        sender: usize,
+        (size, mark): (usize, Option<u64>),
+        number_at: usize,
+        spin: Option<bool>,
+    ) {
         let number = self.numbers[sender];
         self.numbers[sender] += 1;
         self.covered.push(Covered { index: self.seen.len(), overhead: number_at, spin });
         let bytes = size as u64;
-        let packet = Packet { is_application: true, number, bytes, ..Packet::default() };
+        let packet = Packet { is_application: true, number, bytes, mark, ..Packet::default() };
         self.see(at, sender, packet);
     }
 

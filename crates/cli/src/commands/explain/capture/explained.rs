@@ -59,9 +59,10 @@ impl Explained {
         path: &Path,
         args: &Explain,
     ) -> Result<bool, LabError> {
-        if self.trace.is_encrypted || other.is_encrypted {
+        if self.trace.is_encrypted != other.is_encrypted {
             let reason = "the connection is that of the first file at its other end, and the \
-                packets of one of them are encrypted; needed: the keys of both (`--keys`)";
+                packets of one of them are encrypted; needed: the keys of both (`--keys`), or of \
+                none";
             return Err(LabError::read(path, reason));
         }
         // Simulated connections have the same names in every run.

@@ -34,7 +34,7 @@ use document::{
     PredictionDocument, RecordedBy, TraceDocument,
 };
 use explained::Explained;
-use prediction::{Prediction, Range, predict};
+use prediction::{Prediction, Range, Unknown, predict};
 use remedies::{Remedy, remedies};
 use request::ChosenRequest;
 use serde_json::Value;
@@ -59,7 +59,7 @@ struct Explanation<'a> {
     of_file: Account<'a>,
     /// The transfer with Bentpipe's defaults.
     ours: Option<Account<'a>>,
-    range: Option<Range>,
+    range: Result<Range, Unknown>,
     remedies: Vec<Remedy>,
     /// The request that the user chose.
     request: Option<ChosenRequest>,
@@ -178,7 +178,7 @@ impl Explanation<'_> {
         let mut text = self.head();
         let both: Vec<&Account<'_>> = [&self.of_file]
             .into_iter()
-            .chain(self.ours.as_ref().filter(|_| self.range.is_some()))
+            .chain(self.ours.as_ref().filter(|_| self.range.is_ok()))
             .collect();
         text.push_str(&table(&both, false));
         let _ = writeln!(text, "\n{RECORDED} {}", words::statement(recorded, &self.ends));
@@ -250,15 +250,15 @@ impl Explanation<'_> {
         let count = self.recorded.exchanges.len();
         let once = if count > 1 { " for the same data in one transfer" } else { "" };
         match self.range {
-            Some(Range { low_s, high_s }) => format!(
+            Ok(Range { low_s, high_s }) => format!(
                 "Bentpipe, with its defaults and no memory of the path, would take {} to {} s\
                  {once}\n",
                 seconds(low_s),
                 seconds(high_s)
             ),
-            None => "what Bentpipe would take is not said: the file leaves too much open about \
-                     its path\n"
-                .to_owned(),
+            Err(unknown) => {
+                format!("what Bentpipe would take is not said: {}\n", unknown.words())
+            }
         }
     }
 
@@ -296,6 +296,7 @@ impl Explanation<'_> {
             remedies: self.remedies.iter().map(Remedy::document).collect(),
             prediction: self
                 .range
+                .ok()
                 .map(|Range { low_s, high_s }| PredictionDocument { low_s, high_s }),
             notes: recorded.notes.clone(),
             connections: connections::document(listed),

@@ -27,6 +27,9 @@ const OF_PATH: [TimePart; 5] = [
     TimePart::OtherFlows,
     TimePart::ReturnLink,
 ];
+/// Share of the time that they took from which on nothing is said: how much of them another transfer
+/// meets depends on when it sends, and how often.
+const MOST_OF_PATH: f64 = 0.1;
 /// Share of packets out of order from which on nothing is said: what that costs depends on how.
 const REORDERED: f64 = 0.01;
 /// Runs of a path with losses, for their scatter.
@@ -41,18 +44,72 @@ pub(super) struct Range {
     pub high_s: f64,
 }
 
+/// Why nothing is said of what Bentpipe would take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unknown {
+    /// The path that was seen cannot be simulated.
+    NotSimulated,
+    /// The sender's packets are encrypted.
+    Encrypted,
+    /// This trouble of the path took much of the time.
+    OfPath(TimePart),
+    /// Packets came out of order.
+    Reordered,
+    /// Packets were lost in bursts.
+    Bursts,
+    /// The link was never full, so that its rate is not known.
+    Rate,
+    /// The losses may be by chance or a queue's.
+    Losses,
+}
+
+impl Unknown {
+    /// Returns what leaves it open.
+    pub fn words(self) -> String {
+        let text = match self {
+            Self::NotSimulated => "the path cannot be simulated as the file shows it",
+            Self::Encrypted => "without keys, the file of a sender shows no rate of the path",
+            Self::OfPath(part) => {
+                return format!(
+                    "{} took much of the time, and the file does not show how much of that \
+                     another transfer would meet",
+                    part.words()
+                );
+            }
+            Self::Reordered => {
+                "packets came out of order, and what that costs depends on how a stack tells losses"
+            }
+            Self::Bursts => {
+                "packets were lost in bursts, as at a policer or a short queue, whose rate the \
+                 file does not show"
+            }
+            Self::Rate => {
+                "the link was never full, and may be much faster than the file shows \
+                 (`--rate` says how fast it is)"
+            }
+            Self::Losses => "the file does not show whether its losses are by chance or at a queue",
+        };
+        text.to_owned()
+    }
+}
+
 /// What has been simulated.
 pub(super) struct Prediction {
     /// The run on the path as it was seen; `None` if it cannot be simulated.
     pub results: Option<Results>,
-    /// The range; `None` if the file leaves too much open.
-    pub range: Option<Range>,
+    /// The range, or what the file leaves open.
+    pub range: Result<Range, Unknown>,
 }
 
 /// Simulates the data of `recorded` in one transfer, on each path that the file allows.
 pub(super) fn predict(recorded: &CapturedTransfer) -> Prediction {
     let seen = Simulated::of(recorded);
-    let Some(results) = seen.run() else { return Prediction { results: None, range: None } };
+    let Some(results) = seen.run() else {
+        return Prediction { results: None, range: Err(Unknown::NotSimulated) };
+    };
+    if let Some(unknown) = unknown(recorded) {
+        return Prediction { results: Some(results), range: Err(unknown) };
+    }
     let mut times = completions(&results);
     for path in others(recorded, &seen) {
         times.extend(path.run().iter().flat_map(completions));
@@ -64,13 +121,33 @@ pub(super) fn predict(recorded: &CapturedTransfer) -> Prediction {
     let held = recorded.path.proven.as_bps() as f64 >= HELD * seen.rate.as_bps() as f64;
     let off = if held { OFF } else { OFF_BURSTS };
     let high = times.iter().copied().fold(0.0, f64::max) * (1.0 + off) + of_path;
-    // Of encrypted data that this end sent nothing is known but when it left.
-    let is_seen = !(recorded.is_encrypted && recorded.is_sender);
-    let is_known =
-        is_seen && low > 0.0 && high <= WIDEST * low && recorded.evidence.reordered <= REORDERED;
-    let is_known = is_known && !loses_in_bursts(&recorded.evidence);
-    let range = is_known.then_some(Range { low_s: low, high_s: high });
+    let range = if low > 0.0 && high <= WIDEST * low {
+        Ok(Range { low_s: low, high_s: high })
+    } else if recorded.path.is_filled {
+        Err(Unknown::Losses)
+    } else {
+        Err(Unknown::Rate)
+    };
     Prediction { results: Some(results), range }
+}
+
+/// Returns what the file leaves open, whatever simulations show.
+fn unknown(recorded: &CapturedTransfer) -> Option<Unknown> {
+    let least = MOST_OF_PATH * recorded.completion.as_secs_f64();
+    // Acknowledgements that are late show the sender no rate of the other direction.
+    let late = [TimePart::HeldAcks].into_iter().filter(|_| recorded.is_sender);
+    let mut parts = OF_PATH.into_iter().chain(late);
+    if let Some(part) = parts.find(|part| recorded.budget.get(*part) >= least) {
+        return Some(Unknown::OfPath(part));
+    }
+    // Of encrypted data that this end sent nothing is known but when it left.
+    if recorded.is_encrypted && recorded.is_sender && recorded.both.is_none() {
+        return Some(Unknown::Encrypted);
+    }
+    if recorded.evidence.reordered > REORDERED {
+        return Some(Unknown::Reordered);
+    }
+    loses_in_bursts(&recorded.evidence).then_some(Unknown::Bursts)
 }
 
 /// Returns the other paths that the file allows.
