@@ -179,8 +179,8 @@ impl OneWay {
 }
 
 impl Sent {
-    /// Takes what the receiver knows of packets that are not opened: what arrived is acknowledged by
-    /// the first packet that the receiver sent after it, and everything else was lost.
+    /// Takes what the receiver knows of packets that are not opened: what arrived is acknowledged
+    /// by the first packet that the receiver sent after it, and everything else was lost.
     fn acknowledge(&mut self, crossings: &Crossings) {
         let back = crossings.back.iter();
         let back = back.filter_map(|one| one.arrived.map(|(arrived, _)| (one.sent, arrived)));

@@ -40,9 +40,9 @@ pub use spending::{Evidence, FlowLimit, Interval, LimitKind};
 pub use transfer::CapturedTransfer;
 
 /// What is said of two files without keys.
-const COVERED: &str = "the packets are encrypted, and their keys are missing: each is known in both \
-    files by its bytes. Data and requests follow from the sizes; data that was sent again counts as \
-    new data";
+const COVERED: &str = "the packets are encrypted, and their keys are missing: each is known in \
+    both files by its bytes. Data and requests follow from the sizes; data that was sent again \
+    counts as new data";
 
 /// Divides the time of the largest transfer of a trace, over a link of `rate` or, without it, of
 /// the highest rate at which data passed.

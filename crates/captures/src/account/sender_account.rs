@@ -79,16 +79,6 @@ pub fn sender_account(
     spending.evidence.loss_episodes = losses.episodes;
     spending.evidence.frame = frames.map(|frames| frames.period);
     spending.evidence.reordered = far.map_or_else(|| share_overtaken(packets), |far| far.reordered);
-    let mut notes = Vec::new();
-    if !walk.knows_window {
-        notes.push("the file has no congestion windows: they are inferred".to_owned());
-    }
-    if unacknowledged > 0 {
-        notes.push(format!(
-            "the file ends before the last {unacknowledged} packets are acknowledged: their \
-             arrival is estimated, and the transfer may have continued"
-        ));
-    }
     if reads_slowly(trace, true) {
         spending.reader_is_slow();
     }
@@ -120,8 +110,23 @@ pub fn sender_account(
             .filter(|(packet, _)| packet.is_lost())
             .map(|(packet, at_queue)| (packet.at, *at_queue))
             .collect(),
-        notes,
+        notes: notes(walk.knows_window, unacknowledged),
     })
+}
+
+/// Returns what the file does not show.
+fn notes(knows_window: bool, unacknowledged: usize) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !knows_window {
+        notes.push("the file has no congestion windows: they are inferred".to_owned());
+    }
+    if unacknowledged > 0 {
+        notes.push(format!(
+            "the file ends before the last {unacknowledged} packets are acknowledged: their \
+             arrival is estimated, and the transfer may have continued"
+        ));
+    }
+    notes
 }
 
 /// Spends the time up to the first packet of data. Returns when the transfer began.
@@ -355,8 +360,8 @@ impl<'a> Walk<'a> {
         self.held_back(from, to, now, data, spending);
     }
 
-    /// Returns how long a request waited on its way that came `after` it could have, if what was sent
-    /// before it had waited: where acknowledgements wait, what follows them does, too.
+    /// Returns how long a request waited on its way that came `after` it could have, if what was
+    /// sent before it had waited: where acknowledgements wait, what follows them does, too.
     fn late_request(&self, after: Span) -> Span {
         // TCP does not say for how long a receiver held an acknowledgement back.
         let is_said = self.trace.transport == Transport::Quic && !self.trace.is_encrypted;

@@ -1,9 +1,10 @@
 //! The packets that one end of a connection sent, each with its arrival at the other.
 //!
-//! QUIC numbers its packets; those that are not opened are known by their bytes. TCP's data is known by its bytes and the timestamp of the copy: what
-//! is one segment at one end may be several at the other, as network cards divide and join them.
-//! Segments without data are known by their timestamps and what they acknowledge; those that are
-//! alike come in the order in which they were sent.
+//! QUIC numbers its packets; those that are not opened are known by their bytes. TCP's data is
+//! known by its bytes and the timestamp of the copy: what is one segment at one end may be several
+//! at the other, as network cards divide and join them. Segments without data are known by their
+//! timestamps and what they acknowledge; those that are alike come in the order in which they were
+//! sent.
 
 use crate::event::{CapturedConnection, Event, Packet, Transport};
 use bentpipe_units::Time;

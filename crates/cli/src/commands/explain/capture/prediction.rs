@@ -27,8 +27,8 @@ const OF_PATH: [TimePart; 5] = [
     TimePart::OtherFlows,
     TimePart::ReturnLink,
 ];
-/// Share of the time that they took from which on nothing is said: how much of them another transfer
-/// meets depends on when it sends, and how often.
+/// Share of the time that they took from which on nothing is said: how much of them another
+/// transfer meets depends on when it sends, and how often.
 const MOST_OF_PATH: f64 = 0.1;
 /// Share of packets out of order from which on nothing is said: what that costs depends on how.
 const REORDERED: f64 = 0.01;
