@@ -166,11 +166,11 @@ fn both_ends_without_keys_show_losses_and_the_rate() {
     let (_, clients) = captured(directory, "client");
     let index = servers.iter().position(|name| name.contains("quic")).unwrap();
     let flow = &runs[index]["flows"][0];
-    for (name, file) in [("server", &servers[index]), ("client", &clients[index])] {
+    for (name, file) in [("server.pcapng", &servers[index]), ("client.pcapng", &clients[index])] {
         let bytes = std::fs::read(directory.join(file)).unwrap();
         std::fs::write(directory.join(name), without_keys(&bytes)).unwrap();
     }
-    let told = explained(directory, &["server", "client"]);
+    let told = explained(directory, &["server.pcapng", "client.pcapng"]);
     assert_eq!(told["recorded_by"], "both");
     let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{value}"));
     let lost = number(&flow["packets_lost_channel"]) + number(&flow["packets_lost_queue"]);
@@ -181,7 +181,7 @@ fn both_ends_without_keys_show_losses_and_the_rate() {
     assert!(off.abs() < 0.02, "{off}");
     assert!(told["notes"].to_string().contains("known in both files by its bytes"));
     // With the keys of one end only.
-    let output = bentpipe(directory, &["explain", "server", clients[index].as_str()]);
+    let output = bentpipe(directory, &["explain", "server.pcapng", clients[index].as_str()]);
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && error.contains("or of none"), "{error}");
 }
