@@ -241,3 +241,64 @@ impl Sent {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::account::account_of_both;
+    use crate::event::{Packet, StreamPart, Transport};
+
+    /// A packet that is not opened, with a mark of its own, and data at an offset.
+    fn covered(number: u64, mark: u64, offset: Option<u64>) -> Packet {
+        let part = |offset| StreamPart { stream: 0, offset, length: 1000 };
+        Packet {
+            is_application: true,
+            number,
+            bytes: 1040,
+            mark: Some(mark),
+            data: offset.map(part).into_iter().collect(),
+            ..Packet::default()
+        }
+    }
+
+    #[test]
+    fn packets_that_are_not_opened_are_known_at_both_ends_by_their_bytes() {
+        let at = Time::from_millis;
+        let mut server = vec![(at(0), Event::Received(covered(0, 1, Some(0))))];
+        let mut client = vec![(at(0), Event::Sent(covered(0, 1, Some(0))))];
+        // A packet of data each 10 ms, of which two are lost. The client, 50 ms away and with a
+        // clock that is as much ahead, holds back each acknowledgement for 20 ms.
+        for index in 0..40_u64 {
+            let acknowledged = if index == 0 { vec![(0, 0)] } else { Vec::new() };
+            let data = covered(index, 100 + index, Some(index * 1000));
+            let data = Packet { acknowledged, ..data };
+            server.push((at(index * 10), Event::Sent(data.clone())));
+            if index == 7 || index == 21 {
+                continue;
+            }
+            client.push((at(index * 10 + 100), Event::Received(data)));
+            // What a file of one end is taken to acknowledge.
+            let acknowledged = vec![(index, index)];
+            let answer = Packet { acknowledged, ..covered(index + 1, 500 + index, None) };
+            client.push((at(index * 10 + 120), Event::Sent(answer.clone())));
+            server.push((at(index * 10 + 120), Event::Received(answer)));
+        }
+        let trace = |side, mut events: Vec<(Time, Event)>| {
+            events.sort_by_key(|(at, _)| *at);
+            CapturedConnection {
+                events,
+                ids: vec!["one".to_owned()],
+                is_encrypted: true,
+                ..CapturedConnection::empty(Transport::Quic, side)
+            }
+        };
+        let (server, client) = (trace(Side::Server, server), trace(Side::Client, client));
+        let recorded = account_of_both(&client, &server, None).expect("one connection");
+        let both = recorded.both.expect("both ends");
+        assert_eq!((both.to_receiver.packets, both.to_receiver.lost), (40, 2));
+        assert_eq!((recorded.evidence.lost, recorded.evidence.loss_episodes), (2, 2));
+        assert!((recorded.path.rtt.as_millis_f64() - 100.0).abs() < 1.0, "{:?}", recorded.path);
+        let opened = CapturedConnection { is_encrypted: false, ..client };
+        assert!(account_of_both(&opened, &server, None).is_err(), "the keys of one end only");
+    }
+}
