@@ -135,13 +135,13 @@ impl Test {
             return Some(Action::Own(self.own.len() - 1));
         }
         if self.next_probes <= now && now < self.ends {
-            self.next_probes = self.next_probes + self.plan.interval;
+            self.next_probes += self.plan.interval;
             self.own_due = self.is_ready;
             self.foreign.push(Probe::begin(now));
             return Some(Action::Foreign(self.foreign.len() - 1));
         }
         if self.next_interval <= now && now < self.ends {
-            self.next_interval = self.next_interval + INTERVAL;
+            self.next_interval += INTERVAL;
             self.received.push(received);
             self.is_stable |= self.goodput_is_stable();
             if !self.is_stable && self.connections < self.plan.connections {
