@@ -2,6 +2,7 @@
 
 use super::tlp::Tlp;
 use super::{Outgoing, SendLimit, Sender};
+use crate::settings::BufferModel;
 use bentpipe_congestion::{Restart, SentPacket};
 use bentpipe_units::{Bytes, Time};
 
@@ -272,9 +273,11 @@ impl Sender {
         self.limit = limit;
         // Only the pacer allows more without another event.
         self.settled = limit != SendLimit::Pacing;
-        // Neither the peer's window nor a full send buffer is a lack of data.
+        // Neither the peer's window nor a full send buffer is a lack of data. The kernel does not
+        // ask why nothing waits to be sent (tcp_rate_check_app_limited).
+        let lacks_data = self.settings.buffers == BufferModel::Linux || !self.is_buffer_full();
         if limit == SendLimit::Application
-            && !self.is_buffer_full()
+            && lacks_data
             && self.in_flight() < self.controller.send_control().cwnd
         {
             self.sent_packets.set_app_limited();
