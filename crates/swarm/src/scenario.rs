@@ -5,11 +5,10 @@ use crate::failure::Failure;
 use crate::liveness;
 use crate::safety::Checked;
 use bentpipe_lab::{
-    Changes, Executor, LabError, Observer, Options, Plan, Shard, StoredRun, Task, Threads, execute,
+    Executor, LabError, Observer, Options, Plan, Shard, StoredRun, Task, Threads, execute,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
@@ -71,7 +70,7 @@ pub fn play(seed: u64, without: &BTreeSet<String>, stop: &AtomicBool) -> Result<
 
 /// Returns the scenario of `draft` and its plan, with the bound of its completion as time limit.
 pub fn limited(mut draft: Draft) -> Result<(String, Plan), Failure> {
-    let plan = parse(&draft.scenario())?;
+    let plan = parse(&draft, &draft.scenario())?;
     let mut seconds = 0.0f64;
     for task in &plan.tasks {
         let spec = plan.spec(*task).map_err(|error| Failure::new("refused", error.to_string()))?;
@@ -80,14 +79,13 @@ pub fn limited(mut draft: Draft) -> Result<(String, Plan), Failure> {
     let limit = format!("{} s", seconds.ceil());
     draft.head.insert("time_limit".to_owned(), limit.into());
     let text = draft.scenario();
-    let plan = parse(&text)?;
+    let plan = parse(&draft, &text)?;
     Ok((text, plan))
 }
 
-/// Reads the scenario `text`. The swarm draws valid ones only.
-fn parse(text: &str) -> Result<Plan, Failure> {
-    Plan::parse("drawn.toml", text, Path::new("."), &Changes::default())
-        .map_err(|error| Failure::new("refused", error.to_string()))
+/// Reads the scenario `text` of `draft`. The swarm draws valid ones only.
+fn parse(draft: &Draft, text: &str) -> Result<Plan, Failure> {
+    draft.plan(text).map_err(|error| Failure::new("refused", error))
 }
 
 /// Runs `plan` or a shard of it on as many threads as `jobs`.

@@ -8,7 +8,6 @@ use toml::{Table, Value};
 pub fn draw(draft: &mut Draft, random: &mut Random) {
     let Some(first) = draft.flows.first() else { return };
     let uploads = |visit: &Table| {
-        let direction = |table: &Table| table.get("direction").and_then(Value::as_str);
         let bulk = visit.get("bulk").and_then(Value::as_table).and_then(direction);
         visit.contains_key("upload") || bulk.or(direction(visit)) == Some("upload")
     };
@@ -23,7 +22,8 @@ pub fn draw(draft: &mut Draft, random: &mut Random) {
     let interval = random.log(20.0, 2000.0);
     let keys = [
         ("interval", millis(interval)),
-        ("duration", millis(interval * random.between(1.0, 200.0))),
+        // Below every time limit.
+        ("duration", millis((interval * random.between(1.0, 200.0)).min(9e3))),
         ("on", Value::from(first.name.clone())),
     ];
     let mut flow = Flow::new("connection-probe");
@@ -32,4 +32,8 @@ pub fn draw(draft: &mut Draft, random: &mut Random) {
     }
     flow.visits = vec![Table::from_iter([("probe".to_owned(), table(keys))])];
     draft.flows.push(flow);
+}
+
+fn direction(table: &Table) -> Option<&str> {
+    table.get("direction").and_then(Value::as_str)
 }

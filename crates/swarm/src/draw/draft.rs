@@ -1,6 +1,9 @@
 //! A scenario in the making: its tables, and what the bound of its completion is derived from.
 
 use super::random::Random;
+use bentpipe_lab::{Changes, Plan, PlanInput};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use toml::{Table, Value};
 
 /// Longest time in which faults happen, in seconds. The idle timeout of a QUIC connection is 60 s
@@ -103,6 +106,8 @@ pub struct Draft {
     pub head: Table,
     /// `[output]`.
     pub output: Table,
+    /// Files that the scenario names.
+    pub files: BTreeMap<PathBuf, String>,
     /// True if a flow may fail: its proxy does.
     pub may_fail: bool,
 }
@@ -208,6 +213,7 @@ impl Draft {
             variants: Vec::new(),
             head: Table::new(),
             output: Table::from_iter([("time_series".to_owned(), Value::from("none"))]),
+            files: BTreeMap::new(),
             may_fail: false,
         }
     }
@@ -225,6 +231,20 @@ impl Draft {
     /// Returns the smallest of the assured rates in one direction, in bits per second.
     pub fn slowest(&self, direction: fn(&Hop) -> &Direction) -> f64 {
         self.hops().map(|hop| direction(hop).assured).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Reads `text`, the scenario as TOML, with its files.
+    ///
+    /// # Errors
+    /// It is invalid. The swarm draws valid ones only.
+    pub fn plan(&self, text: &str) -> Result<Plan, String> {
+        let input = PlanInput {
+            name: "drawn.toml".to_owned(),
+            text: text.to_owned(),
+            changes: Changes::default(),
+            files: self.files.clone(),
+        };
+        Plan::from_input(&input).map_err(|error| error.to_string())
     }
 
     /// Returns the scenario as TOML.

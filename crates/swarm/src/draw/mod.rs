@@ -29,6 +29,7 @@ mod quic;
 mod random;
 mod rates;
 mod reconfiguration;
+mod recording;
 mod start;
 mod tcp;
 mod terminals;
@@ -73,6 +74,7 @@ pub const DIMENSIONS: &[Dimension] = &[
     row("frame", 0.2, frame::draw),
     row("terminals", 0.25, terminals::draw),
     row("capacity", 0.15, capacity::draw),
+    row("recording", 0.3, recording::draw),
     row("reconfiguration", 0.3, reconfiguration::draw),
     row("flows", 0.45, flows::draw),
     row("transport", 0.9, transport::draw),
@@ -111,8 +113,6 @@ pub fn draw(seed: u64, without: &BTreeSet<String>) -> (Draft, Vec<&'static str>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_lab::{Changes, Plan};
-    use std::path::Path;
 
     #[test]
     fn every_draw_is_a_valid_scenario_and_no_dimension_is_without_effect() {
@@ -121,7 +121,7 @@ mod tests {
         for seed in 0..400 {
             let (draft, drawn) = draw(seed, &none);
             let text = draft.scenario();
-            let plan = Plan::parse("drawn.toml", &text, Path::new("."), &Changes::default());
+            let plan = draft.plan(&text);
             plan.unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
             for name in drawn {
                 let less = BTreeSet::from([name.to_owned()]);
