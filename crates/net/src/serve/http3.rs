@@ -56,38 +56,8 @@ const STALL_UNIT: u64 = 256 * 1024;
 const UPLOAD_QUEUE: usize = 32;
 
 /// Serves a connection until it ends. The guard is dropped when the connection has ended.
-pub(super) async fn serve(
-    conn: Conn,
-    shared: Arc<Shared>,
-    mut guard: ConnectionGuard,
-    path: PathView,
-) {
-    let limit = shared.limits.handshake_time;
-    let (watched, metrics) = (conn.clone(), shared.metrics.clone());
-    let view = path.clone();
-    conn.spawn(async move {
-        // Requests may be served before the handshake is complete (0-RTT).
-        match within(limit, watched.handshaken()).await {
-            Some(Ok(())) if guard.handshake_complete().is_err() => {
-                metrics.refused.fetch_add(1, Relaxed);
-                watched.close(Code::H3_EXCESSIVE_LOAD.value(), b"too many connections");
-            }
-            Some(Ok(())) => {
-                if watched.has_0rtt() {
-                    metrics.early.fetch_add(1, Relaxed);
-                }
-                watched.ended().await;
-                metrics.paths.ended(&path);
-            }
-            failed => {
-                metrics.handshakes_failed.fetch_add(1, Relaxed);
-                if failed.is_none() {
-                    watched.close(Code::H3_REQUEST_CANCELLED.value(), b"handshake too slow");
-                }
-            }
-        }
-        drop(guard);
-    });
+pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, guard: ConnectionGuard, path: PathView) {
+    watch(&conn, &shared, guard, path.clone());
     let transport = Http3::new(conn.clone(), shared.tuning.stream_window())
         .limit_headers(shared.tuning.max_header_frame(), shared.header_memory.clone());
     let built = h3::server::builder()
@@ -119,7 +89,7 @@ pub(super) async fn serve(
                         conn: conn.clone(),
                         shared: shared.clone(),
                         client,
-                        path: view.clone(),
+                        path: path.clone(),
                     };
                     conn.spawn(request(context, Box::new(resolver)));
                 }
@@ -145,6 +115,35 @@ pub(super) async fn serve(
             }
         }
     }
+}
+
+/// Counts what becomes of a connection, beside its requests, and keeps its guard until it ends.
+fn watch(conn: &Conn, shared: &Shared, mut guard: ConnectionGuard, path: PathView) {
+    let limit = shared.limits.handshake_time;
+    let (watched, metrics) = (conn.clone(), shared.metrics.clone());
+    conn.spawn(async move {
+        // Requests may be served before the handshake is complete (0-RTT).
+        match within(limit, watched.handshaken()).await {
+            Some(Ok(())) if guard.handshake_complete().is_err() => {
+                metrics.refused.fetch_add(1, Relaxed);
+                watched.close(Code::H3_EXCESSIVE_LOAD.value(), b"too many connections");
+            }
+            Some(Ok(())) => {
+                if watched.has_0rtt() {
+                    metrics.early.fetch_add(1, Relaxed);
+                }
+                watched.ended().await;
+                metrics.paths.ended(&path);
+            }
+            failed => {
+                metrics.handshakes_failed.fetch_add(1, Relaxed);
+                if failed.is_none() {
+                    watched.close(Code::H3_REQUEST_CANCELLED.value(), b"handshake too slow");
+                }
+            }
+        }
+        drop(guard);
+    });
 }
 
 /// Returns the result of `work`, or `None` if it takes longer than `limit`.
