@@ -21,6 +21,9 @@ const HOPS: &str = "name = \"real\"\nrepeat = 1\ntime_limit = \"60 s\"\n\
      forward = { rate = \"1 Gbps\", delay = \"2 ms\" }\n\
      return = { rate = \"1 Gbps\", delay = \"2 ms\" }\n\
      [path.pep]\nbuffer = \"2 BDP\"\ncongestion = \"newreno\"\n";
+const HEAD: &str = "name = \"real\"\nrepeat = 1\ntime_limit = \"20 s\"\n[path]\n\
+     forward = { rate = \"20 Mbps\", delay = \"50 ms\" }\n\
+     return = { rate = \"5 Mbps\", delay = \"50 ms\" }\n[workload]\ndownload = \"300 kB\"\n";
 const NEWRENO: &str = "congestion = \"newreno\"\nslow_start = \"standard\"\n";
 
 /// Returns the first flow of each run.
