@@ -45,6 +45,7 @@ mod admission;
 mod authority;
 mod clock;
 mod driver;
+mod forward_counts;
 pub mod front;
 pub mod get;
 pub mod handover;

@@ -9,6 +9,7 @@
 //! The same hash says which process a connection belongs to, where one hands its sockets over to
 //! the next: see [`handover`](crate::handover).
 
+use crate::forward_counts::ForwardCounts;
 use crate::handover::Predecessors;
 use crate::socket::{BoundSocket, ReceivedDatagram};
 use bentpipe_quic::noq_proto::{ConnectionId, ConnectionIdGenerator, InvalidCid};
@@ -18,7 +19,6 @@ use ring::rand::{SecureRandom, SystemRandom};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -285,16 +285,6 @@ impl ConnectionIdGenerator for SteeredIds {
     fn cid_lifetime(&self) -> Option<Duration> {
         None
     }
-}
-
-/// Counters of forwarded datagrams.
-#[derive(Debug, Default)]
-pub struct ForwardCounts {
-    /// Datagrams that another thread had received, because the kernel did not steer them, or that
-    /// are for a process before this one.
-    pub forwarded: AtomicU64,
-    /// Datagrams lost because too many were waiting for their thread or process.
-    pub lost: AtomicU64,
 }
 
 /// One thread's part in the exchange of datagrams that another thread has received, or that are for

@@ -1,5 +1,6 @@
 //! Why a server could not be handed over.
 
+use crate::steering::GENERATIONS;
 use std::io;
 
 /// Why a server could not be handed over, or taken over.
@@ -17,7 +18,10 @@ pub enum HandOverError {
         expected: &'static str,
     },
     /// Too many processes of this address still have connections.
-    #[error("{0} processes before this one still have connections; allowed: at most {most}", most = crate::steering::GENERATIONS - 1)]
+    #[error(
+        "{0} processes before this one still have connections; allowed: at most {most}",
+        most = GENERATIONS - 1
+    )]
     Generations(usize),
     /// The server has sockets that cannot be handed over.
     #[error("a server over TCP cannot be handed over")]

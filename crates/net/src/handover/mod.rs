@@ -9,9 +9,9 @@
 //! one on ([`Predecessors`]), through a pair of sockets that only the two have. Nothing is passed
 //! on once the older one has ended.
 //!
-//! **Order.** The new process starts up to the point where it would read, and says that it is ready.
-//! The old one stops reading and hands over. What arrives between waits in the kernel. If the new
-//! one fails until it has said that it serves, the old one reads again and continues.
+//! **Order.** The new process starts up to the point where it would read, and says that it is
+//! ready. The old one stops reading and hands over. What arrives between waits in the kernel. If
+//! the new one fails until it has said that it serves, the old one reads again and continues.
 //!
 //! ```text
 //! old                                 new

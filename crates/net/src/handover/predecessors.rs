@@ -1,7 +1,7 @@
 //! The processes before this one that still have connections, and the datagrams passed on to them.
 
+use crate::forward_counts::ForwardCounts;
 use crate::socket::ReceivedDatagram;
-use crate::steering::ForwardCounts;
 use bentpipe_quic::noq_proto::EcnCodepoint;
 use bytes::BytesMut;
 use rustix::io::Errno;

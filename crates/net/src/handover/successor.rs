@@ -8,7 +8,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
-/// The process that takes a server over: see [`Server::hand_over`](crate::serve::Server::hand_over).
+/// The process that takes a server over, for
+/// [`Server::hand_over`](crate::serve::Server::hand_over).
 #[derive(Debug)]
 pub struct Successor(Arc<Conversation>);
 

@@ -2,9 +2,9 @@
 
 use super::delivery::DeliveryMetrics;
 use super::path_metrics::PathMetrics;
+use crate::forward_counts::ForwardCounts;
 use crate::prometheus::{self, Series};
 use crate::proxy::UpstreamCounts;
-use crate::steering::ForwardCounts;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

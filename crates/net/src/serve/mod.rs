@@ -32,7 +32,7 @@ mod tuning;
 mod upstream_health;
 mod workers;
 
-pub use crate::steering::ForwardCounts;
+pub use crate::forward_counts::ForwardCounts;
 pub use builder::ServerBuilder;
 pub use certificates::CertificateResolver;
 pub use delivery::DeliveryMetrics;
