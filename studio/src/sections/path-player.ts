@@ -1,5 +1,5 @@
-import { drawPath } from "../charts/path/path-picture.ts";
-import type { Transfer } from "../charts/path/transfers.ts";
+import { drawPath } from "../charts/transfer/path-picture.ts";
+import type { Transfer } from "../charts/transfer/transfers.ts";
 import { h, onWidth, replace } from "../page/dom.ts";
 import { Player } from "../sky/player.ts";
 

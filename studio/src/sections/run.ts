@@ -1,5 +1,5 @@
-import { transferOf } from "../charts/path/transfers.ts";
 import { PlotStack } from "../charts/time/stack.ts";
+import { transferOf } from "../charts/transfer/transfers.ts";
 import { flowIn, runOf } from "../data/groups.ts";
 import { hasRuns } from "../data/offered.ts";
 import { pointKey } from "../data/points.ts";

@@ -1,7 +1,7 @@
 /** Downloads side by side over one path, as they happened in the runs of a report, in real time. */
 
-import { drawPath } from "../charts/path/path-picture.ts";
-import { type Completed, transfersOf } from "../charts/path/transfers.ts";
+import { drawPath } from "../charts/transfer/path-picture.ts";
+import { type Completed, transfersOf } from "../charts/transfer/transfers.ts";
 import { embedded, readReport } from "../data/read.ts";
 import { SeriesSource } from "../data/series-cache.ts";
 import { variantColour } from "../format/palette.ts";

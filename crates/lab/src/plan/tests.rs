@@ -35,7 +35,8 @@ fn a_scenario_without_randomness_has_one_run_and_a_note() {
 #[test]
 fn early_data_over_minutes_is_refused_and_a_note_says_so() {
     let told = |rtt: &str| {
-        let text = testing::TWO_VARIANTS.replace("profile = \"geo-50-10\"", rtt);
+        let path = format!("profile = \"geo-50-10\"\n{rtt}");
+        let text = testing::TWO_VARIANTS.replace("profile = \"geo-50-10\"", &path);
         let notes = testing::plan(&text).notes;
         notes
             .iter()
