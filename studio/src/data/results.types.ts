@@ -109,7 +109,7 @@ export interface Share {
   share: number;
 }
 
-/** One measured visit of one flow. */
+/** One measured visit of one flow. The default is a visit of which nothing is known. */
 export interface Flow {
   /** Sizes of ACK frames; QUIC only. */
   ack_frame_bytes: Distribution | null;
