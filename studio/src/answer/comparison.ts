@@ -123,8 +123,16 @@ export function medianIn({ report, flow }: Comparison, row: Row, metric: string)
   return groups.find((g) => g.variant === variant)?.median ?? null;
 }
 
+/** True for delays and scores of them: what a transfer's time was spent on is not their cause. */
+const isOfQueues = ({ key, unit }: Metric): boolean =>
+  unit === "ms" || unit === "RPM" || key === "mos";
+
 /** The explanation of a row, if there is one. */
-export function explanationOf({ report, flow }: Comparison, row: Row): Explanation | undefined {
+export function explanationOf(
+  { report, flow, metric }: Comparison,
+  row: Row,
+): Explanation | undefined {
+  if (isOfQueues(metric)) return undefined;
   const { variant, point } = row.group;
   const visit = visitOf(report, variant, flow);
   const key = pointKey(point);
