@@ -1,11 +1,13 @@
-//! Responses over TCP that are under way when the server stops.
+//! Responses that are under way when the server stops, and requests on their way to it.
 
-use super::TestServer;
 use super::kit::{LogBuffer, soon};
+use super::relay::Relay;
 use super::slow_peers::Http2;
 use super::tcp::connect;
+use super::{TestServer, content};
 use bentpipe_net::LogFormat;
 use bentpipe_units::Span;
+use http::HeaderMap;
 use http_body_util::BodyExt;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -83,4 +85,24 @@ async fn http2_responses_under_way_arrive_whole_when_the_server_stops() {
     }
     assert_eq!(soon(stopping).await.unwrap(), 0, "connections that were cut off");
     assert_logged(&log, 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_http3_request_sent_before_goaway_arrived_is_served() {
+    let site = TestServer::new().await;
+    // What the server says takes 300 ms to arrive, and what the client says no time.
+    let relay = Relay::new(Some(site.server.address()), Duration::from_millis(300)).await;
+    let client = site.client();
+    let url = format!("https://{}/hello.txt", relay.address).parse().unwrap();
+    let first = soon(client.get(&url, &HeaderMap::new())).await.unwrap();
+    assert_eq!(soon(content(first)).await.unwrap(), b"hello");
+
+    let TestServer { server, directory, .. } = site;
+    let stopping = tokio::spawn(server.stop(Span::from_secs(60)));
+    sleep(Duration::from_millis(150)).await;
+    let second = soon(client.get(&url, &HeaderMap::new())).await.unwrap();
+    assert_eq!(soon(content(second)).await.unwrap(), b"hello");
+    // The connection ends by itself after that.
+    assert_eq!(soon(stopping).await.unwrap(), 0, "connections that were cut off");
+    drop(directory);
 }
