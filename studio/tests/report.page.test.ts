@@ -25,9 +25,9 @@ describe("the built file", () => {
     // 46 kB of it are the first screen: its sentences, figures and styles; 10 kB the pivot table
     // and the search of variants, without which a report of 40 variants cannot be read; 10 kB what
     // takes figures away as drawings and tables, for papers too; 11 kB are the metrics of calls and
-    // players with what they mean; 9 kB are packets between sender and receiver and on the path; 5 kB
-    // are requests beside a load, and the names of metrics and flows in sentences. The smallest
-    // report with data has 700 kB.
+    // players with what they mean; 9 kB are packets between sender and receiver and on the path;
+    // 5 kB are requests beside a load, and the names of metrics and flows in sentences. The
+    // smallest report with data has 700 kB.
     expect(builtPage().length).toBeLessThan(386_000);
   });
 });
