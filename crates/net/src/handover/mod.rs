@@ -1,13 +1,12 @@
 //! A server that hands its sockets over to a new process of its program, so that a restart loses
 //! nothing.
 //!
-//! **Sockets.** Both processes have the same UDP sockets ([`message`]), so no datagram is refused
-//! while one of them ends. At any time one process reads them; both send through them.
+//! **Sockets.** Both processes have the same UDP sockets, so no datagram is refused while one of
+//! them ends. At any time one process reads them; both send through them.
 //!
 //! **Connections** stay with the process that made them. A connection ID says which one that is
-//! ([`Steering`](crate::steering::Steering)): the process that reads passes what is for an older
-//! one on ([`Predecessors`]), through a pair of sockets that only the two have. Nothing is passed
-//! on once the older one has ended.
+//! (`steering`): the process that reads passes what is for an older one on, through a pair of
+//! sockets that only the two have. Nothing is passed on once the older one has ended.
 //!
 //! **Order.** The new process starts up to the point where it would read, and says that it is
 //! ready. The old one stops reading and hands over. What arrives between waits in the kernel. If
