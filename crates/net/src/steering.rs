@@ -85,15 +85,17 @@ impl Steering {
         self.generation
     }
 
-    /// Returns the thread of the connection ID with these eight bytes.
-    fn thread_of(&self, cid: [u8; CID_LENGTH]) -> usize {
-        (self.hash_of(cid) % self.threads) as usize
+    /// Returns the thread and the generation of the connection ID with these eight bytes. Both are
+    /// random for one that a client has drawn.
+    fn place_of(&self, cid: [u8; CID_LENGTH]) -> (usize, u8) {
+        let hash = self.hash_of(cid);
+        let generation = hash / self.threads % u32::from(GENERATIONS);
+        ((hash % self.threads) as usize, generation as u8)
     }
 
-    /// Returns the generation of the connection ID with these eight bytes. Random for one that a
-    /// client has drawn.
-    fn generation_of(&self, cid: [u8; CID_LENGTH]) -> u8 {
-        (self.hash_of(cid) / self.threads % u32::from(GENERATIONS)) as u8
+    /// Returns the thread of the connection ID with these eight bytes.
+    fn thread_of(&self, cid: [u8; CID_LENGTH]) -> usize {
+        self.place_of(cid).0
     }
 
     /// Returns the hash of eight bytes: multiplications and shifts, as in the finalizer of
@@ -118,7 +120,7 @@ impl Steering {
     /// Returns which process has to see a datagram besides or instead of this one.
     fn owner(&self, datagram: &[u8]) -> Owner {
         let Some(cid) = cid(datagram) else { return Owner::Own };
-        let generation = self.generation_of(cid);
+        let (_, generation) = self.place_of(cid);
         if generation == self.generation {
             Owner::Own
         } else if datagram[0] & LONG_HEADER == 0 {
@@ -260,15 +262,11 @@ impl ConnectionIdGenerator for SteeredIds {
         // Without random numbers TLS fails as well: no connection is made with this ID.
         let _ = self.random.fill(&mut drawn);
         let mut number = u64::from_be_bytes(drawn);
-        loop {
-            let cid = number.to_be_bytes();
-            let (thread, generation) =
-                (self.steering.thread_of(cid), self.steering.generation_of(cid));
-            if thread == self.thread && generation == self.steering.generation {
-                return ConnectionId::new(&cid);
-            }
+        let own = (self.thread, self.steering.generation);
+        while self.steering.place_of(number.to_be_bytes()) != own {
             number = number.wrapping_add(1);
         }
+        ConnectionId::new(&number.to_be_bytes())
     }
 
     /// One of another generation is valid: it may be of a process that has ended, whose connections

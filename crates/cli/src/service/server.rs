@@ -184,9 +184,8 @@ pub trait Reload {
     fn reload(&mut self, certificates: &CertificateResolver, messages: &Messages);
 }
 
-/// Waits for the signal that ends a server at once which lets clients finish for `drain`: the next
-/// one, or if it lets them finish for longer than `usual`, which then is what they still have, the
-/// one after.
+/// Waits until a server has to end at once that lets clients finish for `drain`: by the next
+/// signal, or, if `drain` is longer than `usual`, by the one after it or once `usual` has passed.
 async fn stopped(signals: &mut StopSignals, usual: Span, drain: Span) {
     signals.next().await;
     if drain > usual {

@@ -47,8 +47,8 @@ impl Estate {
         })
     }
 
-    /// Sends all of it to the other process. Returns what that one passes on is received from.
-    pub(super) fn bequeath(&self, to: &Conversation) -> Result<PassedOn, HandOverError> {
+    /// Sends all of it to the other process. Returns the socket for what that one passes on.
+    pub(super) fn bequeath(&self, to: &Conversation) -> Result<OwnedFd, HandOverError> {
         let predecessors = self.predecessors.sockets()?;
         if predecessors.len() + 1 >= usize::from(GENERATIONS) {
             return Err(HandOverError::Generations(predecessors.len()));
@@ -66,26 +66,16 @@ impl Estate {
         let own = std::iter::once(&sending);
         let all = self.sockets.iter().chain(&self.metrics).chain(own).chain(predecessors.values());
         to.bequeath(&will, &all.map(AsFd::as_fd).collect::<Vec<_>>())?;
-        let (steering, inboxes) = (self.steering.clone(), self.inboxes.clone());
-        Ok(PassedOn { socket: receiving, steering, inboxes })
+        Ok(receiving)
     }
-}
 
-/// Where a process receives what the next one passes on, until it is dropped.
-#[derive(Debug)]
-pub(crate) struct PassedOn {
-    socket: OwnedFd,
-    steering: Arc<Steering>,
-    inboxes: Vec<mpsc::Sender<ReceivedDatagram>>,
-}
-
-impl PassedOn {
-    /// Gives the threads what is passed on, on a thread of its own, until the other process ends.
+    /// Gives the threads what the other process passes on, on a thread of its own, until that one
+    /// ends.
     ///
     /// # Errors
     /// The system refuses a thread or has no more descriptors.
-    pub(super) fn start(&self) -> io::Result<()> {
-        let socket = self.socket.try_clone()?;
+    pub(super) fn receive(&self, socket: OwnedFd) -> io::Result<PassedOn> {
+        let end = PassedOn(socket.try_clone()?);
         let (steering, inboxes) = (self.steering.clone(), self.inboxes.clone());
         let receive = move || {
             let mut buffer = vec![0; LARGEST];
@@ -104,13 +94,17 @@ impl PassedOn {
             }
         };
         std::thread::Builder::new().name("passed-on".to_owned()).spawn(receive)?;
-        Ok(())
+        Ok(end)
     }
 }
 
+/// Ends the thread that receives what is passed on, when dropped.
+#[derive(Debug)]
+pub(crate) struct PassedOn(OwnedFd);
+
 impl Drop for PassedOn {
     fn drop(&mut self) {
-        // The thread ends. An error means that it has.
-        let _ = shutdown(&self.socket, Shutdown::Both);
+        // An error means that the other process has ended, and so has the thread.
+        let _ = shutdown(&self.0, Shutdown::Both);
     }
 }

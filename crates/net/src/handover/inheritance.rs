@@ -8,7 +8,6 @@ use std::io;
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use tokio::task::spawn_blocking;
 
 /// What a server process takes over from the one before it: see
 /// [`ServerBuilder::take_over`](crate::serve::ServerBuilder::take_over).
@@ -64,12 +63,11 @@ pub(crate) struct Waiting(Arc<Conversation>);
 impl Waiting {
     /// Says that this process is ready, and waits until the other one no longer reads.
     pub async fn ready(&self) -> Result<(), HandOverError> {
-        let conversation = self.0.clone();
-        let ask = move || {
+        let ready = |conversation: &Conversation| {
             conversation.say(READY)?;
             conversation.expect(YOURS)
         };
-        spawn_blocking(ask).await.unwrap_or_else(|ended| Err(io::Error::other(ended).into()))
+        self.0.ask(ready).await
     }
 
     /// Says that this process serves.

@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::spawn_blocking;
 
 /// Version of the messages. A process refuses others.
 pub(super) const VERSION: u32 = 1;
@@ -80,6 +82,16 @@ impl Conversation {
             sockopt::set_socket_timeout(&socket, direction, Some(LIMIT))?;
         }
         Ok(Self(socket))
+    }
+
+    /// Does `ask` on a thread that may wait.
+    pub async fn ask<T: Send + 'static>(
+        self: &Arc<Self>,
+        ask: impl FnOnce(&Self) -> Result<T, HandOverError> + Send + 'static,
+    ) -> Result<T, HandOverError> {
+        let conversation = self.clone();
+        let asked = spawn_blocking(move || ask(&conversation)).await;
+        asked.unwrap_or_else(|ended| Err(io::Error::other(ended).into()))
     }
 
     /// Says `text`.

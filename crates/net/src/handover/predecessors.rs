@@ -14,10 +14,17 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{PoisonError, RwLock};
 
-/// Bytes before a datagram that is passed on.
+/// Bytes before a datagram that is passed on: flags, scope and port of its source, its source
+/// address and its destination address.
 const HEADER: usize = 1 + 4 + 2 + 16 + 16;
-/// Its destination address is known.
+/// Flags: the ECN code point.
+const ECN: u8 = 0x03;
+/// The destination address is known.
 const HAS_LOCAL: u8 = 0x04;
+/// The source address is one of IPv4, and not one of IPv6 that stands for it.
+const REMOTE_IS_IPV4: u8 = 0x08;
+/// So is the destination address.
+const LOCAL_IS_IPV4: u8 = 0x10;
 
 /// The processes before this one that still have connections, by their generation.
 #[derive(Debug, Default)]
@@ -95,9 +102,8 @@ fn header(datagram: &ReceivedDatagram) -> [u8; HEADER] {
     }
     port.copy_from_slice(&datagram.remote.port().to_be_bytes());
     remote.copy_from_slice(&octets(datagram.remote.ip()));
-    // One family serves for both: a socket has one.
     if datagram.remote.is_ipv4() {
-        flags[0] |= IS_IPV4;
+        flags[0] |= REMOTE_IS_IPV4;
     }
     if let Some(address) = datagram.local {
         flags[0] |= HAS_LOCAL;
@@ -108,11 +114,6 @@ fn header(datagram: &ReceivedDatagram) -> [u8; HEADER] {
     }
     header
 }
-
-/// The source address is one of IPv4, and not one of IPv6 that stands for it.
-const IS_IPV4: u8 = 0x08;
-/// So is the destination address.
-const LOCAL_IS_IPV4: u8 = 0x10;
 
 fn octets(address: IpAddr) -> [u8; 16] {
     match address {
@@ -133,7 +134,7 @@ pub(super) fn passed_on(message: &[u8]) -> Option<ReceivedDatagram> {
         ipv4.map_or(IpAddr::V6(address), IpAddr::V4)
     };
     let port = u16::from_be_bytes([*p0, *p1]);
-    let remote = match address(remote, IS_IPV4) {
+    let remote = match address(remote, REMOTE_IS_IPV4) {
         IpAddr::V4(address) => SocketAddr::from((address, port)),
         IpAddr::V6(address) => {
             let scope = u32::from_be_bytes([*s0, *s1, *s2, *s3]);
@@ -143,7 +144,7 @@ pub(super) fn passed_on(message: &[u8]) -> Option<ReceivedDatagram> {
     Some(ReceivedDatagram {
         remote,
         local: (flags & HAS_LOCAL != 0).then(|| address(local, LOCAL_IS_IPV4)),
-        ecn: EcnCodepoint::from_bits(flags & 0x03),
+        ecn: EcnCodepoint::from_bits(flags & ECN),
         data: BytesMut::from(data),
     })
 }

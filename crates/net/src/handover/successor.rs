@@ -6,7 +6,6 @@ use super::message::{self, Conversation, READY, SERVING, YOURS};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use tokio::task::spawn_blocking;
 
 /// The process that takes a server over, for
 /// [`Server::hand_over`](crate::serve::Server::hand_over).
@@ -27,30 +26,20 @@ impl Successor {
     /// Sends the estate, and waits until the other process is ready.
     pub(crate) async fn prepare(&self, estate: &Arc<Estate>) -> Result<PassedOn, HandOverError> {
         let estate = estate.clone();
-        self.ask(move |conversation| {
-            let passed_on = estate.bequeath(conversation)?;
+        let prepare = move |conversation: &Conversation| {
+            let socket = estate.bequeath(conversation)?;
             conversation.expect(READY)?;
-            passed_on.start()?;
-            Ok(passed_on)
-        })
-        .await
+            Ok(estate.receive(socket)?)
+        };
+        self.0.ask(prepare).await
     }
 
     /// Says that this process no longer reads, and waits until the other one does.
     pub(crate) async fn complete(self) -> Result<(), HandOverError> {
-        self.ask(|conversation| {
+        let complete = |conversation: &Conversation| {
             conversation.say(YOURS)?;
             conversation.expect(SERVING)
-        })
-        .await
-    }
-
-    async fn ask<T: Send + 'static>(
-        &self,
-        ask: impl FnOnce(&Conversation) -> Result<T, HandOverError> + Send + 'static,
-    ) -> Result<T, HandOverError> {
-        let conversation = self.0.clone();
-        let asked = spawn_blocking(move || ask(&conversation)).await;
-        asked.unwrap_or_else(|ended| Err(io::Error::other(ended).into()))
+        };
+        self.0.ask(complete).await
     }
 }

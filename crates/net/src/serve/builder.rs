@@ -39,7 +39,7 @@ use bentpipe_quic::tls::{self, Randomness};
 use bentpipe_units::{Bytes, Ratio};
 use http::HeaderValue;
 use rustls::server::ServerSessionMemoryCache;
-use std::io::{self, Write};
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU8;
 use std::path::{Path, PathBuf};
@@ -268,7 +268,7 @@ impl ServerBuilder {
             waiting.ready().await?;
         }
         let (workers, estate) = workers::prepare(&shared, &config, &mut listening)?;
-        let workers = Workers::start(workers, &shared.clock).await.map_err(system)?;
+        let workers = Workers::start(workers, &shared.clock).await.map_err(ServerError::system)?;
 
         let mut tasks = Vec::new();
         if let Some(listener) = listening.tcp {
@@ -286,7 +286,7 @@ impl ServerBuilder {
             })
         });
         if let Some(waiting) = waiting {
-            waiting.serving().map_err(system)?;
+            waiting.serving().map_err(ServerError::system)?;
         }
         Ok(Server {
             shared,
@@ -316,7 +316,7 @@ impl ServerBuilder {
         let access_log = access_log
             .map(|(format, sink)| LogWriter::new(format, sink, metrics.log_lost.clone()))
             .transpose()
-            .map_err(system)?;
+            .map_err(ServerError::system)?;
         let shutdown = Shutdown::new();
         let mut warnings = Vec::new();
         let tuning = Tuning::new(&limits, &origin, clock.base())?;
@@ -419,10 +419,6 @@ impl Source {
             }
         })
     }
-}
-
-fn system(error: io::Error) -> ServerError {
-    ServerError::System(error.to_string())
 }
 
 /// Returns the value of Alt-Svc that names HTTP/3 at `port`.

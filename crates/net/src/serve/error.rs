@@ -69,3 +69,10 @@ pub enum ServerError {
     #[error("{0}")]
     System(String),
 }
+
+impl ServerError {
+    /// Returns the error of a system that lacks a resource.
+    pub(super) fn system(error: io::Error) -> Self {
+        Self::System(error.to_string())
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::error::ServerError;
 use super::shared::Shared;
-use crate::handover::{Estate, Inheritance, Predecessors, Waiting};
+use crate::handover::{Estate, HandOverError, Inheritance, Predecessors, Waiting};
 use crate::logging::Level;
 use crate::prometheus::MetricsListener;
 use crate::socket::{BoundSocket, ReceivedDatagram};
@@ -41,7 +41,7 @@ pub(super) struct Listening {
 impl Listening {
     /// Binds the sockets.
     pub async fn bind(at: Where, shared: &Shared) -> Result<Self, ServerError> {
-        let steering = Steering::new(at.threads.get().into()).map_err(system)?;
+        let steering = Steering::new(at.threads.get().into()).map_err(ServerError::system)?;
         let (sockets, tcp, address) = bind(at, &steering, shared).await?;
         let metrics = match at.metrics {
             Some(address) => Some(listen_for_metrics(address).await?),
@@ -55,13 +55,17 @@ impl Listening {
     pub async fn inherit(at: Where, inheritance: Inheritance) -> Result<Self, ServerError> {
         let Inheritance { sockets, metrics, steering, predecessors, waiting } = inheritance;
         let sockets: io::Result<Vec<_>> = sockets.into_iter().map(BoundSocket::new).collect();
-        let sockets = sockets.map_err(system)?;
+        let sockets = sockets.map_err(ServerError::system)?;
         let bound = sockets.first().map(BoundSocket::local_addr);
-        let address = bound.unwrap_or(Ok(at.address)).map_err(system)?;
-        if !is_at(address, at.address) || !at.udp_only {
+        let address = bound.unwrap_or(Ok(at.address)).map_err(ServerError::system)?;
+        if !at.udp_only {
+            return Err(HandOverError::Tcp.into());
+        }
+        if !is_at(address, at.address) {
             return Err(ServerError::OtherAddress { bound: address, wanted: at.address });
         }
-        let metrics = metrics.map(MetricsListener::inherited).transpose().map_err(system)?;
+        let metrics =
+            metrics.map(MetricsListener::inherited).transpose().map_err(ServerError::system)?;
         let metrics = match (metrics, at.metrics) {
             (Some(metrics), Some(wanted)) if is_at(metrics.address(), wanted) => Some(metrics),
             (_, Some(wanted)) => Some(listen_for_metrics(wanted).await?),
@@ -89,13 +93,10 @@ impl Listening {
         }
         let metrics = self.metrics.as_ref().map(MetricsListener::descriptor);
         let steering = (&self.steering, &self.predecessors);
-        let estate = Estate::new(&self.sockets, metrics, steering, inboxes).map_err(system)?;
+        let estate =
+            Estate::new(&self.sockets, metrics, steering, inboxes).map_err(ServerError::system)?;
         Ok(Some(Arc::new(estate)))
     }
-}
-
-fn system(error: io::Error) -> ServerError {
-    ServerError::System(error.to_string())
 }
 
 /// Returns whether a socket at `bound` is what a server at `wanted` would have.
@@ -128,7 +129,7 @@ async fn bind(
             source,
         })?;
         let bound = sockets.first().map_or(Ok(address), BoundSocket::local_addr);
-        let bound = bound.map_err(system)?;
+        let bound = bound.map_err(ServerError::system)?;
         let listener = if udp_only { Ok(None) } else { listen(bound).await.map(Some) };
         match listener {
             Ok(listener) => {
