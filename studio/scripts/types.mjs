@@ -116,10 +116,7 @@ function divided(text) {
   return [part(true), `import type { ${imported} } ${from}\n\nexport type * ${from}\n\n${rest}`];
 }
 
-/**
- * The rows of metrics: name, scope, unit, better, label, meaning, detail. Names of fields in each
- * row would be a fortieth of the page.
- */
+/** The rows of metrics. Names of fields in each row would be a fortieth of the page. */
 function metricRows(metrics) {
   const literal = (text) => {
     const parts = wrapped(text, WIDTH - 14);
@@ -136,7 +133,27 @@ function metricRows(metrics) {
 /** Splits the name of a metric of a stream of a call, such as `audio_download.mos`. */
 const ofStream = ({ name }) => /^((audio|video)_(download|upload))\.(.+)$/.exec(name);
 
-/** Audio and video in each direction, and the metrics of each of them, which are written once. */
+const ofFlows = ({ scope }) => scope === "flow";
+
+/** Selects the metrics of flows that are fields of a type. */
+function ofType(type) {
+  const { properties } = schema.$defs[type];
+  return (row) => ofFlows(row) && Object.hasOwn(properties, row.name);
+}
+
+const ofCalls = ofType("CallStream");
+const ofResponsiveness = ofType("ResponsivenessMetrics");
+
+/** The metrics that `which` selects. METRIC_ROWS, which has them, checks their type. */
+function metricsThat(which, name, about) {
+  return `/** ${about} */
+export const ${name} = [
+${metricRows(schema["x-metrics"].filter(which))}
+] as const;
+`;
+}
+
+/** Metrics of calls, and their streams, whose metrics are the same: they are written once. */
 function callMetrics() {
   const streams = new Map();
   for (const metric of schema["x-metrics"].filter(ofStream)) {
@@ -145,61 +162,40 @@ function callMetrics() {
     const label = metric.label.replace(`: ${words}`, "");
     const { metrics } =
       streams.get(stream) ?? streams.set(stream, { words, metrics: [] }).get(stream);
-    metrics.push({ ...metric, name, label });
+    metrics.push({ ...metric, name, label, detail: false });
   }
-  const rows = [...streams.values()].map(({ metrics }) => metricRows(metrics));
-  if (new Set(rows).size !== 1) throw new Error("streams of calls have different metrics");
+  const own = metricRows(schema["x-metrics"].filter(ofCalls));
+  for (const [stream, { metrics }] of streams)
+    if (metricRows(metrics) !== own) throw new Error(`${stream} has other metrics than calls`);
   const names = [...streams].map(([name, { words }]) => JSON.stringify([name, words]));
   return `/** Streams of a call, and what the labels of their metrics say of them. */
 export const CALL_STREAMS = [${names.join(", ")}] as const;
 
-/** Metrics of each stream. */
-export const STREAM_ROWS = [
-${rows[0]}
-] as const;
-`;
-}
-
-const ofFlows = ({ scope }) => scope === "flow";
-
-/** Metrics of flows that `which` selects. METRIC_ROWS, which has them, checks their type. */
-function flowMetrics(name, about, which) {
-  return `/** ${about} */
-export const ${name} = [
-${metricRows(schema["x-metrics"].filter((row) => ofFlows(row) && which(row)))}
-] as const;
-`;
+${metricsThat(ofCalls, "CALL_ROWS", "Metrics of a call, and of each of its streams.")}`;
 }
 
 function metrics() {
   const main = schema["x-main-metrics"].map((name) => JSON.stringify(name)).join(", ");
-  return `import { FLOW_ROWS } from "./flow-metrics.generated.ts";
+  return `import { CALL_ROWS } from "./call-metrics.generated.ts";
+import { FLOW_ROWS } from "./flow-metrics.generated.ts";
+import type { MetricRow } from "./metric-row.ts";
 import { PART_ROWS } from "./part-metrics.generated.ts";
+import { RESPONSIVENESS_ROWS } from "./responsiveness-metrics.generated.ts";
 
 /** Metrics of the short table beside a scenario's text; the report has all. */
 export const MAIN_METRICS: readonly string[] = [${main}];
 
-/** A metric of the results. */
-type Row = readonly [
-  name: string,
-  scope: "flow" | "shared" | "population" | "link",
-  unit: string,
-  better: "lower" | "higher" | "neither",
-  label: string,
-  about: string,
-  /** True for parts of another metric, which are of interest to few. */
-  detail: boolean,
-];
-
 /**
- * Every metric of the results: of a flow, of flows that share a path, of a link. Those of the
- * streams of calls are in call-metrics.generated.ts.
+ * Every metric of the results: of a flow, of flows that share a path, of a link. Those of
+ * the streams of calls are not among them.
  */
 export const METRIC_ROWS = [
 ...FLOW_ROWS,
+...RESPONSIVENESS_ROWS,
+...CALL_ROWS,
 ...PART_ROWS,
 ${metricRows(schema["x-metrics"].filter((row) => !ofFlows(row)))}
-] as const satisfies readonly Row[];
+] as const satisfies readonly MetricRow[];
 `;
 }
 
@@ -254,11 +250,23 @@ const files = [
   ["trace.types.ts", await traceTypes()],
   [
     "flow-metrics.generated.ts",
-    flowMetrics("FLOW_ROWS", "Metrics of a flow.", ({ detail }) => !detail),
+    metricsThat(
+      (row) => ofFlows(row) && !row.detail && !ofResponsiveness(row) && !ofCalls(row),
+      "FLOW_ROWS",
+      "Metrics of a flow.",
+    ),
+  ],
+  [
+    "responsiveness-metrics.generated.ts",
+    metricsThat(ofResponsiveness, "RESPONSIVENESS_ROWS", "Metrics of a test of responsiveness."),
   ],
   [
     "part-metrics.generated.ts",
-    flowMetrics("PART_ROWS", "Parts of metrics of a flow.", (row) => row.detail && !ofStream(row)),
+    metricsThat(
+      (row) => ofFlows(row) && row.detail && !ofStream(row),
+      "PART_ROWS",
+      "Parts of metrics of a flow.",
+    ),
   ],
   ["call-metrics.generated.ts", callMetrics()],
   ["metrics.generated.ts", metrics()],

@@ -188,6 +188,19 @@ describe("an answer", () => {
     );
   });
 
+  it("says of a metric of which less is better how many times the baseline's value it is", () => {
+    const sent = (bytes_sent: number): Partial<Flow>[] => [{ bytes_sent }];
+    const r = report([
+      ["a", "1 %", sent(1000)],
+      ["b", "1 %", sent(2000)],
+      ["a", "2 %", sent(1000)],
+      ["b", "2 %", sent(4000)],
+    ]);
+    expect(answer(r, "bytes_sent")!.more).toContain(
+      "Over 2 points, b is 2.00 to 4.00 times a's value.",
+    );
+  });
+
   it("says of a score how its difference changes over a sweep", () => {
     const call = (mos: number): Partial<Flow>[] => [{ mos } as object];
     const r = report([

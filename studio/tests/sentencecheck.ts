@@ -183,7 +183,7 @@ function reason(a: Answer, text: string): string[] {
 }
 
 /** The medians of the first row's variant over those of the baseline, at each point. */
-function gains(a: Answer): { point: Point; gain: number }[] {
+function gains(a: Answer): { point: Point; gain: number; ratio: number }[] {
   const c = a.comparison!;
   const name = named(c.rows, /^(.+?) (?:makes?|lowers?|raises?)/.exec(plain(a.sentence))![1]!)[0]!;
   return pointsOf(c.report).flatMap((point) => {
@@ -191,7 +191,8 @@ function gains(a: Answer): { point: Point; gain: number }[] {
       const [base, own] = [c.base, name].map((row) =>
         medianOf(c.report, row, point, c.metric.key, c.flow.name),
       );
-      return [{ point, gain: c.metric.better === "lower" ? base! / own! : own! / base! }];
+      const ratio = own! / base!;
+      return [{ point, gain: c.metric.better === "lower" ? 1 / ratio : ratio, ratio }];
     } catch {
       return [];
     }
@@ -201,9 +202,9 @@ function gains(a: Answer): { point: Point; gain: number }[] {
 /** What is wrong with a sentence about the sweep. */
 function change(a: Answer, text: string): string[] {
   const all = gains(a);
-  const over = /^Over (\d+) points, .+ is ([\d.]+) to ([\d.]+) times/.exec(text);
+  const over = /^Over (\d+) points, .+ is ([\d.]+) to ([\d.]+) times( as fast)?/.exec(text);
   if (over) {
-    const values = all.map((g) => g.gain);
+    const values = all.map((g) => (over[4] ? g.gain : g.ratio));
     const right: [string, number][] = [
       [over[1]!, values.length],
       [over[2]!, Math.min(...values)],

@@ -269,6 +269,11 @@ impl Packet {
         self.ambiguous.binary_search(range).is_ok()
     }
 
+    /// Returns the largest packet number that it acknowledges.
+    pub(crate) fn largest_acknowledged(&self) -> Option<u64> {
+        self.acknowledged.iter().map(|range| range.1).max()
+    }
+
     /// Returns the bytes on the wire: with the headers of IPv4 and UDP.
     pub fn wire_bytes(&self) -> u64 {
         self.bytes + 28

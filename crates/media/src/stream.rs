@@ -250,8 +250,8 @@ impl StreamReceiver {
             let place = (number - self.base) as usize;
             if self.frames.get(place).is_none_or(|frame| frame.in_time.is_none()) {
                 // What came after it has arrived, so that it is lost; otherwise it is under way.
-                let is_lost = (number as usize) + 1 < last_arrived && !self.on_streams;
-                let is_lost = is_lost || last_arrived == 0;
+                let is_gap = !self.on_streams && (number as usize) + 1 < last_arrived;
+                let is_lost = is_gap || last_arrived == 0;
                 *(if is_lost { &mut self.counts.lost } else { &mut self.counts.late }) += 1;
             }
         }

@@ -1,7 +1,7 @@
 //! Values of each run that `results.json` does not have as fields of its flows: times of segments,
 //! scores of calls. The page shows each run as a dot; medians alone come from the summary.
 
-use bentpipe_results::{Headlines, Results, Run, flow_metrics};
+use bentpipe_results::{Flow, Headlines, Results, Run, flow_metrics};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -21,22 +21,25 @@ pub(crate) struct DerivedMetric {
 /// Returns the values in `runs`, which are some of those of `results`, of metrics that are not
 /// details and of which some run has a value.
 pub(crate) fn derived(results: &Results, runs: &[Run]) -> Vec<DerivedMetric> {
-    let visits = Headlines::of(results);
-    let metrics = || flow_metrics().filter(|metric| metric.is_derived() && !metric.row.detail);
-    let of_visit = |flow: &str, visit: usize| {
-        let value = |metric: &bentpipe_results::FlowMetric, run: &Run| {
-            let own = run.flows.iter().find(|one| one.name == flow && one.visit == visit)?;
-            metric.read(own).map(rounded)
-        };
-        let all = metrics().map(move |metric| DerivedMetric {
-            flow: flow.to_owned(),
-            visit,
-            metric: metric.row.name,
-            values: runs.iter().map(|run| value(&metric, run)).collect(),
-        });
-        all.filter(|one| one.values.iter().any(Option::is_some)).collect::<Vec<_>>()
-    };
-    visits.iter().flat_map(|one| of_visit(&one.flow, one.visit)).collect()
+    let mut all = Vec::new();
+    for visit in Headlines::of(results).iter() {
+        let is_own = |one: &&Flow| one.name == visit.flow && one.visit == visit.visit;
+        let own: Vec<Option<&Flow>> =
+            runs.iter().map(|run| run.flows.iter().find(is_own)).collect();
+        for metric in flow_metrics().filter(|metric| metric.is_derived() && !metric.row.detail) {
+            let values: Vec<Option<f64>> =
+                own.iter().map(|own| metric.read((*own)?).map(rounded)).collect();
+            if values.iter().any(Option::is_some) {
+                all.push(DerivedMetric {
+                    flow: visit.flow.clone(),
+                    visit: visit.visit,
+                    metric: metric.row.name,
+                    values,
+                });
+            }
+        }
+    }
+    all
 }
 
 /// Returns a value with six significant digits, more than a plot can show.

@@ -331,9 +331,9 @@ const COMPUTED: &[Computed] = &[
 ];
 
 /// Returns every metric of a flow: stored metrics, computed ones, those of players, of tests of
-/// responsiveness and of calls, of which
-/// `STREAM.METRIC` is one of a single stream, `reverse_bytes.LAYER` and
-/// `reverse_overhead_percent.LAYER` for each layer, then `time_budget.PART` for each part.
+/// responsiveness and of calls, of which `STREAM.METRIC` is one of a single stream,
+/// `reverse_bytes.LAYER` and `reverse_overhead_percent.LAYER` for each layer, then
+/// `time_budget.PART` for each part.
 pub fn flow_metrics() -> impl Iterator<Item = FlowMetric> {
     let stored = FLOW
         .iter()

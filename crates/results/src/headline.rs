@@ -19,11 +19,14 @@ pub struct Workload {
     pub beside: &'static [&'static str],
     /// True if it takes what it can get of a path, so that its share says how fair the path was.
     pub contends: bool,
+    /// True if it asks at its own times, whatever the path: a sender that has nothing to send for
+    /// a time is no reason for doubt.
+    pub paced: bool,
 }
 
 const fn transfer(name: &'static str) -> Workload {
     let beside = &["first_byte_s", "goodput_mbps"];
-    Workload { name, headline: "completion_s", beside, contends: true }
+    Workload { name, headline: "completion_s", beside, contends: true, paced: false }
 }
 
 /// All workloads. The first stands for an unknown one.
@@ -38,48 +41,56 @@ pub const WORKLOADS: &[Workload] = &[
         headline: "segment_mean_s",
         beside: &["segment_max_s", "stall_s", "goodput_mbps"],
         contends: true,
+        paced: true,
     },
     Workload {
         name: "abr",
         headline: "qoe_linear",
         beside: &["mean_bitrate_kbps", "stall_s", "switches", "startup_s"],
         contends: true,
+        paced: true,
     },
     Workload {
         name: "bulk",
         headline: "goodput_mbps",
         beside: &["rtt_mean_ms", "queue_delay_mean_ms"],
         contends: true,
+        paced: false,
     },
     Workload {
         name: "cbr",
         headline: "lost_percent",
         beside: &["delay_mean_ms", "queue_delay_mean_ms", "goodput_mbps"],
         contends: false,
+        paced: false,
     },
     Workload {
         name: "probe",
         headline: "response_p50_ms",
         beside: &["response_p95_ms", "response_p99_ms"],
         contends: false,
+        paced: true,
     },
     Workload {
         name: "responsiveness",
         headline: "responsiveness_rpm",
         beside: &["idle_rpm", "loaded_p50_ms", "idle_p50_ms", "self_p50_ms"],
         contends: true,
+        paced: false,
     },
     Workload {
         name: CALL,
         headline: "mos",
         beside: &["frame_delay_p99_ms", "frames_late_percent", "freeze_percent"],
         contends: false,
+        paced: false,
     },
     Workload {
         name: "ping",
         headline: "rtt_mean_ms",
         beside: &["rtt_p99_ms", "lost_percent"],
         contends: false,
+        paced: false,
     },
 ];
 
@@ -117,13 +128,9 @@ fn named(name: &str) -> Workload {
     WORKLOADS.iter().find(|workload| workload.name == name).copied().unwrap_or(WORKLOADS[0])
 }
 
-/// Workloads that ask at their own times, whatever the path: that their senders have nothing to
-/// send for a time is no doubt.
-const PACED: [&str; 3] = ["video", "abr", "probe"];
-
 /// Returns true if the workload of this name asks at its own times, whatever the path.
 pub(crate) fn is_paced(workload: &str) -> bool {
-    PACED.contains(&workload)
+    named(workload).paced
 }
 
 /// What [`BULK`] flows are about that compete with each other.

@@ -91,7 +91,7 @@ pub struct Flow {
     /// Key of the workload in the scenario, such as `download`; empty if it is not known.
     #[serde(default)]
     pub workload: String,
-    /// `quic` or `tcp`; `cbr`, `on-off` or `ping` for datagrams, `udp` for a call.
+    /// `quic` or `tcp`; `cbr`, `on-off` or `ping` for datagrams, `udp` for a call over UDP.
     pub transport: String,
     /// The congestion controller; `none` for datagrams.
     pub congestion: String,

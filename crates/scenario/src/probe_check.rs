@@ -5,7 +5,7 @@ use crate::flow::Flow;
 use crate::limits::Check;
 use crate::protocol::Protocol;
 use crate::scenario::Scenario;
-use crate::workload::{Work, Workload};
+use crate::workload::{Clocks, Work, Workload};
 use bentpipe_results::Direction;
 use bentpipe_tcp::http::Version;
 
@@ -28,14 +28,15 @@ pub(crate) fn probe(scenario: &Scenario, flows: &[Flow], flow: &Flow) -> Check {
     if matches!(&host.work, Work::Once(Workload::Probe(other)) if other.on.is_some()) {
         return refused(format!("`{on}` has no connection of its own; allowed: a flow that has"));
     }
+    let has_objects = host.work.first().clocks() != Clocks::VirtualQuic;
     match host.protocol {
-        Protocol::Quic(_) => {}
+        Protocol::Quic(_) if has_objects => {}
         Protocol::Tcp(Version::H2) if host.work.direction(scenario.seed) == Direction::Download => {
         }
         _ => {
             return refused(format!(
                 "the connection of `{on}` takes no requests beside its own; allowed: flows over \
-                 QUIC, and downloads over HTTP/2"
+                 QUIC other than `call` and `responsiveness`, and downloads over HTTP/2"
             ));
         }
     }

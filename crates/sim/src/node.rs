@@ -182,11 +182,12 @@ impl<'a> NodePacket<'a> {
     }
 
     fn made(&self, toward: PathDirection, bytes: u32, body: Body) -> NewPacket {
-        let (&Datagram { flow, visit, connection, .. }, dscp) = (self.datagram, self.dscp);
+        let &Datagram { flow, visit, connection, .. } = self.datagram;
+        let dscp = self.dscp;
         // Destination and trip follow when it is sent.
         let (to, position, trip) = (0, 0.0, Trip::default());
         let datagram = Datagram { flow, visit, toward, to, connection, dscp, position, trip, body };
-        NewPacket { dscp: self.dscp, ecn: Ecn::NotEct, bytes, original: None, datagram }
+        NewPacket { dscp, ecn: Ecn::NotEct, bytes, original: None, datagram }
     }
 }
 

@@ -201,7 +201,7 @@ pub struct FlowOutcome {
     pub name: String,
     /// Number of the visit, from 1.
     pub visit: usize,
-    /// `quic` or `tcp`; `cbr`, `on-off` or `ping` for datagrams, `udp` for a call.
+    /// Name of its transport: that of [`Stack::name`](crate::Stack::name).
     pub transport: &'static str,
     /// Name of the congestion controller; `none` for datagrams.
     pub congestion: String,

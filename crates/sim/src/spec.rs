@@ -446,13 +446,8 @@ impl Stack {
     /// Returns the congestion control of the data's sender, to change it; `None` if there is none.
     pub fn congestion_mut(&mut self) -> Option<&mut CongestionConfig> {
         match self {
-            Self::Quic(settings) => Some(&mut settings.congestion),
             Self::Tcp(stack) => Some(&mut stack.congestion),
-            Self::Call(call) => match &mut call.carrier {
-                CallCarrier::Quic(settings, _) => Some(&mut settings.congestion),
-                CallCarrier::Udp => None,
-            },
-            _ => None,
+            _ => self.quic_mut().map(|settings| &mut settings.congestion),
         }
     }
 

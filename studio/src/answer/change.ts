@@ -6,7 +6,7 @@ import { type Sweep, sweepOf } from "../data/sweep.ts";
 import { changeWords, metricValue } from "../format/metric.ts";
 import { significant } from "../format/numbers.ts";
 import { type Comparison, failuresOf, isTime, type Row } from "./comparison.ts";
-import { type Contrast, contrastOf } from "./contrast.ts";
+import { type Contrast, contrastOf, shownOf } from "./contrast.ts";
 import { strongest } from "./sentence.ts";
 import { capital, inSentence } from "./words.ts";
 
@@ -46,38 +46,35 @@ function alongAxis(c: Comparison, sweep: Sweep, row: Row): string | null {
   if (sweep.values.some((v) => v.number === null)) return null;
   const { compared } = c.metric;
   const better = along.every(({ gain }) => gain >= evenOf(compared));
-  const gains = along.map(({ gain, change }) =>
-    compared === "ratio" ? gain : better ? Math.abs(change) : change,
-  );
+  const gains = along.map((p) => (better ? p.gain : shownOf(p)));
   // Towards the end at which there is most to say.
   const grows = gains.every((g, i) => i === 0 || g >= gains[i - 1]!);
   const shrinks = gains.every((g, i) => i === 0 || g <= gains[i - 1]!);
   if (grows === shrinks) return null;
   const others = some(along.filter((p) => !p.here));
-  const words = (p: Contrast): string =>
-    changeWords(c.metric, compared === "ratio" ? p.gain : p.change);
-  const list = others.map((p) => `${words(p)} at ${p.text}`).join(", ");
+  const list = others.map((p) => `${changeWords(c.metric, shownOf(p))} at ${p.text}`).join(", ");
   const what = better ? "The gain" : compared === "ratio" ? "The ratio" : "The difference";
   return `${what} ${grows ? "grows" : "shrinks"} with ${sweep.name}: ${list}.`;
 }
 
-/** The range of the gains of a variant over all points. */
+/** The range of what a variant gains, or of its changes, over all points. */
 function overAll(c: Comparison, row: Row): string | null {
   const ratio = c.metric.compared === "ratio";
-  const gains = pointsOf(c.report).flatMap((point) => {
-    const { gain = NaN, change = NaN } = contrastAt(c, row.name, point) ?? {};
-    const one = ratio ? gain : change;
-    return Number.isFinite(one) ? [one] : [];
+  const time = isTime(c.metric);
+  const all = pointsOf(c.report).flatMap((point) => {
+    const contrast = contrastAt(c, row.name, point);
+    const one = contrast && (time ? contrast.gain : contrast.change);
+    return one !== null && Number.isFinite(one) ? [one] : [];
   });
-  if (gains.length < 2) return null;
-  const [low, high] = [Math.min(...gains), Math.max(...gains)].map((g) =>
-    ratio ? significant(g) : changeWords(c.metric, g),
+  if (all.length < 2) return null;
+  const [low, high] = [Math.min(...all), Math.max(...all)].map((x) =>
+    ratio ? significant(x) : changeWords(c.metric, x),
   );
-  if (low === high) return `It is the same at all ${gains.length} points.`;
+  if (low === high) return `It is the same at all ${all.length} points.`;
   if (!ratio)
-    return `Over ${gains.length} points, the difference to ${c.base.name} is ${low} to ${high}.`;
-  const what = isTime(c.metric) ? "times as fast" : `times ${c.base.name}'s value`;
-  return `Over ${gains.length} points, ${row.name} is ${low} to ${high} ${what}.`;
+    return `Over ${all.length} points, the difference to ${c.base.name} is ${low} to ${high}.`;
+  const what = time ? "times as fast" : `times ${c.base.name}'s value`;
+  return `Over ${all.length} points, ${row.name} is ${low} to ${high} ${what}.`;
 }
 
 /** The range of a single variant's medians over the points of a sweep. */

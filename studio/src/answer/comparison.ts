@@ -125,7 +125,7 @@ export function medianIn({ report, flow }: Comparison, row: Row, metric: string)
 
 /** True for delays and scores of them: what a transfer's time was spent on is not their cause. */
 const isOfQueues = ({ key, unit }: Metric): boolean =>
-  unit === "ms" || unit === "RPM" || key === "mos";
+  unit === "ms" || unit === "RPM" || key === METRIC.opinionScore;
 
 /** The explanation of a row, if there is one. */
 export function explanationOf(

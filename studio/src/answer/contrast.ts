@@ -38,6 +38,9 @@ export function contrastOf(base: Group, other: Group, metric: Metric): Contrast 
   return { by, change, gain, better, chance, apart };
 }
 
+/** What is shown of a contrast: the gain if it is a ratio, else the change with its sign. */
+export const shownOf = ({ by, gain, change }: Contrast): number => (by === "ratio" ? gain : change);
+
 /** More than any effect. */
 export const ABOVE_EFFECTS = 1e15;
 

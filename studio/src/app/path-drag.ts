@@ -1,19 +1,12 @@
-/** Drags at the drawing of the path: its satellite for the round-trip time, rates as they are. */
+/** Drags in the drawing of the path: of its satellite for the RTT, of a rate for that rate. */
+import type { Form } from "./form.ts";
 import { STEPS } from "./quantity.ts";
 
 /** Pixels of a drag over the whole range of a slider. */
 const RANGE = 300;
 
-/** The sliders of keys, which a drag moves. */
-export interface DraggedSliders {
-  /** Takes the slider of a key in use, and returns its position; null if it has none now. */
-  take(key: string): number | null;
-  /** Moves the slider that is in use. */
-  move(key: string, step: number): void;
-}
-
 /** Makes what the drawing marks with `data-drag` move sliders. The drawing may be drawn anew. */
-export function dragPath(drawing: HTMLElement, sliders: DraggedSliders): void {
+export function dragPath(drawing: HTMLElement, sliders: Form): void {
   let drag: { key: string; from: number; x: number; y: number; upwards: boolean } | null = null;
   drawing.addEventListener("pointerdown", (event) => {
     const part = event.target instanceof Element ? event.target.closest("[data-drag]") : null;

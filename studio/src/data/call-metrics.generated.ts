@@ -8,8 +8,8 @@ export const CALL_STREAMS = [
   ["video_upload", "video, upload"],
 ] as const;
 
-/** Metrics of each stream. */
-export const STREAM_ROWS = [
+/** Metrics of a call, and of each of its streams. */
+export const CALL_ROWS = [
   [
     "mos",
     "flow",
@@ -18,7 +18,7 @@ export const STREAM_ROWS = [
     "Mean opinion score",
     "Mean opinion score of the audio of a call by the E-model (ITU-T G.107), from 1 (bad) " +
       "to 4.5; there is none of video.",
-    true,
+    false,
   ],
   [
     "frame_delay_mean_ms",
@@ -27,7 +27,7 @@ export const STREAM_ROWS = [
     "lower",
     "Mean frame delay",
     "Mean time from the capture of a frame of a call until its last packet arrived.",
-    true,
+    false,
   ],
   [
     "frame_delay_p50_ms",
@@ -36,7 +36,7 @@ export const STREAM_ROWS = [
     "lower",
     "Frame delay, median",
     "Median of these times, exact to 1 %.",
-    true,
+    false,
   ],
   [
     "frame_delay_p95_ms",
@@ -45,7 +45,7 @@ export const STREAM_ROWS = [
     "lower",
     "Frame delay, 95th percentile",
     "95th percentile of these times.",
-    true,
+    false,
   ],
   [
     "frame_delay_p99_ms",
@@ -54,7 +54,7 @@ export const STREAM_ROWS = [
     "lower",
     "Frame delay, 99th percentile",
     "99th percentile of these times.",
-    true,
+    false,
   ],
   [
     "frame_delay_max_ms",
@@ -63,7 +63,7 @@ export const STREAM_ROWS = [
     "lower",
     "Longest frame delay",
     "Longest of these times.",
-    true,
+    false,
   ],
   [
     "jitter_ms",
@@ -72,7 +72,7 @@ export const STREAM_ROWS = [
     "lower",
     "Jitter",
     "Mean interarrival jitter of the packets of a call (RFC 3550).",
-    true,
+    false,
   ],
   [
     "jitter_final_ms",
@@ -81,9 +81,9 @@ export const STREAM_ROWS = [
     "lower",
     "Jitter at the end",
     "This jitter after the last packet.",
-    true,
+    false,
   ],
-  ["frames", "flow", "", "neither", "Frames", "Frames of a call that were to be played.", true],
+  ["frames", "flow", "", "neither", "Frames", "Frames of a call that were to be played.", false],
   [
     "frames_late_percent",
     "flow",
@@ -91,7 +91,7 @@ export const STREAM_ROWS = [
     "lower",
     "Late frames",
     "Frames that arrived after they were to be played, in percent.",
-    true,
+    false,
   ],
   [
     "frames_lost_percent",
@@ -100,7 +100,7 @@ export const STREAM_ROWS = [
     "lower",
     "Lost frames",
     "Frames that never arrived as a whole, in percent.",
-    true,
+    false,
   ],
   [
     "playout_delay_ms",
@@ -109,10 +109,10 @@ export const STREAM_ROWS = [
     "lower",
     "Playout delay",
     "Mean time from the capture of a frame until it was to be played.",
-    true,
+    false,
   ],
-  ["freezes", "flow", "", "lower", "Freezes", "Freezes of the video of a call.", true],
-  ["freeze_s", "flow", "s", "lower", "Frozen", "Total time of these freezes.", true],
+  ["freezes", "flow", "", "lower", "Freezes", "Freezes of the video of a call.", false],
+  ["freeze_s", "flow", "s", "lower", "Frozen", "Total time of these freezes.", false],
   [
     "freeze_percent",
     "flow",
@@ -120,7 +120,7 @@ export const STREAM_ROWS = [
     "lower",
     "Frozen, share of the call",
     "The same in percent of the length of the call.",
-    true,
+    false,
   ],
   [
     "keyframe_requests",
@@ -129,7 +129,7 @@ export const STREAM_ROWS = [
     "lower",
     "Keyframe requests",
     "Keyframes that the receivers of the video of a call asked for.",
-    true,
+    false,
   ],
   [
     "media_rate_kbps",
@@ -138,7 +138,7 @@ export const STREAM_ROWS = [
     "neither",
     "Media rate",
     "Mean rate of the frames of a call that were sent, without headers.",
-    true,
+    false,
   ],
   [
     "shown_rate_kbps",
@@ -147,6 +147,6 @@ export const STREAM_ROWS = [
     "neither",
     "Shown media rate",
     "Mean rate of those that were played or shown.",
-    true,
+    false,
   ],
 ] as const;

@@ -96,13 +96,11 @@ function referred(ref: string): Check {
 function typeCheck(types: string[]): Check {
   const tests = types.map((type) => TYPES[type]!);
   const expected = types.join(" or ").replace("natural", "integer");
-  return (value) =>
-    tests.some((test) => test(value))
-      ? null
-      : wrong(
-          value,
-          TYPES.integer!(value) && expected.includes("integer") ? "at least 0" : expected,
-        );
+  return (value) => {
+    if (tests.some((test) => test(value))) return null;
+    const negative = types.includes("natural") && TYPES.integer!(value);
+    return wrong(value, negative ? "at least 0" : expected);
+  };
 }
 
 /** The check of alternatives; of several faults, that of the first alternative is shown. */

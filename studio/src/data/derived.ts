@@ -6,19 +6,16 @@ import { wholeOf } from "./shown.ts";
 const keyOf = (flow: string, visit: number, metric: string): string =>
   JSON.stringify([flow, visit, metric]);
 
-/** The runs of a report with their values, by flow, visit and metric. */
-const indexOf = memoised((report: Report) => {
-  const byKey = new Map<string, Map<Run, number | null>>();
-  for (const { flow, visit, metric, values } of report.derived ?? [])
-    byKey.set(
-      keyOf(flow, visit, metric),
-      new Map(report.runs.map((run, i) => [run, values[i] ?? null])),
-    );
-  return byKey;
-});
+/** The places of a report's runs, and the values of all runs by flow, visit and metric. */
+const indexOf = memoised((report: Report) => ({
+  places: new Map(report.runs.map((run, i) => [run, i])),
+  values: new Map((report.derived ?? []).map((d) => [keyOf(d.flow, d.visit, d.metric), d.values])),
+}));
 
 /** The value of a metric of a flow in a run, a field or not; null if it has none. */
 export function valueIn(report: Report, run: Run, flow: Flow, metric: string): number | null {
-  const values = indexOf(wholeOf(report)).get(keyOf(flow.name, flow.visit, metric));
-  return flowMetric(flow, metric) ?? values?.get(run) ?? null;
+  const own = flowMetric(flow, metric);
+  if (own !== null) return own;
+  const { places, values } = indexOf(wholeOf(report));
+  return values.get(keyOf(flow.name, flow.visit, metric))?.[places.get(run) ?? -1] ?? null;
 }

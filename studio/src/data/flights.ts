@@ -114,13 +114,7 @@ export function crossingsOf(flow: FlowSeries, cache: SeriesCache, rtt: number): 
       return;
     }
     // The first ACK after it that covers it.
-    let [a, b] = [sampleAt(covered, from) + 1, covered.t.length];
-    while (a < b) {
-      const middle = (a + b) >>> 1;
-      if (covered.v[middle]! < position) a = middle + 1;
-      else b = middle;
-    }
-    const to = departed[a];
+    const to = departed[lowerBound(covered.v, position, sampleAt(covered, from) + 1)];
     if (to !== undefined && to > from) packets.push([from, to, position]);
   });
   const acks = [...departed].flatMap((from, j): [number, number, number][] =>

@@ -112,7 +112,8 @@ function makeGroups(report: Report, point: Point, flow: FlowId, metric: string):
     const summary =
       index.summary.get(JSON.stringify([variant, key, flow.name, visit, metric])) ?? null;
     if (values.length === 0 && !summary) return [];
-    // Of a metric that a run does not name, such as a call's score, one run has the median.
+    // Of a part that neither a run nor `derived` has, such as a stream's score, one run has the
+    // median.
     const [one] = values;
     if (values.length === 1 && summary?.n === 1 && one) one.value ??= summary.median;
     return [

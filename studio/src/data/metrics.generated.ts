@@ -1,7 +1,10 @@
 // Generated from report.schema.json by `npm run types`; do not edit.
 
+import { CALL_ROWS } from "./call-metrics.generated.ts";
 import { FLOW_ROWS } from "./flow-metrics.generated.ts";
+import type { MetricRow } from "./metric-row.ts";
 import { PART_ROWS } from "./part-metrics.generated.ts";
+import { RESPONSIVENESS_ROWS } from "./responsiveness-metrics.generated.ts";
 
 /** Metrics of the short table beside a scenario's text; the report has all. */
 export const MAIN_METRICS: readonly string[] = [
@@ -13,24 +16,14 @@ export const MAIN_METRICS: readonly string[] = [
   "reverse_bytes",
 ];
 
-/** A metric of the results. */
-type Row = readonly [
-  name: string,
-  scope: "flow" | "shared" | "population" | "link",
-  unit: string,
-  better: "lower" | "higher" | "neither",
-  label: string,
-  about: string,
-  /** True for parts of another metric, which are of interest to few. */
-  detail: boolean,
-];
-
 /**
- * Every metric of the results: of a flow, of flows that share a path, of a link. Those of the
- * streams of calls are in call-metrics.generated.ts.
+ * Every metric of the results: of a flow, of flows that share a path, of a link. Those of
+ * the streams of calls are not among them.
  */
 export const METRIC_ROWS = [
   ...FLOW_ROWS,
+  ...RESPONSIVENESS_ROWS,
+  ...CALL_ROWS,
   ...PART_ROWS,
   [
     "jain_index",
@@ -283,4 +276,4 @@ export const METRIC_ROWS = [
     "Fraction of time spent transmitting.",
     false,
   ],
-] as const satisfies readonly Row[];
+] as const satisfies readonly MetricRow[];

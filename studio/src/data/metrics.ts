@@ -1,4 +1,4 @@
-import { CALL_STREAMS, STREAM_ROWS } from "./call-metrics.generated.ts";
+import { CALL_ROWS, CALL_STREAMS } from "./call-metrics.generated.ts";
 import { type Compared, comparedBy } from "./compared.ts";
 import { METRIC_ROWS } from "./metrics.generated.ts";
 import type { Flow } from "./report.types.ts";
@@ -109,9 +109,9 @@ const SHARE: Metric = {
 
 /** Metrics of the streams of calls. */
 const OF_STREAMS = CALL_STREAMS.flatMap(([stream, words]) =>
-  STREAM_ROWS.map(
-    ([name, scope, unit, better, label, ...rest]) =>
-      [`${stream}.${name}`, scope, unit, better, `${label}: ${words}`, ...rest] as const,
+  CALL_ROWS.map(
+    ([name, scope, unit, better, label, about]) =>
+      [`${stream}.${name}`, scope, unit, better, `${label}: ${words}`, about] as const,
   ),
 );
 

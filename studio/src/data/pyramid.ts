@@ -45,7 +45,7 @@ export function pyramid(s: Series): Pyramid {
 }
 
 /** First index whose time is not before `x`, searched in [from, t.length). */
-export function lowerBound(t: Float64Array, x: number, from = 0): number {
+export function lowerBound(t: Float64Array | Float32Array, x: number, from = 0): number {
   let a = from;
   let b = t.length;
   while (a < b) {

@@ -239,7 +239,7 @@ export interface Flow {
   start_s: number;
   /** What the completion time was spent on; `null` for datagrams and on the real clock. */
   time_budget: TimeBudget | null;
-  /** `quic` or `tcp`; `cbr`, `on-off` or `ping` for datagrams, `udp` for a call. */
+  /** `quic` or `tcp`; `cbr`, `on-off` or `ping` for datagrams, `udp` for a call over UDP. */
   transport: string;
   /** Number of the visit, from 1. */
   visit: number;

@@ -1,4 +1,4 @@
-import { type Comparison, flowOf, medianIn } from "../answer/comparison.ts";
+import { type Comparison, flowOf, medianIn, type Row } from "../answer/comparison.ts";
 import { type SpanRow, spanRows } from "../charts/static/span-rows.ts";
 import { METRIC } from "../data/metrics.ts";
 import { ms, significant } from "../format/numbers.ts";
@@ -22,6 +22,28 @@ const DELAYS: Record<string, { what: string; metrics: [string, string, string] }
 // A ping's packets are datagrams, as those of a call are.
 DELAYS.ping = DELAYS.cbr!;
 
+/** Delays of a row by the metrics of their median, p95 and p99; none without values. */
+export function delayRow(c: Comparison, row: Row, name: string, metrics: string[]): SpanRow[] {
+  const [middle, p95, high] = metrics.map((m) => medianIn(c, row, m));
+  if (middle == null || p95 == null || high == null) return [];
+  const words = `${name}: median ${ms(middle)}, 95 % within ${ms(p95)}, 99 % within ${ms(high)}`;
+  const spans = [{ index: row.group.index, middle, high, words }];
+  return [{ name, below: `95 % within ${ms(p95)}`, spans }];
+}
+
+/** The figure of such rows; null without any. */
+export function delayFigure(title: string, what: string, rows: SpanRow[], notes?: Child): Child {
+  if (rows.length === 0) return null;
+  return h(
+    "figure",
+    { class: "card across" },
+    h("figcaption", {}, h("h3", {}, title, h("small", {}, ` ${what}, in ms`))),
+    spanRows(rows, (v) => significant(v)),
+    h("p", { class: "howto" }, "A mark at the median, a line to the 99th percentile."),
+    notes,
+  );
+}
+
 /**
  * The delays of a flow that is about them, such as a call: a mark at the median, a line to the 99th
  * percentile, on an axis that begins at zero. Null of other flows.
@@ -29,24 +51,6 @@ DELAYS.ping = DELAYS.cbr!;
 export function delaysPanel(c: Comparison): Child {
   const kind = DELAYS[flowOf(c, c.base, c.flow.name)?.workload ?? ""];
   if (!kind) return null;
-  const rows = c.rows.flatMap((row): SpanRow[] => {
-    const [middle, p95, high] = kind.metrics.map((m) => medianIn(c, row, m));
-    if (middle == null || p95 == null || high == null) return [];
-    const words = `median ${ms(middle)}, 95 % within ${ms(p95)}, 99 % within ${ms(high)}`;
-    const index = row.group.index;
-    const spans = [{ index, middle, high, words: `${row.name}: ${words}` }];
-    return [{ name: row.name, below: `95 % within ${ms(p95)}`, spans }];
-  });
-  if (rows.length === 0) return null;
-  return h(
-    "figure",
-    { class: "card across" },
-    h(
-      "figcaption",
-      {},
-      h("h3", {}, "How long it takes", h("small", {}, ` ${kind.what} of ${c.flow.name}, in ms`)),
-    ),
-    spanRows(rows, (v) => significant(v)),
-    h("p", { class: "howto" }, "A mark at the median, a line to the 99th percentile."),
-  );
+  const rows = c.rows.flatMap((row) => delayRow(c, row, row.name, kind.metrics));
+  return delayFigure("How long it takes", `${kind.what} of ${c.flow.name}`, rows);
 }

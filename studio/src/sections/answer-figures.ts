@@ -6,7 +6,7 @@ import {
   isTime,
   type Row,
 } from "../answer/comparison.ts";
-import { ABOVE_EFFECTS, type Contrast, effectOf } from "../answer/contrast.ts";
+import { ABOVE_EFFECTS, type Contrast, effectOf, shownOf } from "../answer/contrast.ts";
 import { differences } from "../answer/differs.ts";
 import type { Answer } from "../answer/index.ts";
 import { type BarRow, barRows, causeLegend } from "../charts/static/bar-rows.ts";
@@ -207,7 +207,7 @@ function sweepFigure({ store, answer }: FigureOptions): Child {
       if (!beside) return g.median;
       if (name === c.base.name) return even;
       const contrast = contrastAt(c, name, panel.points[i]!);
-      return (compared === "ratio" ? contrast?.gain : contrast?.change) ?? null;
+      return contrast && shownOf(contrast);
     });
     const words = own.map((g, i) => {
       const value = metricValue(c.metric, g?.median);

@@ -13,10 +13,13 @@ export class PathPlayer {
   #transfers: Transfer[] = [];
   #now = 0;
 
-  /** `moved` is called with each time that the reader chooses here; `opened`, with its opening. */
+  /**
+   * `moved` is called with each time that the reader chooses here; `toggled`, when it opens or
+   * closes.
+   */
   constructor(
     readonly moved: (time: number) => void,
-    readonly opened: (open: boolean) => void,
+    readonly toggled: () => void,
   ) {
     this.el = h(
       "details",
@@ -34,7 +37,7 @@ export class PathPlayer {
     onWidth(this.#canvas, () => this.draw());
   }
 
-  /** Shows transfers, each with its name, on an axis from zero to `end`. */
+  /** Shows transfers, each with its name, on an axis that reaches from `from` to `to`. */
   show(transfers: Transfer[], names: string[], [from, to]: [number, number]): void {
     this.#transfers = transfers;
     this.el.hidden = transfers.length === 0;
@@ -62,7 +65,7 @@ export class PathPlayer {
 
   #toggle(): void {
     if (!this.el.open) this.#player?.pause();
-    this.opened(this.el.open);
+    this.toggled();
     this.draw();
   }
 }

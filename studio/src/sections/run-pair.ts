@@ -1,8 +1,8 @@
 import { compare } from "../answer/comparison.ts";
 import { strongest } from "../answer/sentence.ts";
+import { isOf } from "../charts/static/heat-map.ts";
 import { chosenFlow } from "../data/flows.ts";
 import { metricOf } from "../data/metrics.ts";
-import { pointKey } from "../data/points.ts";
 import type { Report } from "../data/report.types.ts";
 import type { State } from "../page/state.ts";
 
@@ -22,9 +22,7 @@ export function pairOf(report: Report, state: State): Pair | null {
   const [other] = c ? strongest(c) : [];
   if (!c || !other) return null;
   const [run, versus] = [c.base, other].map(({ group }) =>
-    report.traces.findIndex(
-      (t) => t.variant === group.variant && pointKey(t.point) === pointKey(group.point),
-    ),
+    report.traces.findIndex((t) => isOf(group, t)),
   ) as [number, number];
   return run < 0 || versus < 0 ? null : { run, versus, names: [c.base.name, other.name] };
 }

@@ -47,7 +47,7 @@ export class RunSection {
   #sky: SkyPanel | null = null;
   readonly #path = new PathPlayer(
     (time) => this.#follow(time),
-    (open) => (this.#plots.timeline.stays = open || this.#sky !== null),
+    () => this.#keepCursor(),
   );
   #columns: Column[] = [];
   /** Counts calls of `show`, so that an overtaken one stops. */
@@ -287,7 +287,6 @@ export class RunSection {
     this.#sky = null;
     const c = this.#columns[0];
     const { timeline } = this.#plots;
-    timeline.stays = model !== null;
     const above = this.#columns.length > 1 || (c?.panels.length ?? 0) <= FEW;
     this.#body.className = model ? `with-sky${above ? " above" : ""}` : "";
     if (!model || !c) return;
@@ -326,6 +325,11 @@ export class RunSection {
     );
     const names = columns.map((c) => traceLabel(report, c.trace));
     this.#path.show(transfers, names, range);
+    this.#keepCursor();
+  }
+
+  /** Lets the cursor stay where it is if a picture of the path or the sky shows its time. */
+  #keepCursor(): void {
     this.#plots.timeline.stays = this.#path.el.open || this.#sky !== null;
   }
 

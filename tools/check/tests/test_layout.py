@@ -78,7 +78,6 @@ class Lines(unittest.TestCase):
         [line] = self.found("\n" * (layout.LENGTH + 1))
         self.assertIn(f"{layout.LENGTH + 1} lines", line)
 
-
     def test_python_that_writes_a_file_itself_is_named(self):
         place = self.root / "python/bentpipe"
         place.mkdir(parents=True)
@@ -142,4 +141,3 @@ class Functions(unittest.TestCase):
             list(layout.long_functions(text, "tool")),
             ["tool:83: long has 81 lines; at most 80"],
         )
-

@@ -73,7 +73,7 @@ impl Asks {
     /// Notes which of those that wait `packet` acknowledges.
     fn acknowledge(&mut self, waiting: &mut BTreeMap<u64, Vec<usize>>, packet: &Packet, now: Time) {
         // The delay is that of the largest number.
-        let largest = packet.acknowledged.iter().map(|range| range.1).max();
+        let largest = packet.largest_acknowledged();
         for (from, to) in packet.acknowledged.iter().filter(|_| packet.is_application) {
             for (number, places) in waiting.extract_if(from..=to, |_, _| true) {
                 for place in places {

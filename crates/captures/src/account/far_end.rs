@@ -83,11 +83,13 @@ impl FarEnd {
         let back = crossings.back.iter().filter_map(|one| one.arrived);
         let mut back: Vec<(Time, Span)> = back.collect();
         back.sort_unstable();
-        sent.apply(&crossings);
+        sent.rtt = crossings.rtt;
         if trace.is_encrypted {
             sent.acknowledge(&crossings);
             trace.events.extend(sent.losses());
             trace.events.sort_by_key(|(at, _)| *at);
+        } else {
+            sent.apply(&crossings);
         }
         if let Some(last) = forward.iter().flatten().map(|(at, _)| *at).max() {
             // As if both directions took half of the RTT.
@@ -214,7 +216,6 @@ impl Sent {
     /// Takes what the receiver knows: which packets were lost, and for how long it held back each
     /// acknowledgement.
     fn apply(&mut self, crossings: &Crossings) {
-        self.rtt = crossings.rtt;
         // When what arrived at the sender had left, by the clock of the other end.
         let left: HashMap<Time, Time> = crossings
             .back

@@ -6,11 +6,11 @@ use bentpipe_units::{Span, Time};
 use std::collections::BTreeMap;
 
 /// Silence that separates what arrives with one frame from what arrives with the next, and so the
-/// shortest frame that is told.
+/// shortest frame that is found.
 const SILENCE: Span = Span::from_millis(50);
 /// Longest frame.
 const LONGEST: Span = Span::from_secs(3);
-/// Frames from which on a grid is told, and the most that are looked at.
+/// Fewest frames that show a grid, and the most that are looked at.
 const LEAST: usize = 5;
 const MOST: usize = 1000;
 /// Share of the arrivals that have to be on the grid, and how far from it they may be, as a time
@@ -127,8 +127,10 @@ impl Frames {
         let short = |group: &&Group| group.last.since(group.first) <= period.mul_f64(BURST);
         let on_grid = groups.iter().filter(short).filter(|group| grid.has(group.first)).count();
         let is_grid = on_grid >= LEAST && on_grid as f64 >= ON_GRID * groups.len() as f64;
-        // The quickest answers had to wait for the grid, too.
-        let mut fast = answers.iter().filter(|(_, took)| *took < period.mul_f64(FAST));
+        // The quickest answers had to wait for the grid, too. After the last group, none is known.
+        let end = groups.last()?.last;
+        let looked_at = answers.iter().filter(|(at, _)| *at <= end);
+        let mut fast = looked_at.filter(|(_, took)| *took < period.mul_f64(FAST));
         let waited = fast.all(|(at, took)| in_frame(&groups, &grid, *at, *took));
         let is_frames = is_grid && waited && !follows_own(trace, &starts, smallest);
         // A packet that leaves at any time waits for half a frame on average.
@@ -203,7 +205,7 @@ fn groups(trace: &CapturedConnection, is_sender: bool) -> Vec<Group> {
     for (at, event) in &trace.events {
         let Event::Received(packet) = event else { continue };
         if is_sender && !trace.is_encrypted {
-            let newest = packet.acknowledged.iter().map(|range| range.1).max();
+            let newest = packet.largest_acknowledged();
             let known = &mut largest[usize::from(packet.is_application)];
             if newest <= *known {
                 continue;
@@ -265,6 +267,14 @@ mod tests {
         assert!(Frames::find(&trace, true).is_some(), "its sender, too");
         assert!(frames.wait(Span::from_millis(500)) > Span::from_millis(400));
         assert!(frames.needed(Span::from_millis(1000)) < Span::from_millis(200));
+    }
+
+    #[test]
+    fn frames_are_found_in_a_file_of_more_than_are_looked_at() {
+        let frame = |sent: u64| (sent + 60).div_ceil(500) * 500 + 7;
+        let asks: Vec<u64> =
+            (0..MOST as u64 + 100).map(|index| index * 500 + 200 + index * 37 % 200).collect();
+        assert!(Frames::find(&client(&asks, 0, frame), false).is_some());
     }
 
     #[test]

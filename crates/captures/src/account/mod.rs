@@ -103,7 +103,7 @@ pub fn account_of_both(
     let mut recorded = sender_account(&trace, &sent, rate, Some(&far))?;
     recorded.is_upload = sender.side == Side::Client;
     if sender.is_encrypted {
-        // Those of one file say what only two of them show.
+        // The notes of each file name as unknown what both together show.
         recorded.notes.push(COVERED.to_owned());
         return Ok(recorded);
     }

@@ -125,7 +125,7 @@ impl OwnWaits {
                     }
                 }
                 Event::Received(packet) if packet.is_application => {
-                    let largest = packet.acknowledged.iter().map(|range| range.1).max();
+                    let largest = packet.largest_acknowledged();
                     if let Some(sent) = largest.and_then(|largest| sent.remove(&largest)) {
                         let delay = packet.ack_delay.unwrap_or_default();
                         own.round_trips.push((*at, at.since(sent).saturating_sub(delay)));

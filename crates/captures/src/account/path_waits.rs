@@ -118,11 +118,11 @@ impl<'a> PathWaits<'a> {
     }
 }
 
-/// Returns the share of the packets that others which were sent after them overtook.
+/// Returns the share of the packets that later ones overtook.
 pub fn share_overtaken(packets: &[DataPacket]) -> f64 {
-    let is_told = |packet: &DataPacket| packet.acknowledged.is_some() && !packet.is_ambiguous;
+    let is_known = |packet: &DataPacket| packet.acknowledged.is_some() && !packet.is_ambiguous;
     let all = packets.iter().zip(overtaken(packets));
-    let overtaken = all.filter(|(packet, overtaken)| *overtaken && is_told(packet)).count();
+    let overtaken = all.filter(|(packet, overtaken)| *overtaken && is_known(packet)).count();
     overtaken as f64 / packets.len().max(1) as f64
 }
 

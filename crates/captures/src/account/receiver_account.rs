@@ -51,13 +51,13 @@ pub fn receiver_account(
     spending.add(TimePart::Request, *handshake, *request);
     let (answered, come) = answer(*request, *rtt, frames.as_ref());
     // Where the handshake had to wait, so has the request.
-    let asks = is_late.then(|| Asks::find(trace, false));
-    let first_ask = asks.and_then(|asks| asks.at(*request));
+    let walk = Walk::new(trace, received, seen.rate, frames);
+    let first_ask = walk.asks.at(*request).filter(|_| is_late);
     let on_its_way = first_ask.map(|ask| ask.on_its_way(*rtt));
     let come = come.max(answered + on_its_way.unwrap_or_default());
     let turn = Turn { come, ..Turn::new(*request, *request, answered) };
     spending.turn(*request, turn, first.at);
-    let walk = Walk::new(trace, received, seen.rate, frames).run(&mut spending);
+    let walk = walk.run(&mut spending);
     let mut carried = walk.carried;
     carried.data = received.bytes.min(walk.data);
     carried.repeated = walk.data.saturating_sub(received.bytes);

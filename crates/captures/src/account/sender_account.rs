@@ -63,8 +63,7 @@ pub fn sender_account(
     let frame = frames.map_or(Span::ZERO, |frames| frames.period);
     let outages = outages(packets, *rtt, longest_hold(trace) + frame);
     let losses = Losses::find(packets, *rtt, far, |packet| is_held(packet, &outages));
-    let mut walk = Walk::new(trace, sent, seen.rate, &losses, &outages, far);
-    walk.frames = frames;
+    let walk = Walk::new(trace, sent, seen.rate, &losses, &outages, far, frames);
     let walk = walk.run(data_end, &mut spending);
     let busy = data_end.since(first).saturating_sub(walk.idle).saturating_sub(walk.tail);
     let tail = end.saturating_sub(walk.tail + *rtt);
@@ -229,6 +228,7 @@ impl<'a> Walk<'a> {
         losses: &'a Losses,
         outages: &'a [(Time, Time)],
         far: Option<&'a FarEnd>,
+        frames: Option<Frames>,
     ) -> Self {
         let fills_queue = losses.lost_at_queue > 0;
         let first = sent.packets.first().map_or(Time::ZERO, |packet| packet.at);
@@ -243,7 +243,7 @@ impl<'a> Walk<'a> {
             steady: Steady::new(sent.rtt),
             asks: Asks::find(trace, true),
             waits: PathWaits::new(trace, &sent.packets, sent.rtt, far, fills_queue),
-            frames: None,
+            frames,
             burst: 0,
             has_lost: false,
             is_prompt: false,

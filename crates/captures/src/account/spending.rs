@@ -142,19 +142,24 @@ impl Spending {
     /// Adds time in which flow control left no room.
     pub fn limited(&mut self, limit: FlowLimit, from: Time, to: Time) {
         self.add(TimePart::FlowControl, from, to);
+        self.add_limit(limit, to.since(from));
+    }
+
+    /// Adds `span` to the time of a limit of flow control.
+    fn add_limit(&mut self, limit: FlowLimit, span: Span) {
         // Windows that grow are one limit.
         match self.limits.iter_mut().find(|(known, _)| known.kind == limit.kind) {
             Some((known, time)) => {
                 known.size = known.size.max(limit.size);
-                *time += to.since(from);
+                *time += span;
             }
-            None => self.limits.push((limit, to.since(from))),
+            None => self.limits.push((limit, span)),
         }
         self.evidence.limit = self.limits.iter().copied().max_by_key(|(_, time)| *time);
     }
 
-    /// Adds time in which flow control left no room, which shows that what looked like a window
-    /// since then was the same limit.
+    /// Adds time in which flow control left no room, which shows that what looked like the
+    /// congestion window after `since` was the same limit.
     pub fn capped(&mut self, limit: FlowLimit, since: Time, from: Time, to: Time) {
         let mut time = Span::ZERO;
         for one in self.intervals.iter_mut().rev().take_while(|one| one.from >= since) {
@@ -165,11 +170,8 @@ impl Spending {
         }
         let (window, control) = (TimePart::CongestionWindow, TimePart::FlowControl);
         self.budget.transfer(window, control, time.as_secs_f64());
-        self.limited(limit, from, to);
-        if let Some((_, known)) = self.limits.iter_mut().find(|(one, _)| one.kind == limit.kind) {
-            *known += time;
-        }
-        self.evidence.limit = self.limits.iter().copied().max_by_key(|(_, time)| *time);
+        self.add(TimePart::FlowControl, from, to);
+        self.add_limit(limit, to.since(from) + time);
     }
 
     /// Notes that the receive window was shut by its application.

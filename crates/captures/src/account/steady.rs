@@ -5,16 +5,16 @@ use std::collections::VecDeque;
 
 /// Round trips that are compared, the later half with the earlier.
 const COMPARED: u64 = 4;
-/// Round trips over which a sender that sends more in one than in another does not grow: windows
-/// without losses gain a packet in each (RFC 5681 §3.1), limits of a sender's memory none.
-pub const LONG: u64 = 12;
-/// Growth from the earlier half of them to the later below which it does not, as a share, and as
-/// packets: at least, and at most.
-const LONG_GROWTH: f64 = 0.08;
-const LONG_PACKETS: (u64, u64) = (3, 5);
 /// Growth from the earlier half to the later one below which a sender does not grow. Slow start has
 /// 2.25 to 4.
 const GROWTH: f64 = 1.3;
+/// Round trips that show whether a sender grows that sends more in one than in another: windows
+/// without losses gain a packet in each (RFC 5681 §3.1), limits of a sender's memory none.
+pub const LONG: u64 = 12;
+/// Growth from the earlier half of them to the later one up to which a sender does not grow: a
+/// share, and its lower and upper bound in packets.
+const LONG_GROWTH: f64 = 0.08;
+const LONG_PACKETS: (u64, u64) = (3, 5);
 /// A packet that leaves within this time of an arrival, or this share of the round trip, was
 /// waiting for it.
 const PROMPT: Span = Span::from_millis(3);
@@ -54,7 +54,7 @@ pub fn prompt(rtt: Span) -> Span {
 pub struct Steady {
     rtt: Span,
     first: Option<Time>,
-    /// Time of what was sent in the compared round trips, and the bytes of all up to it.
+    /// Time of what was sent in the last [`LONG`] round trips, and the bytes of all up to it.
     recent: VecDeque<(Time, u64)>,
     /// The bytes of all, and of those before the recent ones.
     total: u64,
@@ -165,7 +165,7 @@ impl Steady {
         (late.abs_diff(early) <= growth).then_some((late + early) / 2)
     }
 
-    /// Returns the bytes of the compared round trips before `now`, the last first.
+    /// Returns the bytes of each of the last `COUNT` round trips before `now`, the last first.
     fn rounds<const COUNT: usize>(&self, now: Time) -> [u64; COUNT] {
         let mut until = self.total;
         std::array::from_fn(|round| {

@@ -30,8 +30,8 @@ type Bare = (Option<(u32, u32)>, Option<u64>);
 /// Returns the packets of the application that `sender` sent.
 pub fn pairs(sender: &CapturedConnection, receiver: &CapturedConnection) -> Vec<Pair> {
     let mut arrivals = match sender.transport {
-        Transport::Quic if sender.is_encrypted => Arrivals::of_marks(receiver),
-        Transport::Quic => Arrivals::of_quic(receiver),
+        Transport::Quic if sender.is_encrypted => Arrivals::of_quic(receiver, |one| one.mark),
+        Transport::Quic => Arrivals::of_quic(receiver, |one| Some(one.number)),
         Transport::Tcp => Arrivals::of_tcp(receiver),
     };
     let sent = sender.events.iter().filter_map(|(at, event)| match event {
@@ -53,10 +53,10 @@ type Piece = (u64, Time, Option<u32>);
 /// What arrived at an end.
 #[derive(Debug, Default)]
 struct Arrivals {
-    /// By the number of the packet, or by its mark.
-    numbered: HashMap<u64, Time>,
-    is_numbered: bool,
-    is_marked: bool,
+    /// What tells packets of QUIC from each other: their number, or their mark.
+    key: Option<fn(&Packet) -> Option<u64>>,
+    /// Packets of QUIC by that key.
+    keyed: HashMap<u64, Time>,
     /// Data of TCP by its offset, each copy.
     data: BTreeMap<u64, Vec<Piece>>,
     /// Bytes of the longest of them.
@@ -66,22 +66,14 @@ struct Arrivals {
 }
 
 impl Arrivals {
-    fn of_quic(receiver: &CapturedConnection) -> Self {
-        let mut numbered = HashMap::new();
+    fn of_quic(receiver: &CapturedConnection, key: fn(&Packet) -> Option<u64>) -> Self {
+        let mut keyed = HashMap::new();
         for (at, packet) in received(receiver) {
-            numbered.entry(packet.number).or_insert(at);
-        }
-        Self { numbered, is_numbered: true, ..Self::default() }
-    }
-
-    fn of_marks(receiver: &CapturedConnection) -> Self {
-        let mut numbered = HashMap::new();
-        for (at, packet) in received(receiver) {
-            if let Some(mark) = packet.mark {
-                numbered.entry(mark).or_insert(at);
+            if let Some(key) = key(packet) {
+                keyed.entry(key).or_insert(at);
             }
         }
-        Self { numbered, is_marked: true, ..Self::default() }
+        Self { key: Some(key), keyed, ..Self::default() }
     }
 
     fn of_tcp(receiver: &CapturedConnection) -> Self {
@@ -105,11 +97,8 @@ impl Arrivals {
 
     /// Returns the arrival of a packet.
     fn of(&mut self, packet: &Packet) -> Option<Time> {
-        if self.is_marked {
-            return self.numbered.get(&packet.mark?).copied();
-        }
-        if self.is_numbered {
-            return self.numbered.get(&packet.number).copied();
+        if let Some(key) = self.key {
+            return self.keyed.get(&key(packet)?).copied();
         }
         let Some(part) = packet.data.last() else {
             return self.bare.get_mut(&bare(packet))?.pop_front();

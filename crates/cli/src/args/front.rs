@@ -28,8 +28,8 @@ The front prints its address as the first line on standard output once it listen
 Browsers use it once the web server announces it, with `Alt-Svc: h3=":443"; ma=86400` in its
 responses.
 Renewed certificates are used without a signal.
-SIGHUP starts a new process, with the program, the configuration and the certificates that are there
-now, and hands the sockets over to it: no request is lost. This process ends with its connections.
+SIGHUP starts a new process with the current program, configuration and certificates, and hands the
+sockets over to it: no request is lost. The old process ends with its connections.
 On SIGINT or SIGTERM, it accepts no new connections, lets clients finish and exits with status 0. A
 second signal ends it at once, with status 3.
 

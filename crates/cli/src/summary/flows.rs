@@ -41,7 +41,7 @@ pub fn tables(plan: &Plan, results: &Results, look: Look, full: bool) -> Vec<Str
         .iter()
         .map(|(headline, rows)| {
             let best = if full { None } else { best::table(plan, &headline.row, rows, look) };
-            best.unwrap_or_else(|| table(plan, results, &index, headline, rows, look))
+            best.unwrap_or_else(|| table(plan, results, &index, &headlines, headline, rows, look))
         })
         .collect()
 }
@@ -50,6 +50,7 @@ fn table(
     plan: &Plan,
     results: &Results,
     index: &Index<'_>,
+    headlines: &Headlines,
     headline: &Headline,
     rows: &[&Summary],
     look: Look,
@@ -84,7 +85,7 @@ fn table(
         table.column(format!("{label}{unit}"), Align::Right);
         table.column("ratio".to_owned(), Align::Right);
     }
-    let flows = Headlines::of(results).iter().any(|one| one.flow != rows[0].flow);
+    let flows = headlines.iter().any(|one| one.flow != rows[0].flow);
     // Visit numbers are omitted if each flow has one visit, whatever its number.
     let visits = rows.windows(2).any(|pair| {
         (&pair[0].variant, &pair[0].point, &pair[0].flow)

@@ -75,6 +75,15 @@ pub fn cases() -> Vec<Case> {
             &["`a` takes no requests", "over QUIC", "HTTP/2"],
         ),
         case(
+            "a probe on a call over QUIC",
+            format!(
+                "{}{ON_A}",
+                flows("a", "call = { duration = \"1 s\", framing = \"datagrams\" }")
+            ),
+            9,
+            &["`a` takes no requests", "other than `call`"],
+        ),
+        case(
             "a probe on an upload over TCP",
             format!("{}{ON_A}", flows("a", "upload = \"1 MB\"\ntransport = \"tcp\"")),
             10,

@@ -50,11 +50,15 @@ impl CarefulResume {
         }
     }
 
+    /// Returns the share of packets that may be lost by chance; zero if packets queue.
+    fn chance_tolerance(&self) -> f64 {
+        self.saved.map_or(0.0, |saved| self.queue.loss_tolerance(&saved))
+    }
+
     /// Returns true if the controller tolerates the losses of the jump up to now.
     fn is_tolerated(&self) -> bool {
         let own = self.controller.send_control().loss_tolerance;
-        let chance = self.saved.map_or(0.0, |saved| self.queue.loss_tolerance(&saved));
-        let tolerance = if own > 0.0 { own } else { chance };
+        let tolerance = if own > 0.0 { own } else { self.chance_tolerance() };
         tolerance > 0.0 && !self.unvalidated.is_congested(tolerance)
     }
 
@@ -66,7 +70,7 @@ impl CarefulResume {
         if before.loss_tolerance > 0.0 {
             return !reconnaissance.initial.is_congested(before.loss_tolerance);
         }
-        let chance = self.saved.map_or(0.0, |saved| self.queue.loss_tolerance(&saved));
+        let chance = self.chance_tolerance();
         let after = self.controller.send_control();
         let passed_over = after.in_slow_start && after.cwnd >= before.cwnd;
         passed_over && chance > 0.0 && !reconnaissance.initial.is_congested(chance)

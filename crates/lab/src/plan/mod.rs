@@ -563,8 +563,9 @@ fn notes(head: &Scenario, axes: &[Axis<'_>], cases: &[Case]) -> Vec<String> {
     notes
 }
 
-/// Longest RTT over which servers take early data, in milliseconds: a ticket that seems to be off
-/// by more may have been recorded (RFC 8446 §8.3), and the age that a client states misses an RTT.
+/// Longest RTT over which servers take early data, in milliseconds. The age of a ticket that a
+/// client states lacks an RTT, and one that is off by more than this may be a replay (RFC 8446
+/// §8.3).
 const MAX_EARLY_DATA_RTT: f64 = 60_000.0;
 
 /// Returns a note about variants whose early data no server takes.
@@ -575,9 +576,13 @@ fn refused_early_data(cases: &[Case]) -> Option<String> {
         };
         case.path.rtt_ms > MAX_EARLY_DATA_RTT && case.settings.iter().any(is_early)
     };
-    let mut names: Vec<String> =
-        cases.iter().filter(early).map(|case| format!("`{}`", case.variant)).collect();
-    names.dedup();
+    let mut names: Vec<String> = Vec::new();
+    for case in cases.iter().filter(early) {
+        let name = format!("`{}`", case.variant);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
     (!names.is_empty()).then(|| {
         format!(
             "servers refuse early data if the RTT is longer than 60 s: the requests of {} are sent \

@@ -34,7 +34,7 @@ fn a_scenario_without_randomness_has_one_run_and_a_note() {
 
 #[test]
 fn early_data_over_minutes_is_refused_and_a_note_says_so() {
-    let told = |rtt: &str| {
+    let is_noted = |rtt: &str| {
         let path = format!("profile = \"geo-50-10\"\n{rtt}");
         let text = testing::TWO_VARIANTS.replace("profile = \"geo-50-10\"", &path);
         let notes = testing::plan(&text).notes;
@@ -42,7 +42,7 @@ fn early_data_over_minutes_is_refused_and_a_note_says_so() {
             .iter()
             .any(|note| note.contains("refuse early data") && note.contains("of `0rtt` are sent"))
     };
-    assert!(told("rtt = \"61 s\"") && !told("rtt = \"59 s\""));
+    assert!(is_noted("rtt = \"61 s\"") && !is_noted("rtt = \"59 s\""));
 }
 
 #[test]

@@ -93,16 +93,12 @@ impl ClockSupport {
                 ));
             }
         };
-        if self.clocks == Clocks::VirtualQuic {
+        if !runs {
+            let quic_alone = self.clocks == Clocks::VirtualQuic;
+            let other = if quic_alone { "" } else { ", or transport = \"tcp\"" };
             return Err(format!(
                 "flow `{flow}`: `{workload}` over QUIC runs on the virtual clock only; allowed \
-                    with --clock real: `download`"
-            ));
-        }
-        if !runs {
-            return Err(format!(
-                "flow `{flow}`: `{workload}` over QUIC runs on the virtual clock only; \
-                 allowed with --clock real: `download`, or transport = \"tcp\""
+                    with --clock real: `download`{other}"
             ));
         }
         match self.virtual_only.first() {

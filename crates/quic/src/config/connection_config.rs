@@ -21,8 +21,8 @@ use noq_proto::{ClientConfig, ServerConfig, TransportConfig, VarInt, congestion,
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of datagrams that wait for the application, which reads them at once: those of one packet
-/// after another. Our choice; the largest datagram that a peer may send.
+/// Receive buffer of datagrams, in bytes. The application reads them at once, so that few wait. Our
+/// choice: the largest datagram that a peer may send.
 const RECEIVED_DATAGRAMS: usize = 65_535;
 
 /// Everything that one side of a connection is built from: transport parameters, flow-control

@@ -76,24 +76,31 @@ impl RawStream {
         }
     }
 
-    /// Opens a stream, waiting while the peer's stream limit is reached.
+    async fn open_in(conn: &Conn, dir: Dir) -> Result<Self, String> {
+        let id = poll_fn(|cx| conn.poll_open(dir, cx)).await.map_err(|error| error.to_string())?;
+        Ok(Self::new(conn.clone(), id))
+    }
+
+    async fn accept_in(conn: &Conn, dir: Dir) -> Result<Self, String> {
+        let id =
+            poll_fn(|cx| conn.poll_accept(dir, cx)).await.map_err(|error| error.to_string())?;
+        Ok(Self::new(conn.clone(), id))
+    }
+
+    /// Opens a bidirectional stream, waiting while the peer's stream limit is reached.
     ///
     /// # Errors
     /// Why the connection ended.
     pub async fn open(conn: &Conn) -> Result<Self, String> {
-        let id =
-            poll_fn(|cx| conn.poll_open(Dir::Bi, cx)).await.map_err(|error| error.to_string())?;
-        Ok(Self::new(conn.clone(), id))
+        Self::open_in(conn, Dir::Bi).await
     }
 
-    /// Waits for the next stream that the peer opens.
+    /// Waits for the next bidirectional stream that the peer opens.
     ///
     /// # Errors
     /// Why the connection ended.
     pub async fn accept(conn: &Conn) -> Result<Self, String> {
-        let id =
-            poll_fn(|cx| conn.poll_accept(Dir::Bi, cx)).await.map_err(|error| error.to_string())?;
-        Ok(Self::new(conn.clone(), id))
+        Self::accept_in(conn, Dir::Bi).await
     }
 
     /// Opens a unidirectional stream, waiting while the peer's stream limit is reached.
@@ -101,8 +108,7 @@ impl RawStream {
     /// # Errors
     /// Why the connection ended.
     pub async fn open_unidirectional(conn: &Conn) -> Result<Self, String> {
-        let id = poll_fn(|cx| conn.poll_open(Dir::Uni, cx)).await;
-        Ok(Self::new(conn.clone(), id.map_err(|error| error.to_string())?))
+        Self::open_in(conn, Dir::Uni).await
     }
 
     /// Waits for the next unidirectional stream that the peer opens.
@@ -110,8 +116,7 @@ impl RawStream {
     /// # Errors
     /// Why the connection ended.
     pub async fn accept_unidirectional(conn: &Conn) -> Result<Self, String> {
-        let id = poll_fn(|cx| conn.poll_accept(Dir::Uni, cx)).await;
-        Ok(Self::new(conn.clone(), id.map_err(|error| error.to_string())?))
+        Self::accept_in(conn, Dir::Uni).await
     }
 
     /// Returns the stream ID (RFC 9000 §2.1).

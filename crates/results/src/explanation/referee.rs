@@ -26,9 +26,10 @@ pub fn doubts(results: &Results) -> Vec<String> {
     let explained: Vec<Account<'_>> =
         accounts.iter().filter(|account| account.has_parts()).cloned().collect();
     doubts.extend(controllers_without_effect(results, &explained));
-    let flows = || results.runs.iter().flat_map(|run| &run.flows);
-    let paced = |name: &str| flows().any(|flow| flow.name == name && is_paced(&flow.workload));
-    doubts.extend(other_limits(&explained, paced));
+    let flows = results.runs.iter().flat_map(|run| &run.flows);
+    let paced: BTreeSet<&str> =
+        flows.filter(|flow| is_paced(&flow.workload)).map(|flow| flow.name.as_str()).collect();
+    doubts.extend(other_limits(&explained, &paced));
     doubts.extend(differences_within_the_scatter(&accounts));
     doubts
 }
@@ -92,15 +93,15 @@ pub fn single_runs(results: &Results, is_random: bool) -> Option<String> {
 }
 
 /// Something else than the transport limited a transfer most of the time: once for each transfer of
-/// a variant and each limit, with the points of the sweep. Of flows that are `paced` by their
-/// applications, that is not said.
-fn other_limits(accounts: &[Account<'_>], paced: impl Fn(&str) -> bool) -> Vec<String> {
+/// a variant and each limit, with the points of the sweep. That the application limits a flow is
+/// expected of those that are `paced` by theirs.
+fn other_limits(accounts: &[Account<'_>], paced: &BTreeSet<&str>) -> Vec<String> {
     let limits = [("flow_control_s", "flow control"), (APPLICATION, "the application")];
     let transfers = grouped(accounts.iter().map(|one| ((one.variant, one.flow, one.visit), one)));
     let mut texts = Vec::new();
     for ((variant, flow, visit), transfers) in transfers {
         for (name, words) in limits {
-            if name == APPLICATION && paced(flow) {
+            if name == APPLICATION && paced.contains(flow) {
                 continue;
             }
             let share = |account: &Account<'_>| account.time_s(name) / account.completion_s;

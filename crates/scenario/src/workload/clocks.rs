@@ -12,7 +12,7 @@ pub enum Clocks {
     Virtual,
     /// Datagrams of its own over neither transport, on both clocks.
     Datagrams,
-    /// Datagrams of its own, on the virtual clock alone.
+    /// Datagrams of its own, or with `framing` QUIC, on the virtual clock alone.
     VirtualDatagrams,
     /// Datagrams and streams of its own over QUIC alone, on the virtual clock.
     VirtualQuic,
@@ -50,7 +50,8 @@ impl Clocks {
     pub fn cells(self) -> [&'static str; 3] {
         let yes = match self {
             Self::Both | Self::RealTcp | Self::Virtual => "yes",
-            Self::Datagrams | Self::VirtualDatagrams => "yes (UDP)",
+            Self::Datagrams => "yes (UDP)",
+            Self::VirtualDatagrams => "yes (UDP or QUIC)",
             Self::VirtualQuic => "yes (QUIC)",
             Self::Programs => "yes, whatever the programs speak",
         };
@@ -75,7 +76,7 @@ mod tests {
         assert_eq!(Clocks::RealTcp.cells(), ["yes", "no", "yes"]);
         assert_eq!(Clocks::Datagrams.cells(), ["yes (UDP)"; 3]);
         assert_eq!(Clocks::Virtual.cells(), ["yes", "no", "no"]);
-        assert_eq!(Clocks::VirtualDatagrams.cells(), ["yes (UDP)", "no", "no"]);
+        assert_eq!(Clocks::VirtualDatagrams.cells(), ["yes (UDP or QUIC)", "no", "no"]);
         assert_eq!(Clocks::Programs.cells()[0], "no");
     }
 

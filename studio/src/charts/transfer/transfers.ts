@@ -1,6 +1,7 @@
 /** Transfers of a report: when each part of the data left, arrived and was acknowledged. */
 import type { Series } from "../../data/blob.ts";
 import { SERIES } from "../../data/names.ts";
+import { lowerBound } from "../../data/pyramid.ts";
 import type { Flow, FlowSeries, Report } from "../../data/report.types.ts";
 import type { SeriesCache } from "../../data/series-cache.ts";
 
@@ -32,20 +33,9 @@ export interface Transfer {
   delivered(time: number): number;
 }
 
-/** Index of the first value that is at least `level`; values ascend. */
-function reached(values: Float32Array | number[], level: number): number {
-  let [low, high] = [0, values.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (values[middle]! < level) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
 /** Time at which an ascending series reaches `level`; its last time if it never does. */
 const timeOf = ({ t, v }: Series, level: number): number =>
-  t[Math.min(reached(v, level), t.length - 1)]!;
+  t[Math.min(lowerBound(v, level), t.length - 1)]!;
 
 /** A series without the values below an earlier one, such as those of retransmissions. */
 function ascending({ t, v }: Series): Series {
@@ -98,10 +88,11 @@ export function transferOf(asked: Asked, cache: SeriesCache): Transfer | null {
     toServer: (crossings - i) % 2 === 1,
   }));
   const completion = result?.completion_s ?? null;
+  const end = completion === null ? Infinity : flow.start_s - zero + completion;
   const size = received.v.at(-1)!;
   const delivered = (time: number): number => {
-    if (completion !== null && time >= completion) return 1;
-    const i = reached(received.t as unknown as number[], time + zero) - 1;
+    if (time >= end) return 1;
+    const i = lowerBound(received.t, time + zero) - 1;
     return i < 0 ? 0 : received.v[i]! / size;
   };
   return { variant, index, oneWay, before, parts, completion, delivered };

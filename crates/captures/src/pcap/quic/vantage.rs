@@ -27,7 +27,7 @@ impl HalfTrips {
     /// Adds a packet that the client (0) or the server (1) sent.
     pub fn add(&mut self, at: u64, sender: usize, packet: &Packet) {
         let kind = packet.is_application;
-        let largest = packet.acknowledged.iter().map(|range| range.1).max();
+        let largest = packet.largest_acknowledged();
         if let Some(passed) = largest.and_then(|one| self.passed[1 - sender].remove(&(kind, one))) {
             self.sample(sender, at.saturating_sub(passed));
         }

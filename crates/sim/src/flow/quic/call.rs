@@ -85,10 +85,7 @@ impl QuicCall {
 
     /// Begins the call of a visit of the flow called `flow`.
     pub fn begin(&self, flow: &str, start: &VisitStart, shared: &Shared) -> Ends {
-        let mut media = media_direction::all(&self.traffic, flow, start, shared);
-        if self.framing != Framing::Datagrams {
-            media = media.into_iter().map(on_streams).collect();
-        }
+        let media = media_direction::all(&self.traffic, flow, start, shared);
         let begin = Begin {
             traffic: self.traffic.clone(),
             flow: flow.to_owned(),
@@ -107,10 +104,6 @@ impl QuicCall {
             state: Arc::new(Mutex::new(state)),
         }
     }
-}
-
-fn on_streams(media: MediaDirection) -> MediaDirection {
-    MediaDirection { receiver: media.receiver.with_video_on_streams(), ..media }
 }
 
 /// What the media of a direction begins with.
@@ -195,11 +188,13 @@ impl Ends {
         let purpose = media_direction::purpose(flow, direction(toward), *visit);
         let sender = Sender::new(&traffic.media, times, *seed, &purpose);
         media.sender = sender.with_max_payload(MAX_PAYLOAD);
-        media.receiver = Receiver::new(&traffic.media, times, *series);
-        if self.framing != Framing::Datagrams {
-            let receiver = Receiver::new(&traffic.media, times, *series);
-            media.receiver = receiver.with_video_on_streams();
-        }
+        let receiver = Receiver::new(&traffic.media, times, *series);
+        media.receiver = match self.framing {
+            Framing::Datagrams => receiver,
+            Framing::StreamPerFrame | Framing::StreamPerGroup { .. } => {
+                receiver.with_video_on_streams()
+            }
+        };
         true
     }
 

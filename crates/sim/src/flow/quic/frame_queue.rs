@@ -35,7 +35,7 @@ impl FrameQueue {
         }
     }
 
-    /// Says that no frame follows.
+    /// Ends the stream after the frames that wait.
     pub fn complete(&self) {
         let mut waiting = self.lock();
         waiting.is_complete = true;

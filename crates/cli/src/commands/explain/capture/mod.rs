@@ -27,7 +27,6 @@ use bentpipe_captures::{
 use bentpipe_lab::LabError;
 use bentpipe_results::Point;
 use bentpipe_results::explanation::{Account, accounts};
-use bentpipe_timeseries::TimePart;
 use connections::Listed;
 use document::{
     BothEndsDocument, Direction, FlowControlDocument, LossesDocument, PathDocument, PausesDocument,
@@ -220,8 +219,7 @@ impl Explanation<'_> {
         let _ = writeln!(text, "{title}: {kind} of {size}{requests}, recorded by {end}");
         let PathEstimate { rtt, rate, proven, is_filled, queue, is_full, loss } = recorded.path;
         let rate = if is_filled {
-            let others = recorded.budget.get(TimePart::OtherFlows);
-            let is_share = others >= words::BESIDE * recorded.completion.as_secs_f64();
+            let is_share = words::is_beside_others(recorded);
             let beside = if is_share { " beside other flows" } else { "" };
             format!("{} Mbps towards the receiver{beside}", significant(rate.as_mbps_f64()))
         } else {

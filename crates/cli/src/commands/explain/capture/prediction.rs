@@ -135,7 +135,7 @@ pub(super) fn predict(recorded: &CapturedTransfer) -> Prediction {
 fn unknown(recorded: &CapturedTransfer) -> Option<Unknown> {
     let least = MOST_OF_PATH * recorded.completion.as_secs_f64();
     // Acknowledgements that are late show the sender no rate of the other direction.
-    let late = [TimePart::HeldAcks].into_iter().filter(|_| recorded.is_sender);
+    let late = recorded.is_sender.then_some(TimePart::HeldAcks);
     let mut parts = OF_PATH.into_iter().chain(late);
     if let Some(part) = parts.find(|part| recorded.budget.get(*part) >= least) {
         return Some(Unknown::OfPath(part));

@@ -3,7 +3,7 @@
 
 use super::document::RemedyDocument;
 use super::simulated::{FASTER, Simulated};
-use super::words::{Ends, bdp, causes, data, of_handshake, seconds};
+use super::words::{Ends, bdp, causes, data, is_of_handshake, seconds};
 use crate::output::counted;
 use bentpipe_captures::{CapturedTransfer, FlowLimit, LimitKind, Transport};
 use bentpipe_timeseries::TimePart;
@@ -154,7 +154,7 @@ fn elsewhere(
             ("capacity that is there when it is needed: shorter frames, or kept assigned", operator)
         }
         TimePart::Outage => ("a link that is not out: neither end could send or ask", operator),
-        TimePart::Timeout if of_handshake(recorded) > 0.5 * time => {
+        TimePart::Timeout if is_of_handshake(recorded) => {
             ("a link that does not lose packets of the handshake", operator)
         }
         TimePart::Timeout => (

@@ -128,7 +128,7 @@ pub(super) fn detail(
             Some(count) => format!(" ({count} round trips)"),
             None => String::new(),
         },
-        TimePart::Timeout if of_handshake(recorded) > 0.5 * recorded.budget.get(part) => {
+        TimePart::Timeout if is_of_handshake(recorded) => {
             " (of the handshake, whose packets were lost)".to_owned()
         }
         TimePart::CongestionWindow
@@ -146,6 +146,11 @@ pub(super) fn detail(
 pub(super) fn of_handshake(recorded: &CapturedTransfer) -> f64 {
     let first = recorded.intervals.first().filter(|first| first.part == TimePart::Timeout);
     first.map_or(0.0, |first| first.to.since(first.from).as_secs_f64())
+}
+
+/// Returns true if most of the time of timeouts was that of packets of the handshake.
+pub(super) fn is_of_handshake(recorded: &CapturedTransfer) -> bool {
+    of_handshake(recorded) > 0.5 * recorded.budget.get(TimePart::Timeout)
 }
 
 /// Lost packets of an episode from which on losses without a queue are a policer's or a short
@@ -188,7 +193,13 @@ fn losses(recorded: &CapturedTransfer) -> String {
 /// Share of the time from which on a link that carries data is what limits a transfer.
 const BUSY: f64 = 0.5;
 /// Share of the time waiting for other flows from which on the rate is a share of the link.
-pub(super) const BESIDE: f64 = 0.1;
+const BESIDE: f64 = 0.1;
+
+/// Returns true if a transfer waited so long for other flows that its rate is a share of the link.
+pub(super) fn is_beside_others(recorded: &CapturedTransfer) -> bool {
+    let others = recorded.budget.get(TimePart::OtherFlows);
+    others >= BESIDE * recorded.completion.as_secs_f64()
+}
 
 /// Returns that only a faster link would help, if a full link was busy with the data most of the
 /// time.
@@ -196,9 +207,8 @@ pub(super) fn busy_link(recorded: &CapturedTransfer) -> Option<String> {
     let completion = recorded.completion.as_secs_f64();
     let busy = [TimePart::Serialisation, TimePart::Headers];
     let busy: f64 = busy.into_iter().map(|part| recorded.budget.get(part)).sum();
-    let others = recorded.budget.get(TimePart::OtherFlows);
     let is_limit =
-        recorded.path.is_filled && busy >= BUSY * completion && others < BESIDE * completion;
+        recorded.path.is_filled && busy >= BUSY * completion && !is_beside_others(recorded);
     let rate = significant(recorded.path.rate.as_mbps_f64());
     is_limit.then(|| {
         format!("the link of {rate} Mbps was the limit: it was busy with the data most of the time")
