@@ -85,3 +85,15 @@ fn a_note_says_if_all_changes_are_over_before_measured_visits_begin() {
     assert!(noted("align_visits = \"90 s\""));
     assert!(!noted("align_visits = \"0 s\""), "not aligned: the plain visit meets the change");
 }
+
+#[test]
+fn before_a_repeated_call_over_quic_is_the_same_call() {
+    let call = "call = { duration = \"5 s\", direction = \"download\", framing = \"datagrams\" }";
+    let text = SCENARIO.replace("download = \"1 MB\"", call);
+    let results = Lab::new().run(&text.replace("RATE", CHANGING).replace("ALIGN", "")).unwrap();
+    let visits: Vec<_> = results.runs.iter().map(|run| run.flows[0].visit).collect();
+    assert_eq!(visits, [1, 2]);
+    for run in &results.runs {
+        assert!(run.flows[0].metrics.mos.is_some_and(|mos| mos > 1.0), "{}", run.variant);
+    }
+}

@@ -57,6 +57,26 @@ pub fn cases() -> Vec<Case> {
             &["`ping` has no visits", "`download`"],
         ),
         case(
+            "calls of two kinds in visits",
+            flows(
+                "a",
+                "visits = [{ call = { duration = \"1 s\", framing = \"datagrams\" } }, \
+                 { call = { duration = \"1 s\", framing = \"datagrams\", audio = \"8 kbps\" } }]",
+            ),
+            6,
+            &["not the same call", "differ in `duration` alone"],
+        ),
+        case(
+            "a call beside a download in visits",
+            flows(
+                "a",
+                "visits = [{ download = \"1 MB\" }, \
+                 { call = { duration = \"1 s\", framing = \"datagrams\" } }]",
+            ),
+            6,
+            &["not the same call", "a flow of its own"],
+        ),
+        case(
             "a probe on no flow",
             flows("a", &format!("{PROBE}, on = \"b\" }}")),
             6,

@@ -47,6 +47,14 @@ pub(super) fn visits(flow: &Flow, path: &ResolvedPath, scenario: &Scenario) -> V
         let others = scenario.variants.iter().flat_map(|variant| &variant.flows).any(is_repeat);
         return vec![Visit { align: align.filter(|_| others), ..visit }];
     }
+    let Sequence { idle_before, .. } = &flow.sequence;
+    let wait = idle_before.as_ref().map_or(DEFAULT_IDLE, |idle| *idle.get_ref());
+    let last = Visit { idle_before: wait, ..visit.clone() };
+    if let Workload::Call(_) = workload {
+        // The ends of a call carry nothing else: the one before is the same.
+        let first = Visit { handshake: Handshake::OneRtt, measured: false, align: None, ..visit };
+        return vec![first, last];
+    }
     // The first visit gets the ticket and the token. It also fills the path, so that its capacity
     // can be remembered: slow start alone takes about two BDP.
     let mtu = *scenario.path.get_ref().mtu.get_ref();
@@ -62,11 +70,9 @@ pub(super) fn visits(flow: &Flow, path: &ResolvedPath, scenario: &Scenario) -> V
         align: None,
         player: None,
         test: None,
-        ..visit.clone()
+        ..visit
     };
-    let Sequence { idle_before, .. } = &flow.sequence;
-    let wait = idle_before.as_ref().map_or(DEFAULT_IDLE, |idle| *idle.get_ref());
-    vec![first, Visit { idle_before: wait, ..visit }]
+    vec![first, last]
 }
 
 /// Returns the step of the times at which visits begin, so that variants meet the same conditions

@@ -72,7 +72,7 @@ pub enum Framing {
 }
 
 /// The video of a call: groups of a keyframe and of frames that depend on all before them.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallVideo {
     /// Mean rate, without headers.
@@ -193,6 +193,28 @@ impl Call {
             return Err(Problem::new(cancel.span(), message));
         }
         Ok(())
+    }
+
+    /// Returns true if `other` differs from this call in its duration at most.
+    pub(super) fn is_same_but_for_duration(&self, other: &Self) -> bool {
+        // Every field is named, so that a new one is thought of.
+        let Self {
+            duration: _,
+            audio,
+            video,
+            direction,
+            playout,
+            concealment,
+            framing,
+            cancel_after,
+        } = self;
+        *audio == other.audio
+            && *video == other.video
+            && *direction == other.direction
+            && *playout == other.playout
+            && *concealment == other.concealment
+            && *framing == other.framing
+            && *cancel_after == other.cancel_after
     }
 
     /// Returns how QUIC carries the call; `None` if UDP does.

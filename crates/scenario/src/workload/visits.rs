@@ -118,7 +118,8 @@ impl Work {
         for entry in entries {
             visits.push(visit(entry, limit)?);
         }
-        check(&visits, place)?;
+        check(&visits, place.clone())?;
+        check_calls(&visits, place)?;
         Ok((Self::Visits(visits), sequence))
     }
 }
@@ -163,4 +164,21 @@ fn check(visits: &[Visit], place: Range<usize>) -> Check {
         return Err(Problem::new(place, message));
     }
     Ok(())
+}
+
+/// Returns an error if a call stands beside a visit that is not the same call: the media belong to
+/// the flow.
+fn check_calls(visits: &[Visit], place: Range<usize>) -> Check {
+    let mut calls = visits.iter().filter_map(|visit| match &visit.workload {
+        Workload::Call(call) => Some(call),
+        _ => None,
+    });
+    let Some(first) = calls.next() else { return Ok(()) };
+    let alike = 1 + calls.filter(|call| first.is_same_but_for_duration(call)).count();
+    if alike == visits.len() {
+        return Ok(());
+    }
+    let message = "a visit is not the same call as another; allowed beside a `call` in `visits`: \
+                   calls that differ in `duration` alone, or a flow of its own for each";
+    Err(Problem::new(place, message))
 }
