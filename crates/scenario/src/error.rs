@@ -65,6 +65,7 @@ impl Problem {
             .replace("unknown variant", "unknown value");
         let message =
             message.replace("missing field", "missing key").replace("expected one of", "allowed:");
+        let message = of_scenario_files(message);
         // "unknown key `x`, expected `a` or `b`" is serde's wording for one and two candidates.
         let message = if message.starts_with("unknown") {
             message.replace(", expected ", ", allowed: ")
@@ -97,6 +98,31 @@ impl Problem {
             None => problem,
         }
     }
+}
+
+/// Returns serde's `invalid type: map, expected u64` with types that a scenario file has.
+fn of_scenario_files(message: String) -> String {
+    let Some((given, expected)) =
+        message.strip_prefix("invalid type: ").and_then(|types| types.rsplit_once(", expected "))
+    else {
+        return message;
+    };
+    let given = match given {
+        "map" => "a table",
+        "sequence" => "a list",
+        given => given,
+    };
+    let expected = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "i32" | "i64" => "a whole number",
+        "f64" => "a number",
+        "a boolean" | "bool" => "true or false",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        expected if expected.starts_with("struct ") => "a table",
+        expected => expected,
+    };
+    format!("invalid type: {given}, expected {expected}")
 }
 
 /// Formats names as a list: `` `a`, `b`, `c` ``.
@@ -204,6 +230,24 @@ mod tests {
         let source = Source::new("a.toml", "é");
         assert_eq!(source.locate(Problem::new(1..9, "wrong")).span, 0..2);
         assert_eq!(source.locate(Problem::new(7..9, "wrong")).span, 2..2);
+    }
+
+    #[test]
+    fn types_of_the_parser_become_types_of_a_file() {
+        let cases = [
+            ("invalid type: map, expected u64", "a table, expected a whole number, 0 or more"),
+            ("invalid type: integer `3`, expected a sequence", "integer `3`, expected a list"),
+            ("invalid type: string \"a, expected u64\", expected struct Bulk", "expected a table"),
+            (
+                "invalid type: sequence, expected a rate such as \"1 Mbps\"",
+                "a list, expected a rate",
+            ),
+            ("invalid value: map, expected u64", "invalid value: map, expected u64"),
+        ];
+        for (message, expected) in cases {
+            let plain = of_scenario_files(message.to_owned());
+            assert!(plain.contains(expected), "{message}: {plain}");
+        }
     }
 
     #[test]

@@ -43,13 +43,31 @@ pub fn keys<T: Section>() -> Vec<&'static str> {
 /// Removes a section's keys from `table` and reads them. `span` is the position of the table.
 pub fn take<T: Section>(table: &mut DeTable<'_>, span: Range<usize>) -> Result<T, Problem> {
     let mut own = DeTable::new();
+    let mut places = Vec::new();
     for name in keys::<T>() {
         if let Some((key, value)) = table.remove_entry(name) {
+            places.push((name, value.span()));
             own.insert(key, value);
         }
     }
     let read = T::deserialize(Deserializer::from(Spanned::new(span.clone(), own)));
-    read.map_err(|error| Problem::from_toml(&error, span))
+    read.map_err(|error| {
+        let problem = Problem::from_toml(&error, span);
+        let key = places.iter().find(|(_, place)| *place == problem.span);
+        match key.and_then(|(name, _)| meaning::<T>(name)) {
+            Some(meaning) if problem.help.is_none() => problem.help(meaning),
+            _ => problem,
+        }
+    })
+}
+
+/// Returns the first sentence of what the schema says of a key: what its value means.
+fn meaning<T: Section>(name: &str) -> Option<String> {
+    let description = T::schema()["properties"][name]["description"].as_str()?;
+    // Lines of a documentation comment.
+    let description = description.replace('\n', " ");
+    let sentence = description.split_once(". ").map_or(&*description, |(first, _)| first);
+    Some(format!("`{name}`: {}", sentence.trim_end_matches('.')))
 }
 
 /// Returns an error if `key` is not one of `allowed`. If no allowed key is similar, `suggest`
