@@ -10,6 +10,7 @@ use crate::input_files::ReadFiles;
 use crate::loss::process::LoadedLoss;
 use crate::policer::PolicerConfig;
 use crate::queue::config::QueueConfig;
+use crate::queue::disciplines::QueueContext;
 use crate::queue::limit::{QueueLimit, ResolvedLimit};
 use crate::queue::link_queue::Queue;
 use crate::random::Stream;
@@ -257,7 +258,8 @@ impl DirectionModel {
     /// stream that `random` returns.
     pub(crate) fn new_queue<P>(&self, rtt: Span, random: impl FnOnce() -> Stream) -> Queue<P> {
         let discipline = &self.queue.discipline;
-        let packets = discipline.queue(self.queue_limit(rtt), random);
+        let context = QueueContext { limit: self.queue_limit(rtt), rate: self.nominal_rate() };
+        let packets = discipline.queue(context, random);
         Queue::new(packets, discipline.acts_on_dequeue())
     }
 }

@@ -3,8 +3,8 @@
 mod common;
 
 use bentpipe_link::disciplines::{
-    CoDel, DropTail, FlowHash, FlowQueueing, Fq, FqCoDel, HeadDrop, Overflow, Pie, Priority,
-    QueueDiscipline, Red,
+    Cake, CoDel, DropTail, FlowHash, FlowQueueing, Fq, FqCoDel, HeadDrop, Overflow, Pie, Priority,
+    QueueDiscipline, Red, Tins,
 };
 use bentpipe_link::{DirectionPatch, Dscp, QueueConfig, QueueLimit};
 use bentpipe_units::{Bytes, Span};
@@ -55,6 +55,8 @@ const WRONG: &[(&str, &[&str])] = &[
         "queue = { aqm = \"red\", max_threshold = 5 }",
         &["max_threshold = 5", "above min_threshold of 5"],
     ),
+    ("queue = { aqm = \"cake\", tins = \"diffserv8\" }", &["diffserv8", "diffserv4"]),
+    ("queue = { aqm = \"cake\", interval = \"5 ms\" }", &["interval = 5 ms", "above 5 ms"]),
     ("queue = { aqm = \"red\", weight = 1.5 }", &["weight = 1.5", "to 1"]),
     ("queue = { aqm = \"red\", max_probability = 2 }", &["2", "0 to 1"]),
 ];
@@ -131,6 +133,14 @@ fn every_queue_is_read_and_written_again() {
             queue(
                 QueueLimit::Bdp(1.0),
                 Pie { target: ms(40), tupdate: ms(30), alpha: 0.01, beta: 1.0, ecn: true }.into(),
+            ),
+        ),
+        (
+            "queue = { aqm = \"cake\", tins = \"diffserv4\", target = \"32 ms\", \
+             interval = \"650 ms\" }",
+            queue(
+                QueueLimit::Bdp(1.0),
+                Cake { tins: Tins::Diffserv4, target: ms(32), interval: ms(650) }.into(),
             ),
         ),
         (

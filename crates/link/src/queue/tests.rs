@@ -2,12 +2,12 @@
 
 use crate::fields::{Fields, Value};
 use crate::queue::accepted::Accepted;
-use crate::queue::disciplines::QueueDiscipline;
+use crate::queue::disciplines::{QueueContext, QueueDiscipline};
 use crate::queue::limit::ResolvedLimit;
 use crate::queue::link_queue::Queue;
 use crate::random::stream;
 use crate::{DropCause, Ecn, FlowKey, Packet};
-use bentpipe_units::{Span, Time};
+use bentpipe_units::{Rate, Span, Time};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -52,7 +52,8 @@ fn disciplines() -> Vec<QueueDiscipline> {
 
 impl Observed {
     fn new(discipline: &QueueDiscipline, limit: ResolvedLimit) -> Self {
-        let packets = discipline.queue(limit, || stream(1, 0, "test/queue"));
+        let context = QueueContext { limit, rate: Rate::from_mbps(12) };
+        let packets = discipline.queue(context, || stream(1, 0, "test/queue"));
         let acts_on_dequeue = discipline.acts_on_dequeue();
         let queue = Queue::new(packets, acts_on_dequeue);
         Self { queue, acts_on_dequeue, packets: Vec::new() }

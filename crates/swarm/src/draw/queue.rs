@@ -45,11 +45,15 @@ pub fn draw(draft: &mut Draft, random: &mut Random) {
     }
 }
 
-/// Draws a discipline that decides about packets as they arrive.
+/// Draws a discipline with classes, or one that decides about packets as they arrive.
 fn by_arrival(random: &mut Random) -> Table {
-    let keys: Vec<(&str, Value)> = match random.whole(0, 2) {
+    let keys: Vec<(&str, Value)> = match random.whole(0, 3) {
         0 => vec![("aqm", Value::from("priority"))],
         1 => vec![
+            ("aqm", Value::from("cake")),
+            ("tins", Value::from(random.pick(&["besteffort", "diffserv4"]))),
+        ],
+        2 => vec![
             ("aqm", Value::from("pie")),
             ("target", millis(random.log(1.0, 100.0))),
             ("tupdate", millis(random.log(1.0, 50.0))),

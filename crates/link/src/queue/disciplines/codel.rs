@@ -1,11 +1,10 @@
 //! Controlled delay (CoDel) active queue management, RFC 8289.
 
 use super::control_law::{ControlLaw, ControlState};
-use super::discipline::{Discipline, Effects, PacketQueue, Refused};
+use super::discipline::{Discipline, Effects, PacketQueue, QueueContext, Refused};
 use super::fifo::Fifo;
 use crate::fields::{Field, Fields, Kind};
 use crate::queue::accepted::Accepted;
-use crate::queue::limit::ResolvedLimit;
 use crate::random::Stream;
 use crate::{ConfigError, DropCause};
 use bentpipe_units::{Span, Time};
@@ -61,10 +60,10 @@ impl Discipline for CoDel {
         Ok(())
     }
 
-    fn queue<P>(&self, limit: ResolvedLimit, _: impl FnOnce() -> Stream) -> CoDelQueue<P> {
+    fn queue<P>(&self, context: QueueContext, _: impl FnOnce() -> Stream) -> CoDelQueue<P> {
         let Self { ecn, .. } = *self;
         let control = Control { law: self.law(), state: ControlState::default(), max_packet: 0 };
-        CoDelQueue { fifo: Fifo::new(limit), control: Box::new(control), ecn }
+        CoDelQueue { fifo: Fifo::new(context.limit), control: Box::new(control), ecn }
     }
 }
 

@@ -28,12 +28,17 @@ pub(super) struct ControlState {
 }
 
 impl ControlLaw {
-    /// Time after the end of a drop state from which a new one has nothing of it (§5).
-    pub const MEMORY: u64 = 16;
+    /// Intervals after a drop state after which a new one has nothing of it (§5).
+    const MEMORY: u64 = 16;
+
+    /// Returns how long the state of a queue without packets has a meaning.
+    pub fn memory(self) -> Span {
+        self.interval * (Self::MEMORY + 1)
+    }
 
     /// Returns the control law (§5): the interval between drops decreases with the square root of
     /// their number.
-    fn after(self, at: Time, count: u32) -> Time {
+    pub fn after(self, at: Time, count: u32) -> Time {
         at + Span::from_nanos(
             (self.interval.as_nanos() as f64 / libm::sqrt(f64::from(count))) as u64,
         )

@@ -5,7 +5,7 @@ use crate::queue::accepted::Accepted;
 use crate::queue::limit::ResolvedLimit;
 use crate::random::Stream;
 use crate::{ConfigError, DropCause, Ecn};
-use bentpipe_units::Time;
+use bentpipe_units::{Rate, Time};
 
 /// A queue discipline that scenarios select with `aqm = "NAME"`.
 ///
@@ -55,13 +55,24 @@ pub(crate) trait Discipline: Sized {
         false
     }
 
-    /// Creates an empty queue of at most `limit`. All its random draws come from the stream that
+    /// Creates an empty queue. All its random draws come from the stream that
     /// `random` returns, which belongs to this queue alone.
     fn queue<P>(
         &self,
-        limit: ResolvedLimit,
+        context: QueueContext,
         random: impl FnOnce() -> Stream,
     ) -> <Self as Discipline>::Queue<P>;
+}
+
+/// What a queue knows of its link.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct QueueContext {
+    /// Most that may wait.
+    pub limit: ResolvedLimit,
+    /// The nominal rate of the link ([`DirectionModel::nominal_rate`]).
+    ///
+    /// [`DirectionModel::nominal_rate`]: crate::DirectionModel::nominal_rate
+    pub rate: Rate,
 }
 
 /// The packets that wait for a transmitter: all that wait on the link or, with capacity allocation,

@@ -1,10 +1,9 @@
 //! First in, first out, dropping packets that arrive at a full queue.
 
-use super::discipline::{Discipline, Effects, PacketQueue, Refused};
+use super::discipline::{Discipline, Effects, PacketQueue, QueueContext, Refused};
 use super::fifo::Fifo;
 use crate::fields::{Field, Fields};
 use crate::queue::accepted::Accepted;
-use crate::queue::limit::ResolvedLimit;
 use crate::random::Stream;
 use crate::{ConfigError, DropCause};
 use bentpipe_units::Time;
@@ -25,8 +24,8 @@ impl Discipline for DropTail {
         Ok(Self)
     }
 
-    fn queue<P>(&self, limit: ResolvedLimit, _: impl FnOnce() -> Stream) -> DropTailQueue<P> {
-        DropTailQueue(Fifo::new(limit))
+    fn queue<P>(&self, context: QueueContext, _: impl FnOnce() -> Stream) -> DropTailQueue<P> {
+        DropTailQueue(Fifo::new(context.limit))
     }
 }
 

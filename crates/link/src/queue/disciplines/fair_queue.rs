@@ -1,7 +1,7 @@
 //! Flow queueing: deficit round robin over flows, those with their first packets first (RFC 8290
 //! §4.2), with or without CoDel in each queue.
 
-use super::control_law::ControlLaw;
+use super::control_law::{ControlLaw, ControlState};
 use super::discipline::{Effects, PacketQueue, Refused};
 use super::flow_queues::{FlowHash, FlowQueues, MIN_QUANTUM};
 use super::packet_lists::{List, PacketLists};
@@ -167,7 +167,7 @@ pub(crate) struct FairQueue<P>(Box<Inner<P>>);
 #[derive(Debug, Clone)]
 struct Inner<P> {
     packets: PacketLists<P>,
-    flows: FlowQueues,
+    flows: FlowQueues<ControlState>,
     /// Flows with their first packets, and the others that have packets. By their numbers.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -190,9 +190,10 @@ impl<P> FairQueue<P> {
         random: impl FnOnce() -> Stream,
     ) -> Self {
         let FlowQueueing { hash, quantum, overflow } = *config;
+        let memory = codel.map_or(Span::ZERO, |codel| codel.law.memory());
         Self(Box::new(Inner {
             packets: PacketLists::new(),
-            flows: FlowQueues::new(hash, codel.map(|codel| codel.law), random),
+            flows: FlowQueues::new(hash, memory, random),
             new: VecDeque::new(),
             old: VecDeque::new(),
             quantum: i64::try_from(quantum.get()).unwrap_or(i64::MAX),
@@ -314,7 +315,7 @@ impl<P> Inner<P> {
                 break;
             }
         }
-        self.flows.queues[number].control.count_overflow(drops);
+        self.flows.queues[number].state.count_overflow(drops);
     }
 
     /// Takes the packet whose turn it is.
@@ -357,7 +358,7 @@ impl<P> Inner<P> {
         while let Some(mut packet) = self.pop(number) {
             let waited = now.since(packet.sent);
             let few = self.is_few(packet.packet.bytes);
-            let signals = self.flows.queues[number].control.signals(law, now, waited, few);
+            let signals = self.flows.queues[number].state.signals(law, now, waited, few);
             let capable = packet.packet.ecn.is_capable();
             if signals && !(ecn && capable) {
                 effects.drop(DropCause::Aqm, packet);
@@ -369,7 +370,7 @@ impl<P> Inner<P> {
             }
             return Some(packet);
         }
-        self.flows.queues[number].control.emptied();
+        self.flows.queues[number].state.emptied();
         None
     }
 

@@ -1,6 +1,5 @@
 //! A queue for each flow or for each value of a hash, and which of them holds a packet's flow.
 
-use super::control_law::{ControlLaw, ControlState};
 use super::packet_lists::List;
 use crate::FlowKey;
 use crate::random::Stream;
@@ -24,14 +23,15 @@ pub enum FlowHash {
 
 /// A queue of a flow, or of the flows with one hash.
 #[derive(Debug, Clone)]
-pub(super) struct FlowQueue {
+pub(super) struct FlowQueue<S> {
     pub packets: List,
     /// Bytes that it may send before it is another's turn (RFC 8290 §4.2); below zero if the last
     /// packet exceeded them.
     pub deficit: i64,
     /// True if it is in one of the lists of the scheduler.
     pub listed: bool,
-    pub control: ControlState,
+    /// What the discipline keeps of it.
+    pub state: S,
     /// The flow, with an exact hash.
     key: u32,
     /// When its last packet left.
@@ -40,8 +40,8 @@ pub(super) struct FlowQueue {
 
 /// The queues, each known by its number.
 #[derive(Debug, Clone)]
-pub(super) struct FlowQueues {
-    pub queues: Vec<FlowQueue>,
+pub(super) struct FlowQueues<S> {
+    pub queues: Vec<FlowQueue<S>>,
     /// The bytes in each queue. Apart, since all are searched for the largest.
     pub bytes: Vec<u64>,
     numbers: Numbers,
@@ -60,18 +60,25 @@ enum Numbers {
     },
 }
 
-impl FlowQueues {
-    /// Creates queues, the state of which depends on `law`. Draws the key of the hash.
-    pub fn new(hash: FlowHash, law: Option<ControlLaw>, random: impl FnOnce() -> Stream) -> Self {
-        let numbers = match hash {
+impl<S: Default> FlowQueues<S> {
+    /// Creates queues. Their state has a meaning for `memory` after their last packet, for an exact
+    /// hash. Draws the key of a stochastic one.
+    pub fn new(hash: FlowHash, memory: Span, random: impl FnOnce() -> Stream) -> Self {
+        match hash {
+            FlowHash::Exact => Self::exact(memory),
             FlowHash::Stochastic(hashes) => {
-                Numbers::Stochastic { key: random().next_u64(), of_hash: Vec::new(), hashes }
+                let key = random().next_u64();
+                Self::with(Numbers::Stochastic { key, of_hash: Vec::new(), hashes })
             }
-            FlowHash::Exact => {
-                let memory = law.map_or(Span::ZERO, |law| law.interval * (ControlLaw::MEMORY + 1));
-                Numbers::Exact { of_flow: BTreeMap::new(), idle: BTreeSet::new(), memory }
-            }
-        };
+        }
+    }
+
+    /// Creates a queue for each flow.
+    pub fn exact(memory: Span) -> Self {
+        Self::with(Numbers::Exact { of_flow: BTreeMap::new(), idle: BTreeSet::new(), memory })
+    }
+
+    fn with(numbers: Numbers) -> Self {
         Self { queues: Vec::new(), bytes: Vec::new(), numbers }
     }
 
@@ -150,13 +157,13 @@ impl FlowQueues {
     }
 }
 
-impl FlowQueue {
+impl<S: Default> FlowQueue<S> {
     fn new(key: u32) -> Self {
         Self {
             packets: List::new(),
             deficit: 0,
             listed: false,
-            control: ControlState::default(),
+            state: S::default(),
             key,
             idle_since: Time::ZERO,
         }
@@ -185,7 +192,7 @@ mod tests {
         let mut shared = Vec::new();
         for run in 0..runs {
             let random = || stream(1, run, "test/queue");
-            let mut queues = FlowQueues::new(FlowHash::Stochastic(1024), None, random);
+            let mut queues = FlowQueues::<()>::new(FlowHash::Stochastic(1024), Span::ZERO, random);
             // Keys of flows that follow each other are not far apart.
             let numbers: Vec<usize> =
                 (0..flows).map(|flow| queues.number(Time::ZERO, FlowKey(flow))).collect();
@@ -204,9 +211,7 @@ mod tests {
 
     #[test]
     fn an_exact_hash_takes_the_memory_of_flows_that_have_ended() {
-        let law = ControlLaw { target: Span::from_millis(5), interval: Span::from_millis(100) };
-        let random = || stream(1, 0, "test/queue");
-        let mut queues = FlowQueues::new(FlowHash::Exact, Some(law), random);
+        let mut queues = FlowQueues::<()>::exact(Span::from_millis(1700));
         let mut now = Time::ZERO;
         for flow in 0..10_000u32 {
             now += Span::from_millis(10);
@@ -215,7 +220,6 @@ mod tests {
             queues.enter(number);
             queues.leave(now, number);
         }
-        // Their state has a meaning for 17 intervals.
         assert!((170..=171).contains(&queues.queues.len()), "{}", queues.queues.len());
         // Without a pause, their number is bounded.
         for flow in 0..100_000u32 {

@@ -1,10 +1,9 @@
 //! Flow queueing without active queue management.
 
-use super::discipline::Discipline;
+use super::discipline::{Discipline, QueueContext};
 use super::fair_queue::{FairQueue, FlowQueueing};
 use crate::ConfigError;
 use crate::fields::{Field, Fields};
-use crate::queue::limit::ResolvedLimit;
 use crate::random::Stream;
 
 /// A queue for each flow, which take turns, as in FQ-CoDel (RFC 8290 §4) without CoDel.
@@ -37,7 +36,7 @@ impl Discipline for Fq {
         self.0.is_random()
     }
 
-    fn queue<P>(&self, limit: ResolvedLimit, random: impl FnOnce() -> Stream) -> FairQueue<P> {
-        FairQueue::new(&self.0, None, 1, limit, random)
+    fn queue<P>(&self, context: QueueContext, random: impl FnOnce() -> Stream) -> FairQueue<P> {
+        FairQueue::new(&self.0, None, 1, context.limit, random)
     }
 }

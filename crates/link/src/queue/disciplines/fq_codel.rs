@@ -1,11 +1,10 @@
 //! Flow queueing with CoDel in each queue, RFC 8290.
 
 use super::codel::CoDel;
-use super::discipline::Discipline;
+use super::discipline::{Discipline, QueueContext};
 use super::fair_queue::{FairQueue, FlowCoDel, FlowQueueing};
 use crate::ConfigError;
 use crate::fields::{Field, Fields, Kind};
-use crate::queue::limit::ResolvedLimit;
 use crate::random::Stream;
 use bentpipe_units::Span;
 
@@ -101,10 +100,10 @@ impl Discipline for FqCoDel {
         self.queueing.is_random()
     }
 
-    fn queue<P>(&self, limit: ResolvedLimit, random: impl FnOnce() -> Stream) -> FairQueue<P> {
+    fn queue<P>(&self, context: QueueContext, random: impl FnOnce() -> Stream) -> FairQueue<P> {
         let Self { queueing, codel, ce_threshold, drop_batch } = *self;
         let law = codel.law();
         let codel = FlowCoDel { law, ecn: codel.ecn, ce_threshold, max_packet: 0 };
-        FairQueue::new(&queueing, Some(codel), drop_batch, limit, random)
+        FairQueue::new(&queueing, Some(codel), drop_batch, context.limit, random)
     }
 }

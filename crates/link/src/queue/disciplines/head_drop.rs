@@ -1,10 +1,9 @@
 //! First in, first out, dropping the oldest packets of a full queue.
 
-use super::discipline::{Discipline, Effects, PacketQueue, Refused};
+use super::discipline::{Discipline, Effects, PacketQueue, QueueContext, Refused};
 use super::fifo::Fifo;
 use crate::fields::{Field, Fields};
 use crate::queue::accepted::Accepted;
-use crate::queue::limit::ResolvedLimit;
 use crate::random::Stream;
 use crate::{ConfigError, DropCause};
 use bentpipe_units::Time;
@@ -29,8 +28,8 @@ impl Discipline for HeadDrop {
         Ok(Self)
     }
 
-    fn queue<P>(&self, limit: ResolvedLimit, _: impl FnOnce() -> Stream) -> HeadDropQueue<P> {
-        HeadDropQueue(Fifo::new(limit))
+    fn queue<P>(&self, context: QueueContext, _: impl FnOnce() -> Stream) -> HeadDropQueue<P> {
+        HeadDropQueue(Fifo::new(context.limit))
     }
 }
 
@@ -74,6 +73,7 @@ impl<P> PacketQueue<P> for HeadDropQueue<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::limit::ResolvedLimit;
     use crate::{Ecn, Packet};
     use bentpipe_units::Span;
 

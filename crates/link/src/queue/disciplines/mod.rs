@@ -6,6 +6,8 @@
 //! `fair_queue.rs` has a queue for each flow.
 
 mod arrival_aqm;
+mod cake;
+mod cobalt;
 mod codel;
 mod control_law;
 mod discipline;
@@ -23,13 +25,13 @@ mod red;
 mod registry;
 
 use super::accepted::Accepted;
-use super::limit::ResolvedLimit;
 use crate::ConfigError;
 use crate::fields::Fields;
 use crate::random::Stream;
 use bentpipe_units::Time;
+pub use cake::Tins;
 use discipline::{Discipline, PacketQueue};
-pub(crate) use discipline::{Effects, Refused};
+pub(crate) use discipline::{Effects, QueueContext, Refused};
 pub use fair_queue::{FlowQueueing, Overflow};
 pub use flow_queues::FlowHash;
 use registry::{Row, check_keys, unknown};
@@ -43,6 +45,7 @@ registry::queue_disciplines! {
     priority::Priority,
     pie::Pie,
     red::Red,
+    cake::Cake,
 }
 
 impl QueueDiscipline {

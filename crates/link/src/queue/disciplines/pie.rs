@@ -1,10 +1,9 @@
 //! Proportional integral controller enhanced (PIE), RFC 8033.
 
 use super::arrival_aqm::{ArrivalAqm, ArrivalAqmQueue, Decision};
-use super::discipline::Discipline;
+use super::discipline::{Discipline, QueueContext};
 use super::fifo::Fifo;
 use crate::fields::{Field, Fields, Kind};
-use crate::queue::limit::ResolvedLimit;
 use crate::random::Stream;
 use crate::{ConfigError, PacketTotals};
 use bentpipe_units::{Span, Time};
@@ -116,7 +115,7 @@ impl Discipline for Pie {
         true
     }
 
-    fn queue<P>(&self, limit: ResolvedLimit, random: impl FnOnce() -> Stream) -> Self::Queue<P> {
+    fn queue<P>(&self, context: QueueContext, random: impl FnOnce() -> Stream) -> Self::Queue<P> {
         let state = State {
             config: *self,
             random: random(),
@@ -128,7 +127,7 @@ impl Discipline for Pie {
             burst: MAX_BURST,
             last_dequeue: None,
         };
-        ArrivalAqmQueue::new(Fifo::new(limit), state)
+        ArrivalAqmQueue::new(Fifo::new(context.limit), state)
     }
 }
 
@@ -259,11 +258,16 @@ mod tests {
     use super::*;
     use crate::queue::accepted::Accepted;
     use crate::queue::disciplines::discipline::{Effects, PacketQueue};
+    use crate::queue::limit::ResolvedLimit;
     use crate::random::stream;
     use crate::{DropCause, Ecn, Packet};
+    use bentpipe_units::Rate;
+
+    const CONTEXT: QueueContext =
+        QueueContext { limit: ResolvedLimit::Packets(1000), rate: Rate::from_mbps(12) };
 
     fn queue(config: Pie) -> ArrivalAqmQueue<u64, State> {
-        Discipline::queue(&config, ResolvedLimit::Packets(1000), || stream(1, 0, "test/queue"))
+        Discipline::queue(&config, CONTEXT, || stream(1, 0, "test/queue"))
     }
 
     fn packet(now: Time, ecn: Ecn) -> Accepted<u64> {

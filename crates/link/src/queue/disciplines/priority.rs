@@ -1,10 +1,9 @@
 //! Two classes of which one is always served first.
 
-use super::discipline::{Discipline, Effects, PacketQueue, Refused};
+use super::discipline::{Discipline, Effects, PacketQueue, QueueContext, Refused};
 use super::fifo::Fifo;
 use crate::fields::{Field, Fields, Kind};
 use crate::queue::accepted::Accepted;
-use crate::queue::limit::ResolvedLimit;
 use crate::random::Stream;
 use crate::{ConfigError, DropCause, Dscp};
 use bentpipe_units::Time;
@@ -52,9 +51,12 @@ impl Discipline for Priority {
         Ok(())
     }
 
-    fn queue<P>(&self, limit: ResolvedLimit, _: impl FnOnce() -> Stream) -> PriorityQueue<P> {
+    fn queue<P>(&self, context: QueueContext, _: impl FnOnce() -> Stream) -> PriorityQueue<P> {
         let high = self.high.iter().fold(0, |set, dscp| set | 1 << dscp.get());
-        PriorityQueue(Box::new(Classes { high, classes: [Fifo::new(limit), Fifo::new(limit)] }))
+        PriorityQueue(Box::new(Classes {
+            high,
+            classes: [Fifo::new(context.limit), Fifo::new(context.limit)],
+        }))
     }
 }
 

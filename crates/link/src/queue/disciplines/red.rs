@@ -2,10 +2,9 @@
 
 use super::arrival_aqm::{ArrivalAqm, ArrivalAqmQueue, Decision};
 use super::codel::CoDel;
-use super::discipline::Discipline;
+use super::discipline::{Discipline, QueueContext};
 use super::fifo::Fifo;
 use crate::fields::{Field, Fields, Kind};
-use crate::queue::limit::ResolvedLimit;
 use crate::random::Stream;
 use crate::{ConfigError, PacketTotals};
 use bentpipe_units::{Ratio, Span, Time};
@@ -126,7 +125,7 @@ impl Discipline for Red {
         true
     }
 
-    fn queue<P>(&self, limit: ResolvedLimit, random: impl FnOnce() -> Stream) -> Self::Queue<P> {
+    fn queue<P>(&self, context: QueueContext, random: impl FnOnce() -> Stream) -> Self::Queue<P> {
         let state = State {
             config: *self,
             random: random(),
@@ -136,7 +135,7 @@ impl Discipline for Red {
             last_dequeue: None,
             transmission: Span::ZERO,
         };
-        ArrivalAqmQueue::new(Fifo::new(limit), state)
+        ArrivalAqmQueue::new(Fifo::new(context.limit), state)
     }
 }
 
@@ -232,12 +231,16 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::limit::ResolvedLimit;
     use crate::random::stream;
+    use bentpipe_units::Rate;
+
+    const CONTEXT: QueueContext =
+        QueueContext { limit: ResolvedLimit::Packets(1000), rate: Rate::from_mbps(12) };
 
     fn state(config: Red) -> State {
         let random = || stream(1, 0, "test/queue");
-        let queue: ArrivalAqmQueue<(), State> =
-            Discipline::queue(&config, ResolvedLimit::Packets(1000), random);
+        let queue: ArrivalAqmQueue<(), State> = Discipline::queue(&config, CONTEXT, random);
         *queue.state
     }
 

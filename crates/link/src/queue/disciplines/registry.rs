@@ -170,12 +170,12 @@ macro_rules! queue_disciplines {
             /// See [`Discipline::queue`].
             pub(crate) fn queue<P>(
                 &self,
-                limit: ResolvedLimit,
+                context: QueueContext,
                 random: impl FnOnce() -> Stream,
             ) -> DisciplineQueue<P> {
                 match self {
                     $(Self::$Type(discipline) => {
-                        DisciplineQueue::$Type(Discipline::queue(discipline, limit, random))
+                        DisciplineQueue::$Type(Discipline::queue(discipline, context, random))
                     })*
                 }
             }
