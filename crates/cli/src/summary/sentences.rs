@@ -91,7 +91,9 @@ fn shares(results: &Results, headlines: &Headlines) -> Vec<String> {
         let jain = median(runs, ALL_FLOWS, 1, "jain_index")?;
         let n = runs.iter().filter(|run| run.fairness.is_some()).count();
         let medians = if n > 1 { format!(" (medians of {n} runs)") } else { String::new() };
-        let total = format!("{total:.3} Mbps together, Jain's index {jain:.3}");
+        // Those of the table are of each flow's whole time.
+        let total =
+            format!("while all were active {total:.3} Mbps together, Jain's index {jain:.3}");
         (!each.is_empty())
             .then(|| format!("{} {}; {total}{medians}", case_name(&runs[0]), each.join(", ")))
     };
