@@ -37,7 +37,8 @@ mod time_line;
 
 pub use account::{
     BothEnds, CapturedTransfer, Evidence, Exchange, FlowLimit, Interval, LimitChange, LimitKind,
-    OneWay, PathEstimate, RequestAccount, SenderLimit, account, account_of_both, sender_limits,
+    OneWay, PathEstimate, Reading, RequestAccount, SenderLimit, account, account_of_both,
+    sender_limits,
 };
 pub use both::is_same_connection;
 pub use calendar::seconds_of_iso;

@@ -55,6 +55,8 @@ export interface TraceDocument {
    * open.
    */
   prediction: PredictionDocument | null;
+  /** The same as a sentence, with what it presumes; or why it is not said. */
+  prediction_text: string;
   recorded_by: RecordedBy;
   /** What would help against the first cause. */
   remedies: RemedyDocument[];

@@ -1,11 +1,11 @@
 import type { TracePage } from "../data/trace.types.ts";
 import { partColour } from "../format/palette.ts";
 import { h, withCode } from "../page/dom.ts";
-import { capital, partNamed, saving, time } from "./words.ts";
+import { capital, partNamed, saving } from "./words.ts";
 
 /** What would help, and what it saves; null if nothing is known. */
 export function remediesSection({ trace }: TracePage): HTMLElement | null {
-  const { remedies, prediction } = trace;
+  const { remedies, prediction, prediction_text } = trace;
   if (remedies.length === 0 && !prediction) return null;
   const items = remedies.map((r) => {
     const part = partNamed(r.cause);
@@ -28,20 +28,12 @@ export function remediesSection({ trace }: TracePage): HTMLElement | null {
       ),
     );
   });
-  const once = trace.requests.length > 1 ? " for the same data in one transfer" : "";
   return h(
     "section",
     { id: "help", "aria-labelledby": "help-title" },
     h("div", { class: "section-head" }, h("h2", { id: "help-title" }, "What would help")),
     h("ul", { class: "remedies" }, items),
-    h(
-      "p",
-      { class: "howto below-list" },
-      prediction
-        ? `Bentpipe, with its defaults and no memory of the path, would take ` +
-            `${time(prediction.low_s)} to ${time(prediction.high_s)}${once}.`
-        : "What Bentpipe would take is not said: the file leaves too much open about its path.",
-    ),
+    h("p", { class: "howto below-list" }, `${capital(prediction_text)}.`),
   );
 }
 

@@ -45,11 +45,15 @@ def run(words, limit):
                  took, usage.ru_maxrss / 1000)
 
 
+def keys_of(file):
+    """The keys of a recorded file, if there are any and it needs them: a capture; or None."""
+    keys = file.parent / "keys.txt"
+    return keys if file.suffix.startswith(".pcap") and keys.exists() else None
+
+
 def explain(bentpipe, file, keys=None, more=(), limit=60):
     """Explains a file. Returns (document or None, how the command ended)."""
-    words = [bentpipe, "explain", file, "--json", *more]
-    if keys and keys.exists():
-        words += ["--keys", keys]
+    words = [bentpipe, "explain", file, "--json", *more, *(["--keys", keys] if keys else [])]
     ended = run(words, limit)
     if ended.status != 0:
         return None, ended

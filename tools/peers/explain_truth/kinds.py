@@ -286,7 +286,10 @@ def long_handshake(draw):
 def slow_reader(draw):
     path = Path(draw.rate(15, 30), draw.between(0.04, 0.08))
     rate = int(path.rate * 1e6 / 8 * draw.between(0.05, 0.12))
-    work = Work(int(rate * draw.between(6, 9)), read_rate=rate, receive_buffer=65536)
+    size = int(rate * draw.between(6, 9))
+    room = {"stream_window": draw.choice([65536, 262144])} if draw.quic else {
+        "receive_buffer": 65536}
+    work = Work(size, read_rate=rate, **room)
     return path, work, {"bytes_per_s": rate}, parts(
         path, work, flow_control_s=work.size / rate - path.seconds(work.size), slow_start_s=0)
 
@@ -332,5 +335,5 @@ KINDS = [
     Kind("long-handshake", ["handshake_s"], "", long_handshake, client={"tls"}, server={"tls"},
          quic=False),
     Kind("slow-reader", ["flow_control_s", "application_s"], "reader", slow_reader,
-         client={"read-rate"}, quic=False),
+         client={"read-rate"}),
 ]

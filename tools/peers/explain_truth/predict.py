@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tools.peers.explain_truth.command import explain
+from tools.peers.explain_truth.command import explain, keys_of
 from tools.peers.explain_truth.make import truth
 
 # Runs of a path on which something is random.
@@ -72,7 +72,7 @@ def rows(options):
             path = options.folder / case.id / file["path"]
             with tempfile.TemporaryDirectory() as folder:
                 written = Path(folder) / "path.toml"
-                document, _ = explain(options.bentpipe, path, path.parent / "keys.txt",
+                document, _ = explain(options.bentpipe, path, keys_of(path),
                                       ["--scenario", written])
                 if not document or not written.exists():
                     continue

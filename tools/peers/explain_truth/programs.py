@@ -55,7 +55,7 @@ CLIENTS = [
     Program("iperf3", {"acks", "upload"}, False),
     Program("chromium", {"acks"}, False),
     Program("chromium-quic", {"acks"}, True),
-    Program("quic-go", {"several", "pause", "window", "acks"}, True),
+    Program("quic-go", {"several", "pause", "window", "read-rate", "acks"}, True),
     Program("aioquic", {"several", "pause", "ack-delay"}, True, 9.0),
     Program("bentpipe", {"several", "pause"}, True),
     Program("ngtcp2", set(), True),
@@ -217,7 +217,7 @@ def fetch(case, installed, folder):
             return chromium(case, folder)
         case "quic-go":
             return [str(installed.quic_go), "client", "--url", url(case), *several, "--parallel",
-                    str(work.parallel), *windows]
+                    str(work.parallel), "--read-rate", str(work.read_rate), *windows]
         case "aioquic":
             return [aioquic(installed), str(OWN / "http3_aioquic.py"), "client", "--url", url(case),
                     *several, "--parallel", str(work.parallel), "--ack-delay",

@@ -3,7 +3,7 @@
 import json
 import random
 
-from tools.peers.explain_truth.command import run
+from tools.peers.explain_truth.command import keys_of, run
 from tools.peers.explain_truth.make import truth
 
 QUESTIONS = """For each: what was the limit, how large was it (seconds, or the size of a window, a
@@ -38,8 +38,8 @@ def read(options):
     for number, (case, record, file) in enumerate(
             drawn(options.folder, options.seed, options.count), 1):
         path = options.folder / case.id / file["path"]
-        keys = path.parent / "keys.txt"
-        more = ["--keys", keys] if keys.exists() else []
+        keys = keys_of(path)
+        more = ["--keys", keys] if keys else []
         ended = run([options.bentpipe, "explain", path, *more], 60)
         text = ended.output.decode() or ended.error.replace(str(path), "FILE")
         texts.append(f"## {number}\n\n{text}")

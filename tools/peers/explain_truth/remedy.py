@@ -6,7 +6,7 @@ import json
 import re
 import sys
 
-from tools.peers.explain_truth.command import explain
+from tools.peers.explain_truth.command import explain, keys_of
 from tools.peers.explain_truth.make import play, truth
 
 # The saving that is told may be this far from that of the change.
@@ -125,7 +125,7 @@ def rows(options, installed):
         again = None
         for file in record["files"]:
             path = options.folder / case.id / file["path"]
-            document, _ = explain(options.bentpipe, path, path.parent / "keys.txt")
+            document, _ = explain(options.bentpipe, path, keys_of(path))
             remedy = proposed(case, document or {})
             if not remedy:
                 continue

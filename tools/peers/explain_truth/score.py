@@ -3,7 +3,7 @@
 import collections
 import json
 
-from tools.peers.explain_truth.command import explain, reason
+from tools.peers.explain_truth.command import explain, keys_of, reason
 from tools.peers.explain_truth.make import truth
 
 # Parts that every transfer needs: an explanation names causes before them.
@@ -74,6 +74,8 @@ def detail(record, document):
             return not queue and losses.get("packets", 0) > 0
         case "receive window" | "send buffer":
             return record["detail"] in limit
+        case "reader":
+            return "reads too slowly" in limit
         case "stream" | "connection":
             return f"{record['detail']} window" in limit
         case "server" | "client":
@@ -96,12 +98,12 @@ def explained(folder, bentpipe, kinds=()):
             continue
         for file in record["files"]:
             path = folder / record["id"] / file["path"]
-            document, ended = explain(bentpipe, path, path.parent / "keys.txt")
+            document, ended = explain(bentpipe, path, keys_of(path))
             verdict, named = judge(record, document)
             program = record["client" if file["end"] == "client" else "server"]
             form = file["form"] if file["form"] != "capture" else (
                 "TCP capture" if not record["quic"] else "QUIC capture"
-                if (path.parent / "keys.txt").exists() else "QUIC capture without keys")
+                if keys_of(path) else "QUIC capture without keys")
             yield {
                 "file": f"{record['id']}/{file['path']}", "kind": record["kind"],
                 "form": f"{form}, {file['end']}", "program": program, "verdict": verdict,

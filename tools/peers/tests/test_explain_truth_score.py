@@ -59,6 +59,10 @@ class Verdicts(unittest.TestCase):
         self.assertTrue(score.detail(truth | {"detail": "receive window"},
                                      told | {"flow_control": limit}))
         self.assertFalse(score.detail(truth | {"detail": "stream"}, told | {"flow_control": limit}))
+        reader = truth | {"detail": "reader"}
+        self.assertFalse(score.detail(reader, told | {"flow_control": limit}))
+        limit["limit"] = "the client reads too slowly, at 1.5 Mbps: ..."
+        self.assertTrue(score.detail(reader, told | {"flow_control": limit}))
         self.assertEqual(score.window({"size": {"window": 33_000}}, {"flow_control": limit}), 2)
 
     def test_the_summary_counts_and_lists_what_is_missed(self):

@@ -8,6 +8,8 @@ use bentpipe_timeseries::{TimeBudget, TimePart};
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::BTreeMap;
 
+/// Share of the time of a request from which on something held it up.
+const WORTH: f64 = 0.1;
 /// Most exchanges that are kept.
 const MAX_EXCHANGES: usize = 10_000;
 
@@ -28,7 +30,7 @@ pub struct Exchange {
     /// Data of other answers that passed between the request and its last byte.
     pub beside: Bytes,
     /// What most of the time from the request to the last byte was spent on, but for the time to
-    /// send the data; `None` if that is all.
+    /// send the data; `None` if that was less than a tenth of what the other end waited.
     pub cause: Option<(TimePart, Span)>,
 }
 
@@ -73,8 +75,11 @@ pub fn exchanges(
     is_sender: bool,
     asks: &Asks,
     turns: &[Time],
+    rtt: Span,
     intervals: &[Interval],
 ) -> Vec<Exchange> {
+    // The end that asks waits for a round trip besides what the end that answers sees.
+    let besides = if is_sender { rtt } else { Span::ZERO };
     let mut counts = ByteCounts::default();
     let mut found = match trace.transport {
         Transport::Quic => by_streams(trace, is_sender, asks, &mut counts),
@@ -82,7 +87,8 @@ pub fn exchanges(
     };
     found.sort_by_key(Exchange::begin);
     for one in &mut found {
-        one.cause = cause(intervals, one.begin(), one.last);
+        let least = (one.last.since(one.begin()) + besides).mul_f64(WORTH);
+        one.cause = cause(intervals, one.begin(), one.last).filter(|(_, time)| *time >= least);
         one.beside = counts.between(one.begin(), one.last).saturating_sub(one.bytes);
     }
     found

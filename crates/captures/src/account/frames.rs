@@ -1,9 +1,9 @@
 //! Links that carry data in frames: whatever waits for one arrives at its end, so that all that
 //! arrives does so at the times of a grid, whenever it was sent.
 
+use super::answers::answers;
 use crate::event::{CapturedConnection, Event, Packet};
 use bentpipe_units::{Span, Time};
-use std::collections::BTreeMap;
 
 /// Silence that separates what arrives with one frame from what arrives with the next, and so the
 /// shortest frame that is found.
@@ -111,7 +111,9 @@ impl Frames {
     /// of the data, those after which the data is acknowledged. `None` if there are none, or if
     /// what arrives may as well follow from round trips or from what this end does.
     pub fn find(trace: &CapturedConnection, is_sender: bool) -> Option<Self> {
-        let answers = answers(trace);
+        // Of packets that are not opened, only those of the handshake say what they acknowledge.
+        let is_known = |packet: &Packet| !(trace.is_encrypted && packet.is_application);
+        let answers: Vec<_> = answers(trace, is_known).collect();
         let smallest = answers.iter().map(|(_, took)| *took).min()?;
         let groups = groups(trace, is_sender);
         let starts: Vec<Time> = groups.iter().map(|group| group.first).collect();
@@ -170,31 +172,6 @@ fn follows_own(trace: &CapturedConnection, starts: &[Time], rtt: Span) -> bool {
         sent.get(index).is_some_and(|at| *at + rtt <= **start + near)
     };
     starts.iter().filter(follows).count() as f64 >= BY_OWN * starts.len() as f64
-}
-
-/// Returns the round trips of packets that were acknowledged, by the time of that. Of packets that
-/// are not opened, only those of the handshake say what they acknowledge.
-fn answers(trace: &CapturedConnection) -> Vec<(Time, Span)> {
-    let is_known = |packet: &Packet| !(trace.is_encrypted && packet.is_application);
-    let mut sent: BTreeMap<(bool, u64), Time> = BTreeMap::new();
-    let mut found = Vec::new();
-    for (at, event) in &trace.events {
-        match event {
-            Event::Sent(packet) if is_known(packet) => {
-                sent.insert((packet.is_application, packet.number), *at);
-            }
-            Event::Received(packet) if is_known(packet) => {
-                let kind = packet.is_application;
-                let known = packet.acknowledged.iter().filter(|range| !packet.is_ambiguous(range));
-                let largest = known.map(|range| range.1).max();
-                let sent_at = largest.and_then(|number| sent.remove(&(kind, number)));
-                found.extend(sent_at.map(|sent_at| (*at, at.since(sent_at))));
-            }
-            _ => {}
-        }
-    }
-    found.retain(|(_, took)| !took.is_zero());
-    found
 }
 
 /// Returns what arrived together. At the sender of the data, that is what acknowledges more of it:

@@ -1,5 +1,6 @@
 //! Where the time of a recorded transfer went.
 
+mod answers;
 mod asks;
 mod exchange;
 mod far_end;
@@ -10,6 +11,7 @@ mod outage;
 mod own_waits;
 mod path;
 mod path_waits;
+mod reading;
 mod received;
 mod receiver_account;
 mod sender_account;
@@ -36,7 +38,7 @@ pub use exchange::{Exchange, RequestAccount};
 pub use far_end::{BothEnds, OneWay};
 pub use path::PathEstimate;
 pub use sender_limits::{LimitChange, SenderLimit, sender_limits};
-pub use spending::{Evidence, FlowLimit, Interval, LimitKind};
+pub use spending::{Evidence, FlowLimit, Interval, LimitKind, Reading};
 pub use transfer::CapturedTransfer;
 
 /// What is said of two files without keys.

@@ -6,8 +6,8 @@ use super::fluid_link::FullLink;
 use super::frames::Frames;
 use super::own_waits::OwnWaits;
 use super::path::{PathEstimate, rate_of};
+use super::reading::find_windows;
 use super::received::{Arrival, Received};
-use super::sender_limits::reads_slowly;
 use super::sent::{handshake_timeouts, was_late};
 use super::spending::{FlowLimit, LimitKind, Spending, Turn};
 use super::steady::{LONG, Pattern, Steady, prompt};
@@ -67,11 +67,9 @@ pub fn receiver_account(
     let late = arrivals.iter().filter(|one| one.is_late).count();
     spending.evidence.frame = frames.map(|frames| frames.period);
     spending.evidence.reordered = late as f64 / arrivals.len() as f64;
-    if reads_slowly(trace, false) {
-        spending.reader_is_slow();
-    }
     spending.finish();
-    let exchanges = exchanges(trace, false, &walk.asks, &walk.turns, &spending.intervals);
+    find_windows(&mut spending, trace, false, *rtt);
+    let exchanges = exchanges(trace, false, &walk.asks, &walk.turns, *rtt, &spending.intervals);
     Ok(CapturedTransfer {
         bytes: Bytes::new(received.bytes),
         is_encrypted: trace.is_encrypted,

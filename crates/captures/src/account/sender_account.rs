@@ -9,7 +9,7 @@ use super::losses::Losses;
 use super::outage::{is_held, outages, within};
 use super::path::{Passed, PathEstimate, rate_of};
 use super::path_waits::{PathWaits, share_overtaken};
-use super::sender_limits::reads_slowly;
+use super::reading::find_windows;
 use super::sender_state::{Flight, SenderState};
 use super::sent::{DataPacket, Sent, handshake_timeouts, was_late};
 use super::spending::{FlowLimit, LimitKind, Spending, Turn};
@@ -78,11 +78,9 @@ pub fn sender_account(
     spending.evidence.loss_episodes = losses.episodes;
     spending.evidence.frame = frames.map(|frames| frames.period);
     spending.evidence.reordered = far.map_or_else(|| share_overtaken(packets), |far| far.reordered);
-    if reads_slowly(trace, true) {
-        spending.reader_is_slow();
-    }
     spending.finish();
-    let exchanges = exchanges(trace, true, &walk.asks, &walk.turns, &spending.intervals);
+    find_windows(&mut spending, trace, true, *rtt);
+    let exchanges = exchanges(trace, true, &walk.asks, &walk.turns, *rtt, &spending.intervals);
     Ok(CapturedTransfer {
         bytes: Bytes::new(sent.bytes),
         is_encrypted: trace.is_encrypted,
@@ -239,7 +237,7 @@ impl<'a> Walk<'a> {
             outages,
             first,
             link: FluidLink::new(rate, first),
-            state: SenderState::new(trace.transport, first),
+            state: SenderState::new(trace.transport, trace.is_encrypted, first),
             steady: Steady::new(sent.rtt),
             asks: Asks::find(trace, true),
             waits: PathWaits::new(trace, &sent.packets, sent.rtt, far, fills_queue),

@@ -24,6 +24,8 @@ const PACE: Span = Span::from_millis(50);
 #[derive(Debug)]
 pub struct SenderState {
     transport: Transport,
+    /// True if the packets are not opened: of the limits, only the first are known.
+    is_covered: bool,
     pub window: Option<Bytes>,
     ssthresh: Option<Bytes>,
     /// Bytes of data packets that are neither acknowledged nor declared lost.
@@ -54,9 +56,10 @@ pub struct SenderState {
 }
 
 impl SenderState {
-    pub fn new(transport: Transport, start: Time) -> Self {
+    pub fn new(transport: Transport, is_covered: bool, start: Time) -> Self {
         Self {
             transport,
+            is_covered,
             window: None,
             ssthresh: None,
             in_flight: 0,
@@ -162,7 +165,11 @@ impl SenderState {
 
     /// Returns the limit of flow control that leaves no room after `packet`.
     fn used_credit(&self, packet: &Packet) -> Option<FlowLimit> {
-        let is_short = |limit: u64, sent: u64| sent.saturating_add(PACKET) > limit;
+        // As if a first limit stayed the size of the window.
+        let is_short = |limit: u64, sent: u64| {
+            let used = if self.is_covered { self.in_flight } else { sent };
+            used.saturating_add(PACKET) > limit
+        };
         // What is neither acknowledged nor lost is about what the receiver holds room for.
         let size = Bytes::new(self.in_flight);
         let of_stream = packet.data.iter().any(|part| {
@@ -220,7 +227,7 @@ mod tests {
     #[test]
     fn a_wait_of_a_paced_sender_ends_with_an_arrival_that_pacing_follows() {
         let at = Time::from_millis;
-        let mut state = SenderState::new(Transport::Quic, at(0));
+        let mut state = SenderState::new(Transport::Quic, false, at(0));
         for ms in [0, 8, 16, 24] {
             state.sent(at(ms), &Packet::default());
         }

@@ -1,5 +1,6 @@
 //! The transfer as its sender recorded it.
 
+use super::answers::answers;
 use super::waits::least;
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Event, Packet, Side, Transport};
@@ -84,28 +85,14 @@ const TOO_SHORT: Span = Span::from_micros(1);
 /// Returns the smallest time from sending a packet to the first acknowledgement of it; `None` if
 /// nothing was acknowledged.
 pub fn smallest_rtt(trace: &CapturedConnection) -> Option<Span> {
-    let mut sent: BTreeMap<(bool, u64), Time> = BTreeMap::new();
-    let mut smallest: Option<Span> = None;
-    let mut is_acknowledged = false;
-    for (at, event) in &trace.events {
-        match event {
-            Event::Sent(packet) => {
-                sent.insert((packet.is_application, packet.number), *at);
-            }
-            Event::Received(packet) => {
-                let kind = packet.is_application;
-                is_acknowledged |= !packet.acknowledged.is_empty();
-                // The largest number is the one whose acknowledgement did not wait for others.
-                let known = packet.acknowledged.iter().filter(|range| !packet.is_ambiguous(range));
-                let largest = known.map(|range| range.1).max();
-                let sent_at = largest.and_then(|number| sent.get(&(kind, number)));
-                let rtt = sent_at.map(|sent_at| at.since(*sent_at)).filter(|rtt| !rtt.is_zero());
-                smallest = [smallest, rtt].into_iter().flatten().min();
-            }
-            _ => {}
-        }
-    }
-    smallest.or(is_acknowledged.then_some(TOO_SHORT))
+    let smallest = answers(trace, |_| true).map(|(_, took)| took).min();
+    smallest.or_else(|| {
+        let any = trace.events.iter().any(|(_, event)| match event {
+            Event::Received(packet) => !packet.acknowledged.is_empty(),
+            _ => false,
+        });
+        any.then_some(TOO_SHORT)
+    })
 }
 
 /// Returns the time before `end` in which this end waited to send packets of the handshake again:

@@ -2,7 +2,7 @@
 
 use super::frames::Frames;
 use bentpipe_timeseries::{TimeBudget, TimePart};
-use bentpipe_units::{Bytes, Span, Time};
+use bentpipe_units::{Bytes, Rate, Span, Time};
 
 /// A stretch of a transfer in which one thing held it up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,8 +20,6 @@ pub struct Interval {
 pub enum LimitKind {
     /// The receive window of TCP.
     ReceiveWindow,
-    /// The same, shut by an application that reads more slowly than data comes.
-    Reader,
     /// The limit of a QUIC connection (MAX_DATA).
     Connection,
     /// The limit of a QUIC stream (MAX_STREAM_DATA).
@@ -39,6 +37,15 @@ pub struct FlowLimit {
     pub size: Bytes,
 }
 
+/// How the receiver's application reads that is slower than its data.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reading {
+    /// Share of the window that unread data took up, on average while it left no room.
+    pub unread: f64,
+    /// The rate at which it was read in that time.
+    pub rate: Rate,
+}
+
 /// What the parts of a budget rest on.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Evidence {
@@ -48,6 +55,10 @@ pub struct Evidence {
     pub sender_pauses: Span,
     /// The limit behind the most time of flow control, and that time.
     pub limit: Option<(FlowLimit, Span)>,
+    /// The first receive window of TCP that was announced after the handshake.
+    pub first_window: Option<Bytes>,
+    /// How the application reads that left no room, if it was what the sender waited for.
+    pub reading: Option<Reading>,
     /// Packets of data that were lost, and the episodes of such losses: those within a round trip
     /// are one.
     pub lost: usize,
@@ -172,15 +183,6 @@ impl Spending {
         self.budget.transfer(window, control, time.as_secs_f64());
         self.add(TimePart::FlowControl, from, to);
         self.add_limit(limit, to.since(from) + time);
-    }
-
-    /// Notes that the receive window was shut by its application.
-    pub fn reader_is_slow(&mut self) {
-        if let Some((limit, _)) = &mut self.evidence.limit
-            && limit.kind == LimitKind::ReceiveWindow
-        {
-            limit.kind = LimitKind::Reader;
-        }
     }
 
     /// Adds the time from `from` to `to` before data that answers a request.

@@ -15,6 +15,9 @@ pub const LONG: u64 = 12;
 /// share, and its lower and upper bound in packets.
 const LONG_GROWTH: f64 = 0.08;
 const LONG_PACKETS: (u64, u64) = (3, 5);
+/// Fewest packets of a round trip that are a limit: a sender that has hardly anything to send is
+/// not held up by one.
+const LEAST_LIMIT: u64 = 2;
 /// A packet that leaves within this time of an arrival, or this share of the round trip, was
 /// waiting for it.
 const PROMPT: Span = Span::from_millis(3);
@@ -162,7 +165,8 @@ impl Steady {
         let (least, most) = LONG_PACKETS;
         let growth = (early as f64 * LONG_GROWTH) as u64;
         let growth = growth.clamp(least * self.packet, most * self.packet);
-        (late.abs_diff(early) <= growth).then_some((late + early) / 2)
+        let bytes = (late + early) / 2;
+        (late.abs_diff(early) <= growth && self.is_limit(bytes)).then_some(bytes)
     }
 
     /// Returns the bytes of each of the last `COUNT` round trips before `now`, the last first.
@@ -181,7 +185,12 @@ impl Steady {
     fn constant(&self, rounds: &[u64]) -> Option<u64> {
         let mean = rounds.iter().sum::<u64>() / (rounds.len() as u64).max(1);
         let spread = rounds.iter().max()? - rounds.iter().min()?;
-        (spread <= (2 * self.packet).max(mean / 20)).then_some(mean)
+        let is_alike = spread <= (2 * self.packet).max(mean / 20);
+        (is_alike && self.is_limit(mean)).then_some(mean)
+    }
+
+    fn is_limit(&self, bytes: u64) -> bool {
+        bytes >= LEAST_LIMIT * self.packet
     }
 }
 
@@ -211,6 +220,10 @@ mod tests {
         assert_eq!(rounds(8, false, |_| 64_000), Pattern::Clocked);
         assert_eq!(rounds(8, true, |round| 64_000 + round * 8_000), Pattern::Slow);
         assert_eq!(rounds(3, true, |_| 64_000), Pattern::Growing, "too short to tell");
+        let little = |round| if round == 0 { 64_000 } else { 1000 };
+        for count in [8, 20] {
+            assert_eq!(rounds(count, true, little), Pattern::Slow, "less than a limit");
+        }
     }
 
     #[test]

@@ -49,6 +49,7 @@ func client(arguments []string) error {
 	pause := flags.Float64("pause", 0, "seconds between requests")
 	stream := flags.Uint64("stream-window", 64<<20, "bytes")
 	connection := flags.Uint64("connection-window", 256<<20, "bytes")
+	rate := flags.Int("read-rate", 0, "bytes a second of each answer; 0: as they come")
 	_ = flags.Parse(arguments)
 
 	config := &quic.Config{
@@ -68,7 +69,7 @@ func client(arguments []string) error {
 		if done > 0 {
 			time.Sleep(time.Duration(*pause * float64(time.Second)))
 		}
-		fetched, err := fetch(transport, *url, min(*parallel, *count-done))
+		fetched, err := fetch(transport, *url, *rate, min(*parallel, *count-done))
 		if err != nil {
 			return err
 		}
@@ -90,12 +91,12 @@ func keyLog() (io.Writer, error) {
 	return os.Create(name)
 }
 
-func fetch(transport *http3.Transport, url string, parallel int) (int64, error) {
+func fetch(transport *http3.Transport, url string, rate, parallel int) (int64, error) {
 	var all sync.WaitGroup
 	sizes, failures := make([]int64, parallel), make([]error, parallel)
 	for number := range parallel {
 		all.Go(func() {
-			sizes[number], failures[number] = fetchOne(transport, url)
+			sizes[number], failures[number] = fetchOne(transport, url, rate)
 		})
 	}
 	all.Wait()
@@ -109,7 +110,7 @@ func fetch(transport *http3.Transport, url string, parallel int) (int64, error) 
 	return bytes, nil
 }
 
-func fetchOne(transport *http3.Transport, url string) (int64, error) {
+func fetchOne(transport *http3.Transport, url string, rate int) (int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -124,7 +125,27 @@ func fetchOne(transport *http3.Transport, url string) (int64, error) {
 	if response.StatusCode != http.StatusOK {
 		return 0, fmt.Errorf("status %d", response.StatusCode)
 	}
+	if rate > 0 {
+		return readSlowly(response.Body, rate)
+	}
 	return io.Copy(io.Discard, response.Body)
+}
+
+// readSlowly reads a tenth of a second's bytes at a time, and counts them.
+func readSlowly(body io.Reader, rate int) (int64, error) {
+	begin, bytes := time.Now(), int64(0)
+	for {
+		read, err := io.CopyN(io.Discard, body, int64(max(1, rate/10)))
+		bytes += read
+		if err == io.EOF {
+			return bytes, nil
+		}
+		if err != nil {
+			return bytes, err
+		}
+		due := time.Duration(float64(bytes) / float64(rate) * float64(time.Second))
+		time.Sleep(due - time.Since(begin))
+	}
 }
 
 func server(arguments []string) error {

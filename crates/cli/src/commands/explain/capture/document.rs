@@ -39,6 +39,8 @@ pub(super) struct TraceDocument {
     /// What Bentpipe would take for the same data in one transfer; null if the file leaves too
     /// much open.
     pub prediction: Option<PredictionDocument>,
+    /// The same as a sentence, with what it presumes; or why it is not said.
+    pub prediction_text: String,
     /// What the file does not show, each a sentence.
     pub notes: Vec<String>,
     /// The connections of the file, those with the most data first; empty if it has one.

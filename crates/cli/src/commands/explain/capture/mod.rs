@@ -41,7 +41,7 @@ use simulated::Simulated;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use words::{Ends, data, seconds, significant, span};
+use words::{Ends, data, significant, span};
 
 pub(crate) use document::json_schema;
 
@@ -187,7 +187,7 @@ impl Explanation<'_> {
         for remedy in &self.remedies {
             let _ = writeln!(text, "{}", remedy.text());
         }
-        text.push_str(&self.ours_text());
+        let _ = writeln!(text, "{}", prediction::text(self.range, recorded, &self.ends));
         if let Some(request) = &self.request {
             text.push_str(&request.text(recorded, &self.ends));
         }
@@ -243,23 +243,6 @@ impl Explanation<'_> {
         text
     }
 
-    /// Returns what Bentpipe would take.
-    fn ours_text(&self) -> String {
-        let count = self.recorded.exchanges.len();
-        let once = if count > 1 { " for the same data in one transfer" } else { "" };
-        match self.range {
-            Ok(Range { low_s, high_s }) => format!(
-                "Bentpipe, with its defaults and no memory of the path, would take {} to {} s\
-                 {once}\n",
-                seconds(low_s),
-                seconds(high_s)
-            ),
-            Err(unknown) => {
-                format!("what Bentpipe would take is not said: {}\n", unknown.words())
-            }
-        }
-    }
-
     fn document(&self, listed: &[Listed]) -> TraceDocument {
         let recorded = self.recorded;
         let evidence = &recorded.evidence;
@@ -296,6 +279,7 @@ impl Explanation<'_> {
                 .range
                 .ok()
                 .map(|Range { low_s, high_s }| PredictionDocument { low_s, high_s }),
+            prediction_text: prediction::text(self.range, recorded, &self.ends),
             notes: recorded.notes.clone(),
             connections: connections::document(listed),
         }

@@ -2,7 +2,7 @@
 //! open about its path.
 
 use super::simulated::{FASTER, Simulated, completions};
-use super::words::{loses_in_bursts, of_handshake};
+use super::words::{Ends, loses_in_bursts, of_handshake, seconds};
 use bentpipe_captures::{CapturedTransfer, Evidence};
 use bentpipe_results::Results;
 use bentpipe_timeseries::TimePart;
@@ -91,6 +91,38 @@ impl Unknown {
         };
         text.to_owned()
     }
+}
+
+/// Share of the time of a transfer from which on its application is what a range presumes away.
+const OF_APPLICATION: f64 = 0.1;
+
+/// Returns what Bentpipe would take, and what that presumes, or why it is not said.
+pub(super) fn text(
+    range: Result<Range, Unknown>,
+    recorded: &CapturedTransfer,
+    ends: &Ends,
+) -> String {
+    let Range { low_s, high_s } = match range {
+        Ok(range) => range,
+        Err(unknown) => {
+            return format!("what Bentpipe would take is not said: {}", unknown.words());
+        }
+    };
+    let least = OF_APPLICATION * recorded.completion.as_secs_f64();
+    let presumed = if recorded.evidence.reading.is_some() {
+        format!(" if the {} read at once", ends.asker)
+    } else if recorded.budget.get(TimePart::Application) >= least {
+        " without the pauses of the application".to_owned()
+    } else {
+        String::new()
+    };
+    let once = if recorded.exchanges.len() > 1 { " for the same data in one transfer" } else { "" };
+    format!(
+        "Bentpipe, with its defaults and no memory of the path, would take {} to {} s\
+         {once}{presumed}",
+        seconds(low_s),
+        seconds(high_s)
+    )
 }
 
 /// What has been simulated.

@@ -2,7 +2,7 @@
 
 use crate::output::counted;
 use bentpipe_captures::{
-    BothEnds, CapturedTransfer, Evidence, FlowLimit, LimitKind, OneWay, Side, Transport,
+    BothEnds, CapturedTransfer, Evidence, FlowLimit, LimitKind, OneWay, Reading, Side, Transport,
 };
 pub(super) use bentpipe_results::explanation::seconds;
 use bentpipe_timeseries::TimePart;
@@ -232,13 +232,6 @@ pub(super) fn both_ends(both: &BothEnds, ends: &Ends) -> String {
 pub(super) fn flow_limit(limit: FlowLimit, recorded: &CapturedTransfer, ends: &Ends) -> String {
     let what = match limit.kind {
         LimitKind::ReceiveWindow => format!("the {}'s receive window", ends.asker),
-        LimitKind::Reader => {
-            let size = data(limit.size);
-            return format!(
-                "the {} reads too slowly: its receive window of {size} is often shut",
-                ends.asker
-            );
-        }
         LimitKind::Connection => format!("the {}'s connection window", ends.asker),
         LimitKind::Stream => format!("the {}'s stream window", ends.asker),
         LimitKind::Sender => {
@@ -247,6 +240,14 @@ pub(super) fn flow_limit(limit: FlowLimit, recorded: &CapturedTransfer, ends: &E
     };
     let path = bdp(recorded);
     let size = data(limit.size);
+    if let Some(Reading { unread, rate }) = recorded.evidence.reading {
+        let (percent, rate) = (100.0 * unread, significant(rate.as_mbps_f64()));
+        return format!(
+            "the {} reads too slowly, at {rate} Mbps: what it has not read fills {percent:.0} % of \
+             {what} of {size}",
+            ends.asker
+        );
+    }
     let share = 100.0 * limit.size.get() as f64 / path.get().max(1) as f64;
     let least = if recorded.path.is_filled { "" } else { "about " };
     if share < 100.0 {
