@@ -6,7 +6,9 @@ use crate::controller::{Controller, ControllerConfig};
 use crate::loss_filter::{self, LossFilter};
 use crate::parameters::{Parameter, ParameterValues};
 use crate::resume::{self, ResumeMode};
-use crate::slow_start::{SlowStart, hystart, hystart_plus_plus, long_path, search};
+use crate::slow_start::{
+    SlowStart, hystart, hystart_plus_plus, long_path, rapid_start, search, suss,
+};
 use std::sync::{PoisonError, RwLock};
 use thiserror::Error;
 
@@ -208,6 +210,21 @@ pub const SLOW_STARTS: &[Registration<Box<dyn SlowStart>>] = &[
         source: "draft-chung-ccwg-search",
         parameters: search::Parameters::TABLE,
         make: &|config, values| Box::new(search::Search::new(config, &values.into())),
+    },
+    Registration {
+        name: "rapid-start",
+        about: "slow start that triples the window while no queue builds up, and keeps what the \
+            path delivers",
+        source: "draft-kazuho-ccwg-rapid-start",
+        parameters: rapid_start::Parameters::TABLE,
+        make: &|config, values| Box::new(rapid_start::RapidStart::new(config, &values.into())),
+    },
+    Registration {
+        name: "suss",
+        about: "HyStart whose first rounds quadruple the window if trains of ACKs show room",
+        source: "Arghavani and others, SIGCOMM 2024; their change to Linux 6.8, tcp_cubic.c",
+        parameters: suss::Parameters::TABLE,
+        make: &|config, values| Box::new(suss::Suss::new(config, &values.into())),
     },
     Registration {
         name: "long-path",

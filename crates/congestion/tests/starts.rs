@@ -236,6 +236,18 @@ fn the_other_slow_starts_end_before_the_first_loss() {
 }
 
 #[test]
+fn faster_growth_saves_rounds_and_loses_no_more_time_on_what_it_drops() {
+    // 2 MB end before the 50 Mbps are full: tripling and quadrupling save rounds of 650 ms.
+    let path = Path::new(50.0, 10.0, 650);
+    let small = |start| transfer(&path, 2_000_000, start).seconds();
+    let standard = small("standard");
+    assert!(small("rapid-start") < standard - 1.0, "{:.2} s", small("rapid-start"));
+    assert!(small("suss") < standard - 1.0, "{:.2} s", small("suss"));
+    let large = |start| transfer(&path, 100_000_000, start).seconds();
+    assert!(large("rapid-start") < large("standard"), "{:.2} s", large("rapid-start"));
+}
+
+#[test]
 fn the_same_seed_gives_the_same_transfer() {
     let path = Path::new(50.0, 1.0, 600).frames(15).loss(0.001);
     let (one, two) =

@@ -34,6 +34,21 @@ const RISE: f64 = 0.125;
 /// satellite links (hystart_ack_delay).
 const BURST: Span = Span::from_millis(1);
 
+/// What an acknowledgement shows of the path.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Signs {
+    /// True if it starts a round.
+    pub(super) round_start: bool,
+    /// Minimum RTT of the connection.
+    pub(super) min_rtt: Span,
+    /// Minimum RTT of the round.
+    pub(super) round_rtt: Span,
+    /// Time since the first ACK of the round, if this one belongs to its train.
+    pub(super) train: Option<Span>,
+    /// True if the RTT of the round is above the minimum as if there was a queue.
+    pub(super) late: bool,
+}
+
 /// The HyStart slow start.
 #[derive(Debug, Clone)]
 pub struct HyStart {
@@ -77,37 +92,57 @@ impl HyStart {
         }
     }
 
-    /// Returns true if the path is full (hystart_update).
-    fn is_full(&mut self, ack: &Ack<'_>, min_rtt: Span) -> bool {
-        if ack.newest().number >= self.round_end {
+    /// Returns what an acknowledgement shows at a congestion window of `window` (hystart_update).
+    pub(super) fn observe(&mut self, ack: &Ack<'_>, window: Bytes) -> Signs {
+        let min_rtt = self.min_rtt.map_or(ack.rtt, |smallest| smallest.min(ack.rtt));
+        self.min_rtt = Some(min_rtt);
+        let round_start = ack.newest().number >= self.round_end;
+        if round_start {
             self.round_end = ack.next_number;
             (self.round_start, self.last_ack) = (ack.now, ack.now);
             self.this_round = None;
             self.samples = 0;
         }
-        if self.window.get() < self.mtu.get().saturating_mul(self.low_window) {
-            return false;
+        let mut signs =
+            Signs { round_start, min_rtt, round_rtt: ack.rtt, train: None, late: false };
+        if window.get() < self.mtu.get().saturating_mul(self.low_window) {
+            return signs;
         }
-        let mut full = false;
         if ack.now.since(self.last_ack) <= self.ack_delta {
             self.last_ack = ack.now;
-            full = ack.now.since(self.round_start) > (min_rtt + BURST).mul_f64(self.train);
+            signs.train = Some(ack.now.since(self.round_start));
         }
-        let this_round = self.this_round.map_or(ack.rtt, |smallest| smallest.min(ack.rtt));
-        self.this_round = Some(this_round);
+        signs.round_rtt = self.this_round.map_or(ack.rtt, |smallest| smallest.min(ack.rtt));
+        self.this_round = Some(signs.round_rtt);
         if self.samples < self.samples_needed {
             self.samples += 1;
-            return full;
+        } else {
+            let rise = min_rtt.mul_f64(RISE).clamp(self.delay.0, self.delay.1);
+            signs.late = signs.round_rtt > min_rtt + rise;
         }
-        full || this_round > min_rtt + min_rtt.mul_f64(RISE).clamp(self.delay.0, self.delay.1)
+        signs
+    }
+
+    /// Returns the minimum RTT of the connection. `None` before the first sample.
+    pub(super) fn min_rtt(&self) -> Option<Span> {
+        self.min_rtt
+    }
+
+    /// Returns the longest train of ACKs that is no sign of a full path.
+    pub(super) fn longest_train(&self, min_rtt: Span) -> Span {
+        (min_rtt + BURST).mul_f64(self.train)
+    }
+
+    /// Returns true if the path is full.
+    pub(super) fn is_full(&self, signs: &Signs) -> bool {
+        signs.late || signs.train.is_some_and(|train| train > self.longest_train(signs.min_rtt))
     }
 }
 
 impl SlowStart for HyStart {
     fn on_ack(&mut self, ack: &Ack<'_>) -> Progress {
-        let min_rtt = self.min_rtt.map_or(ack.rtt, |smallest| smallest.min(ack.rtt));
-        self.min_rtt = Some(min_rtt);
-        if self.is_full(ack, min_rtt) {
+        let signs = self.observe(ack, self.window);
+        if self.is_full(&signs) {
             return Progress::Found(CapacityEstimate {
                 window: self.window,
                 rate: None,

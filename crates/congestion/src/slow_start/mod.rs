@@ -5,6 +5,7 @@
 //! restarts the controller from there.
 //!
 //! - [`hystart`], [`hystart_plus_plus`], [`search`]: slow starts that end before the queue is full;
+//! - [`rapid_start`], [`suss`]: slow starts that grow faster than twofold while no queue builds up;
 //! - [`long_path`]: bursts, for paths with the RTT of satellites.
 
 mod algorithm;
@@ -12,7 +13,9 @@ pub mod hystart;
 pub mod hystart_plus_plus;
 mod layer;
 pub mod long_path;
+pub mod rapid_start;
 pub mod search;
+pub mod suss;
 
 pub use algorithm::{CapacityEstimate, Progress, SlowStart};
 pub use layer::{StartGuard, StartSlot, WithSlowStart};
