@@ -412,8 +412,9 @@ mod tests {
                 let before = rounds.window();
                 let (_, progress) = rounds.round(packets, ms(rtt), us(interval));
                 prop_assert!(rounds.window() >= minimum_window(MTU));
-                prop_assert!(rounds.window() <= Bytes::new(before.get() * 4).max(before + volume(packets)));
-                quadrupled += u32::from(rounds.window() > before + volume(packets));
+                let doubled = before + volume(packets);
+                prop_assert!(rounds.window() <= Bytes::new(before.get() * 4).max(doubled));
+                quadrupled += u32::from(rounds.window() > doubled);
                 if progress != Progress::Continue {
                     break;
                 }
