@@ -128,7 +128,7 @@ fn what_cannot_work_is_refused_with_the_remedy() {
     write(dir, "a.test");
     let certs = ["--certs", "live"];
     let with = |options: &[&'static str]| [&certs[..], options].concat();
-    refused(&with(&["--upstream", "ftp://a"]), "its scheme is neither http nor https");
+    refused(&with(&["--upstream", "ftp://a"]), "its scheme is none of http, https, h2c and h2");
     refused(
         &with(&["--upstream", "unix:run.sock"]),
         "allowed: http://HOST[:PORT], https://HOST[:PORT] or unix:/PATH",

@@ -246,9 +246,9 @@ fn invalid_upstreams_are_rejected_with_allowed_values() {
     let dir = tempfile::tempdir().unwrap();
     let allowed = "allowed: http://HOST[:PORT], https://HOST[:PORT] or unix:/PATH";
     for (url, reason) in [
-        ("127.0.0.1:8080", "its scheme is neither http nor https"),
-        ("localhost", "its scheme is neither http nor https"),
-        ("ftp://localhost", "its scheme is neither http nor https"),
+        ("127.0.0.1:8080", "its scheme is none of http, https, h2c and h2"),
+        ("localhost", "its scheme is none of http, https, h2c and h2"),
+        ("ftp://localhost", "its scheme is none of http, https, h2c and h2"),
         ("http://localhost/api", "it has a path"),
         ("http://user:secret@localhost", "it has user information"),
         ("http://localhost:99999", "its port is not 1 to 65535"),

@@ -1,45 +1,37 @@
 //! Forwards requests to the upstream.
 
-use super::dial::Dialer;
+use super::connections::{Connections, ServerRequest};
 use super::fields::{self, Forwarding};
+use super::http2::ActiveStream;
+use super::outgoing::OutgoingHead;
 use super::pace::Pace;
 use super::pool::{ActiveRequest, Member, Pool, Slot, UpstreamCounts};
 use super::response_body::ResponseBody;
+use super::send_error::SendError;
 use super::upload::{Fault, Upload};
-use super::upstream::{HealthCheck, Upstream, UpstreamServer};
-use super::websocket::{Handshake, WebSocket, asks_for_websocket};
+use super::upstream::{HealthCheck, Upstream};
+use super::websocket::{Handshake, SILENCE, WebSocket, asks_for_websocket};
 use crate::admission::activity::Activity;
 use crate::admission::client::CLIENT_SHARE;
 use crate::admission::slots::{
     ClientSlot, STALLED, SlotLimits, SlotRequest, Slots, WAITING, memory_of,
 };
 use crate::logging::Level;
-use bentpipe_units::Bytes as Size;
+use bentpipe_units::{Bytes as Size, Span};
 use futures_util::future::join_all;
 use http::header::{ALT_SVC, CONNECTION, EXPECT, HOST, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use http::response::Parts;
-use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body::Body;
 use hyper::body::Incoming;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::{Client, Error};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use std::error::Error as _;
 use std::fmt;
-use std::io;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep, timeout};
-
-/// Time that an unused connection is kept. Our choice: less than most servers keep theirs. A
-/// connection that the upstream has closed is replaced.
-const IDLE_TIME: Duration = Duration::from_secs(15);
-/// Read buffer for a response, and so the largest size of its header, bytes. Our choice.
-const BUFFER: usize = 64 * 1024;
 
 /// Servers that get one request, one after the other. Our choice.
 const MAX_ATTEMPTS: usize = 3;
@@ -68,9 +60,11 @@ pub(crate) struct UpstreamClient {
     pub(super) upstream: Upstream,
     pub(super) pool: Pool,
     /// Connections to each server of the pool.
-    pub(super) clients: Vec<Client<HttpsConnector<Dialer>, Upload>>,
+    pub(super) connections: Vec<Connections>,
     /// Places among the requests of the upstream.
     places: Slots,
+    /// Places among the requests of gRPC, which may last and must not take those of the others.
+    streams: Slots,
     /// Memory for the beginnings of content, in bytes.
     beginnings: Slots,
 }
@@ -90,6 +84,8 @@ struct Failure {
     status: StatusCode,
     /// It accepted no connection, so it has not seen the request.
     refused: bool,
+    /// It says that it has not processed the request, or was not sent it.
+    unprocessed: bool,
     /// Another server may be asked: it is this server's fault, and did not take long.
     another: bool,
 }
@@ -106,7 +102,18 @@ pub(crate) struct RequestContext {
     /// Whether the requested host is one of a few, for which connections are kept. One that a
     /// wildcard stands for is not.
     pub named: bool,
+    /// Time for which a stream of gRPC may be silent in both directions.
+    pub silence: Span,
     pub now: SystemTime,
+}
+
+/// Limits of a request.
+#[derive(Debug, Clone, Copy)]
+struct RequestLimits {
+    /// Whether it is one of gRPC.
+    grpc: bool,
+    /// Longest pause of the upstream.
+    pause: Duration,
 }
 
 impl UpstreamClient {
@@ -121,28 +128,18 @@ impl UpstreamClient {
             None => upstream.trust.config(&versions),
         };
         let tls = tls.map_err(|error| error.to_string())?;
-        let client = |server: &UpstreamServer| {
-            let connector = HttpsConnectorBuilder::new()
-                .with_tls_config(tls.clone())
-                .https_or_http()
-                .enable_http1();
-            Client::builder(TokioExecutor::new())
-                .pool_timer(TokioTimer::new())
-                .pool_idle_timeout(IDLE_TIME)
-                .pool_max_idle_per_host(upstream.idle_connections())
-                .http1_max_buf_size(BUFFER)
-                .build(connector.wrap_connector(Dialer::new(server.clone())))
-        };
-        let clients = upstream.servers.iter().map(client).collect();
+        let idle = upstream.idle_connections();
+        let servers = upstream.servers.iter();
+        let connections = servers.map(|server| Connections::new(server, &tls, idle)).collect();
         let slots = |all: u64, per_client: u64| {
             Slots::new(SlotLimits { all, per_client, waiting: WAITING, stalled: STALLED })
         };
-        let connections = upstream.connections;
-        let of_client = upstream.per_client.unwrap_or_else(|| per_client(connections));
-        let places = slots(connections as u64, of_client as u64);
+        let requests = upstream.connections;
+        let of_client = upstream.per_client.unwrap_or_else(|| per_client(requests));
+        let [places, streams] = [(); 2].map(|()| slots(requests as u64, of_client as u64));
         let beginnings = slots(BEGINNINGS, BEGINNINGS / CLIENT_SHARE as u64);
         let pool = Pool::new(&upstream.servers, counts);
-        Ok(Self { upstream, pool, clients, places, beginnings })
+        Ok(Self { upstream, pool, connections, places, streams, beginnings })
     }
 
     /// Reports servers that are down, and up again, from now on.
@@ -164,24 +161,25 @@ impl UpstreamClient {
     }
 
     async fn is_healthy(&self, member: &Member, check: &HealthCheck) -> bool {
-        let (server, Some(client)) = (&member.server, self.clients.get(member.index)) else {
+        let headers = self.upstream.host.iter().map(|host| (HOST, host.clone())).collect();
+        let outgoing = OutgoingHead {
+            method: &Method::GET,
+            path: check.path.as_str(),
+            headers,
+            name: None,
+            grpc: false,
+            keep: true,
+        };
+        let (Ok(request), Some(connections)) =
+            (outgoing.to(&member.server, Upload::empty()), self.connections.get(member.index))
+        else {
             return false;
         };
-        let uri = Uri::builder()
-            .scheme(server.scheme.clone())
-            .authority(server.authority.clone())
-            .path_and_query(check.path.clone())
-            .build();
-        let Ok(uri) = uri else { return false };
-        let mut request = Request::new(Upload::empty());
-        *request.uri_mut() = uri;
-        if let Some(host) = &self.upstream.host {
-            request.headers_mut().insert(HOST, host.clone());
-        }
-        // The content is dropped unread, which closes the connection unless it has arrived.
-        let response = timeout(CHECK_TIME, client.request(request)).await;
+        // The content is dropped unread, which closes a connection over HTTP/1.1 unless it has
+        // arrived.
+        let response = timeout(CHECK_TIME, connections.send(request)).await;
         response.is_ok_and(|response| {
-            response.is_ok_and(|response| response.status() < StatusCode::BAD_REQUEST)
+            response.is_ok_and(|(response, _)| response.status() < StatusCode::BAD_REQUEST)
         })
     }
 
@@ -224,33 +222,19 @@ impl UpstreamClient {
             return Err(StatusCode::OK);
         }
         let host = fields::host(request).ok_or(StatusCode::BAD_REQUEST)?;
-        let RequestContext { client, activity, version, early, named, now } = context;
         let beside = self.upstream.beside.is_some();
+        let (named, now) = (context.named, context.now);
         let name = beside.then(|| host.clone());
         let forwarding = Forwarding {
-            client,
-            version,
+            client: context.client,
+            version: context.version,
             host,
             upstream_host: self.upstream.host.clone(),
-            early,
+            early: context.early,
             beside,
         };
-        let limit = Duration::from(self.upstream.answer_time);
-        if !upload.set_limit(self.upstream.max_body.map_or(u64::MAX, Size::get)) {
-            return Err(StatusCode::PAYLOAD_TOO_LARGE);
-        }
-        let wanted = SlotRequest {
-            address: client,
-            weight: 1,
-            waiting: memory_of(request.headers()),
-            activity: activity.clone(),
-        };
-        upload.set_pace(Pace::new(self.upstream.min_upload_rate, activity));
-        // Whoever sends nothing, or little at a time, keeps nobody from the upstream.
-        let beginning = self.read_beginning(&mut upload, &wanted, limit).await?;
-        let busy = StatusCode::SERVICE_UNAVAILABLE;
-        let place = self.places.slot(&wanted, limit).await.ok_or(busy)?;
-        drop(beginning);
+        let limits = self.limits(request, &context);
+        let place = self.place(request, &mut upload, context, &limits).await?;
         let handshake = Handshake::of(request);
         let mut headers = fields::request(request, &forwarding);
         match &handshake {
@@ -267,8 +251,10 @@ impl UpstreamClient {
         }
         // A stream of HTTP/2 asks with CONNECT, and HTTP/1.1 with GET.
         let method = if handshake.is_some() { &Method::GET } else { request.method() };
-        let outgoing = OutgoingHead { method, path, headers, name };
-        let (mut response, active) = self.ask_servers(outgoing, upload, limit).await?;
+        let (grpc, keep) = (limits.grpc, named || !beside);
+        let outgoing = OutgoingHead { method, path, headers, name, grpc, keep };
+        let progress = grpc.then(|| upload.progress());
+        let (mut response, active) = self.ask_servers(outgoing, upload, &limits).await?;
         let slot = Slot::new(place, active);
         if let Some(handshake) = handshake {
             if handshake.is_agreed(&response) {
@@ -289,7 +275,48 @@ impl UpstreamClient {
         // A response to HEAD has the length of the content that GET would get.
         let known = *request.method() == Method::HEAD || incoming.size_hint().exact().is_some();
         let head = response_head(head, (known, beside), now);
-        Ok(Forwarded::Response(head, ResponseBody::new(incoming, limit, slot)))
+        let body = ResponseBody::new(incoming, limits.pause, progress, slot);
+        Ok(Forwarded::Response(head, body))
+    }
+
+    /// Returns the limits of a request.
+    fn limits(&self, request: &Request<()>, context: &RequestContext) -> RequestLimits {
+        let (grpc, pause) = (fields::is_grpc(request), Duration::from(self.upstream.answer_time));
+        // Streams of gRPC are silent as long as nothing happens.
+        RequestLimits { grpc, pause: if grpc { pause.max(context.silence.into()) } else { pause } }
+    }
+
+    /// Returns a place among the requests of the upstream.
+    async fn place(
+        &self,
+        request: &Request<()>,
+        upload: &mut Upload,
+        context: RequestContext,
+        limits: &RequestLimits,
+    ) -> Result<ClientSlot, StatusCode> {
+        if !upload.set_limit(self.upstream.max_body.map_or(u64::MAX, Size::get)) {
+            return Err(StatusCode::PAYLOAD_TOO_LARGE);
+        }
+        let busy = StatusCode::SERVICE_UNAVAILABLE;
+        let wait = Duration::from(self.upstream.answer_time);
+        let activity = context.activity;
+        let wanted = SlotRequest {
+            address: context.client,
+            weight: 1,
+            waiting: memory_of(request.headers()),
+            activity: activity.clone(),
+        };
+        if limits.grpc {
+            // Its client may send nothing before it has got something.
+            upload.set_pace(Pace::unlimited(activity, SILENCE));
+            return self.streams.slot(&wanted, wait).await.ok_or(busy);
+        }
+        upload.set_pace(Pace::new(self.upstream.min_upload_rate, activity));
+        // Whoever sends nothing, or little at a time, keeps nobody from the upstream.
+        let beginning = self.read_beginning(upload, &wanted, wait).await?;
+        let place = self.places.slot(&wanted, wait).await.ok_or(busy)?;
+        drop(beginning);
+        Ok(place)
     }
 
     /// Reads the beginning of the content, as `wanted` says for whom. Returns the memory for it.
@@ -316,23 +343,23 @@ impl UpstreamClient {
         &self,
         outgoing: OutgoingHead<'_>,
         upload: Upload,
-        limit: Duration,
-    ) -> Result<(Response<Incoming>, ActiveRequest), StatusCode> {
+        limits: &RequestLimits,
+    ) -> Result<(Response<Incoming>, (ActiveRequest, Option<ActiveStream>)), StatusCode> {
         let (again, mut upload) = (upload.is_empty(), Some(upload));
         let (mut tried, mut status) = (Vec::new(), StatusCode::BAD_GATEWAY);
-        while tried.len() < MAX_ATTEMPTS {
+        for attempt in 0..MAX_ATTEMPTS {
             let Some(content) = upload.take() else { break };
             let Some(active) = self.pool.select(&tried, Instant::now()) else { break };
-            if !tried.is_empty() {
+            if attempt > 0 {
                 self.pool.counts.retries.fetch_add(1, Relaxed);
             }
             let member = active.member().clone();
             let request = outgoing.to(&member.server, content)?;
-            let Some(client) = self.clients.get(member.index) else { break };
-            let failure = match respond(client, request, limit).await {
-                Ok(response) => {
+            let Some(connections) = self.connections.get(member.index) else { break };
+            let failure = match respond(connections, request, limits).await {
+                Ok((response, stream)) => {
                     self.pool.responded(&member, Instant::now());
-                    return Ok((response, active));
+                    return Ok((response, (active, stream)));
                 }
                 Err(failure) => failure,
             };
@@ -343,11 +370,14 @@ impl UpstreamClient {
             if failure.refused {
                 self.pool.refused(&member, Instant::now());
             }
-            let unseen = failure.refused || outgoing.method.is_idempotent();
+            let unseen = failure.refused || failure.unprocessed || outgoing.method.is_idempotent();
             if failure.another && again && unseen {
                 upload = Some(Upload::empty());
             }
-            tried.push(member);
+            // One that only ended a connection may be asked again.
+            if !failure.unprocessed {
+                tried.push(member);
+            }
         }
         Err(status)
     }
@@ -356,28 +386,31 @@ impl UpstreamClient {
 /// Waits for the head of the response. The time limit does not run while the client is still
 /// sending.
 async fn respond(
-    client: &Client<HttpsConnector<Dialer>, Upload>,
-    request: Request<Upload>,
-    limit: Duration,
-) -> Result<Response<Incoming>, Failure> {
-    let progress = request.body().progress();
-    let mut response = pin!(client.request(request));
+    connections: &Connections,
+    request: ServerRequest,
+    limits: &RequestLimits,
+) -> Result<(Response<Incoming>, Option<ActiveStream>), Failure> {
+    let progress = request.request.body().progress();
+    let mut response = pin!(connections.send(request));
     loop {
         let before = progress.taken();
-        match timeout(limit, &mut response).await {
+        match timeout(limits.pause, &mut response).await {
             Ok(Ok(response)) => return Ok(response),
             Ok(Err(error)) => {
                 let fault = progress.fault().map(fault_status);
                 let status = fault.unwrap_or_else(|| error_status(&error));
-                tracing::debug!(%error, source = ?error.source(), %status, "no response from \
-                    the upstream");
-                let (refused, another) = (error.is_connect(), fault.is_none());
-                return Err(Failure { status, refused, another });
+                tracing::debug!(%error, %status, "no response from the upstream");
+                let SendError { refused, unprocessed, .. } = error;
+                let another = fault.is_none();
+                return Err(Failure { status, refused, unprocessed, another });
             }
-            Err(_) if progress.is_waiting() || progress.taken() > before => {}
+            Err(_) if progress.taken() > before => {}
+            // The client of gRPC may wait for the upstream, although it has not finished.
+            Err(_) if progress.is_waiting() && !limits.grpc => {}
             Err(_) => {
                 let status = StatusCode::GATEWAY_TIMEOUT;
-                return Err(Failure { status, refused: false, another: false });
+                let (refused, unprocessed, another) = (false, false, false);
+                return Err(Failure { status, refused, unprocessed, another });
             }
         }
     }
@@ -393,37 +426,6 @@ fn response_head(upstream: Parts, (known, beside): (bool, bool), now: SystemTime
     let mut response = Response::new(());
     (*response.status_mut(), *response.headers_mut()) = (status, headers);
     response
-}
-
-/// The head of a request to the upstream, but for the server that gets it.
-pub(super) struct OutgoingHead<'a> {
-    pub method: &'a Method,
-    pub path: &'a str,
-    pub headers: HeaderMap,
-    /// The host to name in TLS, instead of the server's.
-    pub name: Option<Authority>,
-}
-
-impl OutgoingHead<'_> {
-    /// Returns the request to `server`.
-    pub fn to(
-        &self,
-        server: &UpstreamServer,
-        content: Upload,
-    ) -> Result<Request<Upload>, StatusCode> {
-        let name = self.name.as_ref().filter(|_| server.scheme == Scheme::HTTPS);
-        let uri = Uri::builder()
-            .scheme(server.scheme.clone())
-            .authority(name.unwrap_or(&server.authority).clone())
-            .path_and_query(self.path)
-            .build()
-            .map_err(|_| StatusCode::BAD_REQUEST)?;
-        let mut request = Request::new(content);
-        *request.method_mut() = self.method.clone();
-        *request.uri_mut() = uri;
-        *request.headers_mut() = self.headers.clone();
-        Ok(request)
-    }
 }
 
 /// Returns whether the client waits for 100 (Continue) before it sends content (RFC 9110 §10.1.1).
@@ -448,16 +450,6 @@ fn fault_status(fault: Fault) -> StatusCode {
 }
 
 /// Returns 504 if the upstream cannot be reached in time, and 502 for other errors.
-fn error_status(error: &Error) -> StatusCode {
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        if error
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
-        {
-            return StatusCode::GATEWAY_TIMEOUT;
-        }
-        cause = error.source();
-    }
-    StatusCode::BAD_GATEWAY
+fn error_status(error: &SendError) -> StatusCode {
+    if error.is_timeout() { StatusCode::GATEWAY_TIMEOUT } else { StatusCode::BAD_GATEWAY }
 }

@@ -19,6 +19,9 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
+/// Type of the content of gRPC, which may be followed by `+FORMAT`.
+const GRPC: &[u8] = b"application/grpc";
+
 /// Fields in which other proxies and content delivery networks name the client.
 const CLIENT_ADDRESS_FIELDS: [&str; 11] = [
     "cf-connecting-ipv6",
@@ -92,6 +95,17 @@ pub(super) fn length(headers: &HeaderMap) -> Result<Option<u64>, ()> {
         return Err(());
     }
     text.parse().map(Some).map_err(|_| ())
+}
+
+/// Returns whether a request is one of gRPC, which needs HTTP/2 and whose content goes both ways at
+/// once (gRPC over HTTP2, "Requests"). gRPC-Web has neither need.
+pub(crate) fn is_grpc<T>(request: &Request<T>) -> bool {
+    let value = request.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    let rest = value
+        .split_at_checked(GRPC.len())
+        .filter(|(start, _)| start.eq_ignore_ascii_case(GRPC))
+        .map(|(_, rest)| rest.first());
+    *request.method() == Method::POST && matches!(rest, Some(None | Some(b'+' | b';')))
 }
 
 /// Returns the Max-Forwards of an OPTIONS request (RFC 9110 §7.6.2).
@@ -295,6 +309,20 @@ mod tests {
         );
         let via: Vec<&HeaderValue> = request.get_all(VIA).iter().collect();
         assert_eq!(via, ["1.1 nearer", "3 bentpipe"]);
+    }
+
+    #[test]
+    fn grpc_is_known_by_its_type() {
+        let asks = |method: &str, kind: &str| {
+            let request = Request::builder().method(method).header("content-type", kind);
+            is_grpc(&request.body(()).unwrap())
+        };
+        for kind in ["application/grpc", "application/grpc+proto", "Application/gRPC;a=b"] {
+            assert!(asks("POST", kind) && !asks("GET", kind), "{kind}");
+        }
+        for kind in ["", "application/grpc-web", "application/grpcx", "application/json"] {
+            assert!(!asks("POST", kind), "{kind}");
+        }
     }
 
     #[test]

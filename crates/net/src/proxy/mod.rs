@@ -1,4 +1,4 @@
-//! Forwarding of requests to a web server over HTTP/1.1: a gateway (RFC 9110 §3.7).
+//! Forwarding of requests to a web server over HTTP/1.1 or HTTP/2: a gateway (RFC 9110 §3.7).
 //!
 //! The upstream is one server or several equal ones, whose health is checked.
 //! Connections to the [`Upstream`] are kept for further requests. Nothing is cached. Trailers of
@@ -7,12 +7,16 @@
 //! it.
 
 mod client;
+mod connections;
 mod dial;
 mod fields;
+mod http2;
+mod outgoing;
 mod pace;
 mod pool;
 mod probe;
 mod response_body;
+mod send_error;
 mod upload;
 mod upstream;
 mod websocket;
@@ -24,7 +28,7 @@ pub use upstream::{Upstream, UpstreamError};
 pub(crate) use client::{
     Forwarded, RequestContext, UpstreamClient, announced_length, expects_continue,
 };
-pub(crate) use fields::host;
+pub(crate) use fields::{host, is_grpc};
 pub(crate) use response_body::ResponseBody;
 pub(crate) use upload::{Piece, Upload};
 pub(crate) use websocket::{WebSocket, asks_for_websocket};

@@ -23,6 +23,8 @@ pub(super) struct Pace {
     waited: Duration,
     waiting: Option<(Instant, Option<Pin<Box<Sleep>>>)>,
     activity: Arc<Activity>,
+    /// Time for which the client may send nothing without being stalled.
+    silence: Duration,
 }
 
 impl Pace {
@@ -30,13 +32,21 @@ impl Pace {
     /// `activity`.
     pub fn new(min: Rate, activity: Arc<Activity>) -> Self {
         let rate = min.as_bps() / 8;
-        Self { rate, received: 0, waited: Duration::ZERO, waiting: None, activity }
+        let (waited, silence) = (Duration::ZERO, Duration::ZERO);
+        Self { rate, received: 0, waited, waiting: None, activity, silence }
+    }
+
+    /// Returns the pace of a client that may be silent, for `silence` without being stalled.
+    pub fn unlimited(activity: Arc<Activity>, silence: Duration) -> Self {
+        let mut pace = Self::new(Rate::ZERO, activity);
+        pace.silence = silence;
+        pace
     }
 
     /// Notes that the proxy waits for the client. Ready if the client is too slow.
     pub fn poll_too_slow(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.waiting.is_none() {
-            self.activity.waits();
+            self.activity.waits_after(self.silence);
             let allowed = self.allowed().map(|left| Box::pin(sleep(left)));
             self.waiting = Some((Instant::now(), allowed));
         }

@@ -1,5 +1,6 @@
 //! The servers of an upstream: which of them gets a request, and which of them are down.
 
+use super::http2::ActiveStream;
 use super::upstream::UpstreamServer;
 use crate::admission::slots::ClientSlot;
 use crate::logging::Level;
@@ -92,16 +93,21 @@ impl Drop for ActiveRequest {
     }
 }
 
-/// A place among the requests of the upstream, and of the server that has this one.
+/// A place among the requests of the upstream, of the server that has this one, and of a connection
+/// that it shares.
 #[derive(Debug)]
 pub(super) struct Slot {
     _place: ClientSlot,
     _request: ActiveRequest,
+    _stream: Option<ActiveStream>,
 }
 
 impl Slot {
-    pub fn new(place: ClientSlot, request: ActiveRequest) -> Self {
-        Self { _place: place, _request: request }
+    pub fn new(
+        place: ClientSlot,
+        (request, stream): (ActiveRequest, Option<ActiveStream>),
+    ) -> Self {
+        Self { _place: place, _request: request, _stream: stream }
     }
 }
 

@@ -1,13 +1,13 @@
 //! Asks the servers of an upstream whether they answer for a host, for an operator.
 
-use super::client::{CHECK_TIME, OutgoingHead, UpstreamClient};
+use super::client::{CHECK_TIME, UpstreamClient};
+use super::outgoing::OutgoingHead;
 use super::pool::Member;
 use super::upload::Upload;
 use futures_util::future::join_all;
 use http::header::{ALT_SVC, CONNECTION, HOST, HeaderName, HeaderValue, LOCATION};
 use http::uri::Authority;
 use http::{HeaderMap, Method};
-use hyper_util::client::legacy::Error;
 use tokio::time::timeout;
 
 /// What a server answered to a request for the root of a host.
@@ -41,7 +41,7 @@ impl UpstreamClient {
     }
 
     async fn probe_one(&self, member: &Member, host: &Authority) -> Result<ProbeAnswer, String> {
-        let client = self.clients.get(member.index).ok_or("it has no client")?;
+        let connections = self.connections.get(member.index).ok_or("it has no client")?;
         let value = HeaderValue::from_str(host.as_str()).map_err(|error| error.to_string())?;
         let headers = HeaderMap::from_iter([
             (HOST, value),
@@ -49,13 +49,20 @@ impl UpstreamClient {
             (HeaderName::from_static("x-forwarded-proto"), HeaderValue::from_static("https")),
         ]);
         let name = self.upstream.beside.is_some().then(|| host.clone());
-        let outgoing = OutgoingHead { method: &Method::HEAD, path: "/", headers, name };
+        let outgoing = OutgoingHead {
+            method: &Method::HEAD,
+            path: "/",
+            headers,
+            name,
+            grpc: false,
+            keep: false,
+        };
         let request = outgoing
             .to(&member.server, Upload::empty())
             .map_err(|_| "its name cannot be asked for".to_owned())?;
-        let response = match timeout(CHECK_TIME, client.request(request)).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(reasons(&error)),
+        let response = match timeout(CHECK_TIME, connections.send(request)).await {
+            Ok(Ok((response, _))) => response,
+            Ok(Err(error)) => return Err(error.reason()),
             Err(_) => return Err(format!("no answer within {} s", CHECK_TIME.as_secs())),
         };
         let field = |name: HeaderName| {
@@ -67,13 +74,4 @@ impl UpstreamClient {
         let (alt_svc, location) = (field(ALT_SVC), field(LOCATION));
         Ok(ProbeAnswer { status: response.status().as_u16(), alt_svc, location })
     }
-}
-
-/// Returns the last of the causes of an error, which says most.
-fn reasons(error: &Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    cause.to_string()
 }

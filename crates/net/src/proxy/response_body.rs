@@ -2,6 +2,7 @@
 
 use super::fields;
 use super::pool::Slot;
+use super::upload::Progress;
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body::Body;
@@ -9,6 +10,7 @@ use hyper::body::Incoming;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -21,21 +23,31 @@ pub(crate) struct ResponseBody {
     trailers: Option<HeaderMap>,
     /// Longest pause of the upstream.
     limit: Duration,
+    /// The request's content, while whose progress the upstream may pause.
+    upload: Option<Arc<Progress>>,
     /// Slot among the upstream's connections.
     _slot: Slot,
 }
 
 impl ResponseBody {
-    pub(super) fn new(incoming: Incoming, limit: Duration, slot: Slot) -> Self {
-        Self { incoming, rest: Bytes::new(), trailers: None, limit, _slot: slot }
+    pub(super) fn new(
+        incoming: Incoming,
+        limit: Duration,
+        upload: Option<Arc<Progress>>,
+        slot: Slot,
+    ) -> Self {
+        Self { incoming, rest: Bytes::new(), trailers: None, limit, upload, _slot: slot }
     }
 
     /// Returns the next piece, of at most `limit` bytes. `None` at the end.
     pub async fn next(&mut self, limit: u64) -> io::Result<Option<Bytes>> {
         while self.rest.is_empty() {
+            let taken = || self.upload.as_ref().map(|upload| upload.taken());
+            let before = taken();
             let frame =
                 timeout(self.limit, poll_fn(|cx| Pin::new(&mut self.incoming).poll_frame(cx)));
             match frame.await {
+                Err(_) if taken() > before => {}
                 Err(_) => return Err(io::ErrorKind::TimedOut.into()),
                 Ok(None) => return Ok(None),
                 Ok(Some(Err(error))) => return Err(io::Error::other(error)),

@@ -15,7 +15,8 @@ pub enum UpstreamError {
     /// The URL is not that of a server.
     #[error(
         "`{url}` cannot be an upstream: {reason}; allowed: http://HOST[:PORT], \
-         https://HOST[:PORT] or unix:/PATH"
+         https://HOST[:PORT] or unix:/PATH, and over HTTP/2 h2c://HOST[:PORT], h2://HOST[:PORT] or \
+         unix+h2c:/PATH"
     )]
     Url {
         /// The URL.
@@ -31,10 +32,22 @@ pub enum UpstreamError {
     Path(String),
 }
 
+/// The version of HTTP by which a server is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Protocol {
+    /// HTTP/1.1: a request at a time on each connection.
+    Http1,
+    /// HTTP/2: with prior knowledge (RFC 9113 §3.3), or by ALPN in TLS.
+    Http2,
+    /// HTTP/2 by ALPN for gRPC, which needs it, and HTTP/1.1 for all else.
+    Http2ForGrpc,
+}
+
 /// A server: a scheme, a host and a port, or a socket in the file system.
 #[derive(Debug, Clone)]
 pub(super) struct UpstreamServer {
     pub scheme: Scheme,
+    pub protocol: Protocol,
     /// Where to connect to over TCP. Of a socket in the file system, a placeholder.
     pub authority: Authority,
     pub socket: Option<PathBuf>,
@@ -42,32 +55,42 @@ pub(super) struct UpstreamServer {
 
 impl fmt::Display for UpstreamServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.socket {
-            Some(socket) => write!(f, "unix:{}", socket.display()),
-            None => write!(f, "{}://{}", self.scheme, self.authority),
-        }
+        let over_http2 = self.protocol == Protocol::Http2;
+        let scheme = match &self.socket {
+            Some(socket) if over_http2 => return write!(f, "unix+h2c:{}", socket.display()),
+            Some(socket) => return write!(f, "unix:{}", socket.display()),
+            None if over_http2 && self.scheme == Scheme::HTTPS => "h2",
+            None if over_http2 => "h2c",
+            None => self.scheme.as_str(),
+        };
+        write!(f, "{scheme}://{}", self.authority)
     }
 }
 
 impl UpstreamServer {
     pub fn new(url: &str) -> Result<Self, UpstreamError> {
         let wrong = |reason| UpstreamError::Url { url: url.to_owned(), reason };
-        if let Some(path) = url.strip_prefix("unix:") {
+        for (prefix, protocol) in [("unix:", Protocol::Http1), ("unix+h2c:", Protocol::Http2)] {
+            let Some(path) = url.strip_prefix(prefix) else { continue };
             let path = Some(PathBuf::from(path)).filter(|path| path.is_absolute());
             let socket = Some(path.ok_or_else(|| wrong("its path does not begin with /"))?);
             let authority = Authority::from_static("localhost");
-            return Ok(Self { scheme: Scheme::HTTP, authority, socket });
+            return Ok(Self { scheme: Scheme::HTTP, protocol, authority, socket });
         }
         let parts = url.parse::<Uri>().map_err(|_| wrong("it is not a URL"))?.into_parts();
-        let scheme =
-            parts.scheme.filter(|scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS);
-        let scheme = scheme.ok_or_else(|| wrong("its scheme is neither http nor https"))?;
+        let (scheme, protocol) = match parts.scheme.as_ref().map(Scheme::as_str) {
+            Some("http") => (Scheme::HTTP, Protocol::Http1),
+            Some("https") => (Scheme::HTTPS, Protocol::Http2ForGrpc),
+            Some("h2c") => (Scheme::HTTP, Protocol::Http2),
+            Some("h2") => (Scheme::HTTPS, Protocol::Http2),
+            _ => return Err(wrong("its scheme is none of http, https, h2c and h2")),
+        };
         let authority = parts.authority.ok_or_else(|| wrong("it has no host"))?;
         host_and_port(&authority).map_err(wrong)?;
         if parts.path_and_query.is_some_and(|path| path != "/") {
             return Err(wrong("it has a path, and the paths of requests are forwarded unchanged"));
         }
-        Ok(Self { scheme, authority, socket: None })
+        Ok(Self { scheme, protocol, authority, socket: None })
     }
 }
 
@@ -98,8 +121,9 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// Returns the server at `url`, which consists of a scheme (http or https), a host and a port,
-    /// or is `unix:` and the path of a socket.
+    /// Returns the server at `url`, which consists of a scheme, a host and a port, or is `unix:` or
+    /// `unix+h2c:` and the path of a socket. Over `h2c` and `h2` (with TLS), requests go over
+    /// HTTP/2, and over `https` those of gRPC do.
     ///
     /// # Errors
     /// A URL with other parts.
@@ -196,8 +220,9 @@ impl Upstream {
         self
     }
 
-    /// Sets the number of concurrent requests, each on a connection of its own. Further requests
-    /// wait. Defaults to 1024.
+    /// Sets the number of concurrent requests, over HTTP/1.1 each on a connection of its own.
+    /// Further requests wait. Those of gRPC are counted apart, because they may last. Defaults to
+    /// 1024.
     #[must_use]
     pub fn connections(mut self, limit: usize) -> Self {
         self.connections = limit;
@@ -213,7 +238,8 @@ impl Upstream {
     }
 
     /// Sets the rate at which clients have to send content, but for 20 s in all. Only time in which
-    /// the proxy waits for the client counts. 0 sets no minimum. Defaults to 4 kbps.
+    /// the proxy waits for the client counts. 0 sets no minimum, and gRPC has none. Defaults to
+    /// 4 kbps.
     #[must_use]
     pub fn min_upload_rate(mut self, rate: Rate) -> Self {
         self.min_upload_rate = rate;
@@ -241,12 +267,22 @@ mod tests {
             ("http://h/?q", "it has a path"),
             ("http://", "it is not a URL"),
             ("unix:run/site.sock", "its path does not begin with /"),
+            ("unix+h2c:", "its path does not begin with /"),
         ] {
             let error = Upstream::new(url).unwrap_err().to_string();
             assert!(error.contains(reason) && error.contains(url), "{error}");
         }
-        let socket = UpstreamServer::new("unix:/run/site.sock").unwrap();
-        assert_eq!(socket.to_string(), "unix:/run/site.sock");
+        for (url, protocol) in [
+            ("unix:/run/site.sock", Protocol::Http1),
+            ("unix+h2c:/run/site.sock", Protocol::Http2),
+            ("http://h:1", Protocol::Http1),
+            ("https://h:1", Protocol::Http2ForGrpc),
+            ("h2c://h:1", Protocol::Http2),
+            ("h2://h:1", Protocol::Http2),
+        ] {
+            let server = UpstreamServer::new(url).unwrap();
+            assert_eq!((server.to_string(), server.protocol), (url.to_owned(), protocol));
+        }
         let upstream = Upstream::new("http://h").unwrap();
         assert!(upstream.clone().and("https://other:1").unwrap().is_https());
         assert!(upstream.clone().and("other").is_err());

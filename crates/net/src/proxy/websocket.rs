@@ -26,9 +26,9 @@ use tokio::time::{Instant, sleep, timeout};
 const UPGRADE_TIME: Duration = Duration::from_secs(10);
 /// Bytes read at a time in each direction. Our choice: most messages are smaller.
 const BUFFER: usize = 16 * 1024;
-/// Silence of a WebSocket that is not yet a stall, for which it could lose its place to a request
-/// that waits. Our choice: longer than the interval of most pings.
-const SILENCE: Duration = Duration::from_secs(60);
+/// Silence of a WebSocket or a stream of gRPC that is not yet a stall, for which it could lose its
+/// place to a request that waits. Our choice: longer than the interval of most pings.
+pub(super) const SILENCE: Duration = Duration::from_secs(60);
 /// What a server appends to the key (RFC 6455 §1.3).
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 

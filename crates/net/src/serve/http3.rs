@@ -11,7 +11,7 @@ use crate::admission::control::ConnectionGuard;
 use crate::admission::send_memory::SendBufferGrant;
 use crate::path_report::{PathReport, accepts_trailers};
 use crate::proxy::{
-    Piece, RequestContext, Upload, UpstreamClient, announced_length, expects_continue,
+    Piece, RequestContext, Upload, UpstreamClient, announced_length, expects_continue, is_grpc,
 };
 use bentpipe_quic::congestion::ResumeHandle;
 use bentpipe_quic::{BidiStream, Conn, Http3, RecvStream, SendStream, SenderMetrics};
@@ -268,6 +268,7 @@ async fn respond(
                 version: Version::HTTP_3,
                 early,
                 named: route.is_ok_and(|route| route.named),
+                silence: shared.limits.websocket_idle,
                 now,
             };
             let streams = (&mut stream, content);
@@ -343,23 +344,25 @@ async fn forward(
         within(stall, stream.send_response(head)).await?.ok()?;
     }
     let (sender, pieces) = mpsc::channel(UPLOAD_QUEUE);
-    conn.spawn(read_content(content, sender, stall));
+    // The client of gRPC may be silent while it gets something.
+    let pause = (!is_grpc(request)).then_some(stall);
+    conn.spawn(read_content(content, sender, pause));
     let upload = Upload::from_http3(pieces, announced_length(request.headers()));
     let now = from.now;
     let result = upstream.forward(request, upload, from).await;
     Some(StreamedResponse::forwarded(result, now))
 }
 
-/// Reads a request's content until the receiver is gone.
+/// Reads a request's content until the receiver is gone. The client may `pause` for that long.
 async fn read_content(
     mut content: RequestStream<RecvStream, Bytes>,
     sender: mpsc::Sender<Piece>,
-    stall: Span,
+    pause: Option<Span>,
 ) {
     loop {
         let piece = tokio::select! {
             () = sender.closed() => break,
-            piece = within(stall, content.recv_data()) => match piece {
+            piece = within(pause.unwrap_or(Span::MAX), content.recv_data()) => match piece {
                 None => Piece::Failed(io::ErrorKind::TimedOut.into()),
                 Some(Err(error)) => Piece::Failed(io::Error::other(error)),
                 Some(Ok(None)) => {

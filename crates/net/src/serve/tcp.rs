@@ -263,7 +263,9 @@ async fn respond(
             let upload = Upload::from_hyper(incoming, shared.limits.stall_time.into());
             // TLS over TCP accepts no early data here.
             let (early, activity) = (false, activity.clone());
-            let from = |named| RequestContext { client, version, early, named, now, activity };
+            let silence = shared.limits.websocket_idle;
+            let from =
+                |named| RequestContext { client, version, early, named, silence, now, activity };
             // Certificates of hosts are for UDP only.
             let forwarded = match upstreams.route(&request, None) {
                 Ok(Route { upstream, named }) => {

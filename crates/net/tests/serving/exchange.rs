@@ -11,7 +11,7 @@ use bytes::{Buf, Bytes};
 use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::TokioIo;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpStream;
@@ -74,6 +74,22 @@ pub async fn over_http3_to(
     config: Arc<QuicClientConfig>,
     request: Request<Vec<u8>>,
 ) -> Result<Answer, String> {
+    let (head, body) = request.into_parts();
+    let request = Request::from_parts(head, ());
+    let work = |conn, requests| exchange(conn, requests, request, body.into());
+    on_http3(address, server_name, config, work).await?
+}
+
+/// What sends the requests of a connection over HTTP/3.
+pub type Requests = h3::client::SendRequest<Http3, Bytes>;
+
+/// Does `work` on a connection over HTTP/3 to `server_name`, and closes it.
+pub async fn on_http3<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
+    address: SocketAddr,
+    server_name: &str,
+    config: Arc<QuicClientConfig>,
+    work: impl FnOnce(Conn, Requests) -> F + Send + 'static,
+) -> Result<T, String> {
     let server_name = server_name.to_owned();
     let clock = RealClock::new();
     let socket = Socket::bind(([127, 0, 0, 1], 0).into()).unwrap();
@@ -81,12 +97,14 @@ pub async fn over_http3_to(
         Endpoint::new(EndpointConfig::default(), clock.base(), None, socket.max_segments(1452));
     let (driver, _) = Driver::start(endpoint, socket, clock);
     let config = ClientConfig::new(config);
-    let (head, body) = request.into_parts();
-    let request = Request::from_parts(head, ());
-    let (answer, answered) = oneshot::channel();
+    let (result, done) = oneshot::channel();
     let app = |conn: Conn| {
         Box::pin(async move {
-            let _ = answer.send(exchange(conn, request, body.into()).await);
+            let worked = async {
+                let requests = connected(&conn).await?;
+                Ok(work(conn.clone(), requests).await)
+            };
+            let _ = result.send(worked.await);
         }) as Task
     };
     driver
@@ -96,21 +114,31 @@ pub async fn over_http3_to(
                 .unwrap();
         })
         .await;
-    let answered = answered.await.map_err(|error| error.to_string())?;
+    let done = done.await.map_err(|error| error.to_string())?;
     driver.close_all(0).await;
-    answered
+    done
 }
 
-async fn exchange(conn: Conn, request: Request<()>, content: Bytes) -> Result<Answer, String> {
+/// Begins HTTP/3 on a connection.
+async fn connected(conn: &Conn) -> Result<Requests, String> {
     if !conn.has_0rtt() {
         conn.handshaken().await.map_err(|error| error.to_string())?;
     }
     let built = h3::client::builder().build::<_, _, Bytes>(Http3::new(conn.clone(), 1 << 20)).await;
-    let (mut connection, mut requests) = built.map_err(|error| error.to_string())?;
+    let (mut connection, requests) = built.map_err(|error| error.to_string())?;
     conn.spawn(async move {
         // It ends with the test.
         let _ = poll_fn(|cx| connection.poll_close(cx)).await;
     });
+    Ok(requests)
+}
+
+async fn exchange(
+    conn: Conn,
+    mut requests: Requests,
+    request: Request<()>,
+    content: Bytes,
+) -> Result<Answer, String> {
     let stream = requests.send_request(request).await.map_err(|error| error.to_string())?;
     let (mut sending, mut taking) = stream.split();
     conn.spawn(async move {

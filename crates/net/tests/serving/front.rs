@@ -54,7 +54,7 @@ impl Hosts {
         Self { directory, store, table, trust: Trust::Only(trusted.to_vec()) }
     }
 
-    async fn front(&self, sites: Sites) -> Server {
+    pub async fn front(&self, sites: Sites) -> Server {
         Server::front(sites, self.table.clone()).start().await.unwrap()
     }
 
@@ -86,8 +86,17 @@ impl Hosts {
             request = request.header(*name, *value);
         }
         let request = request.body(Vec::new()).unwrap();
-        let config = QuicClientConfig::try_from(tls(&self.trust, ALPN_H3)).unwrap();
-        soon(over_http3_to(address, server_name, Arc::new(config), request)).await
+        soon(over_http3_to(address, server_name, self.client_config(), request)).await
+    }
+
+    /// Returns the configuration of a client that trusts the certificates.
+    pub fn client_config(&self) -> Arc<QuicClientConfig> {
+        Arc::new(QuicClientConfig::try_from(tls(&self.trust, ALPN_H3)).unwrap())
+    }
+
+    /// Returns the path of a file that the test may make.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
     }
 }
 
@@ -197,20 +206,27 @@ async fn only_hosts_of_the_connections_certificate_are_answered() {
     assert_eq!(answer.head.status(), 421);
 }
 
-/// Returns a web server over TLS with the certificate of `a.test` below `directory`, and the names
-/// that clients ask it for.
-async fn secure_web(directory: &Path) -> (String, Arc<Mutex<Vec<String>>>) {
+/// Returns what accepts TLS with the certificate of `a.test`, and offers this protocol.
+pub fn acceptor(hosts: &Hosts, alpn: Option<&[u8]>) -> TlsAcceptor {
+    let directory = hosts.directory.path();
     let file = |end: &str| -> PathBuf { directory.join(format!("authority/a.test/a.test.{end}")) };
     let chain = CertificateDer::pem_file_iter(file("crt")).unwrap().map(Result::unwrap).collect();
     let key = rustls::pki_types::PrivateKeyDer::from_pem_file(file("key")).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
         .with_single_cert(chain, key)
         .unwrap();
-    let acceptor = TlsAcceptor::from(Arc::new(config));
+    config.alpn_protocols = alpn.into_iter().map(<[u8]>::to_vec).collect();
+    TlsAcceptor::from(Arc::new(config))
+}
+
+/// Returns a web server over TLS with the certificate of `a.test`, and the names that clients ask
+/// it for.
+async fn secure_web(hosts: &Hosts) -> (String, Arc<Mutex<Vec<String>>>) {
+    let acceptor = acceptor(hosts, None);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     let names = Arc::<Mutex<Vec<String>>>::default();
@@ -231,7 +247,7 @@ async fn secure_web(directory: &Path) -> (String, Arc<Mutex<Vec<String>>>) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_sites_own_server_is_asked_by_the_name_of_the_host() {
     let hosts = Hosts::new();
-    let (url, names) = secure_web(hosts.directory.path()).await;
+    let (url, names) = secure_web(&hosts).await;
     let server = hosts.front(Sites::default().with_default(upstream(&url))).await;
     // No authority vouches for the certificate, but the front has it itself.
     for _ in 0..2 {

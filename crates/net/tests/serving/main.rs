@@ -11,6 +11,7 @@ mod fallback;
 mod frames;
 mod front;
 mod full_disk;
+mod grpc;
 mod handover;
 mod hostile;
 mod http3_limits;
