@@ -28,13 +28,24 @@ from ._bentpipe import (
 )
 from ._controller import Controller, register_controller
 from ._errors import BentpipeError, RunError, ScenarioError, VersionError
+from ._figure import Figure
 from ._lists import cities, constellations, controllers, profiles
 from ._results import Results
 from ._scenario import Scenario
 from ._table import Column, Table
 
 # Users see these names, not those of the modules that define them.
-for _class in (BentpipeError, Column, Controller, Results, RunError, Scenario, ScenarioError, Table):
+for _class in (
+    BentpipeError,
+    Column,
+    Controller,
+    Figure,
+    Results,
+    RunError,
+    Scenario,
+    ScenarioError,
+    Table,
+):
     _class.__module__ = __name__
 del _class
 
@@ -45,6 +56,7 @@ __all__ = [
     "Controller",
     "ControllerConfig",
     "EcnCe",
+    "Figure",
     "Loss",
     "PathChange",
     "RateSample",

@@ -5,10 +5,11 @@ from __future__ import annotations
 import html
 import os
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ._bentpipe import RunData
+from ._figure import Figure, FigureRequest
 from ._table import Table
 
 # A page above this size stays out of notebooks, which store their outputs. Pages have up to 5 MB
@@ -173,6 +174,73 @@ class Results:
         """
         return Table(self._data.packets(variant, run, _texts(point)))
 
+    def figures(self) -> dict[str, str]:
+        """Return the kinds of figures that :meth:`figure` can draw, each with what it shows."""
+        kinds = ("budget", "sweep", "cdf", "series", "heat")
+        return {
+            name: about
+            for name, about, possible in self._data.figures()
+            if possible and name in kinds
+        }
+
+    def figure(
+        self,
+        what: str,
+        *,
+        metric: str | None = None,
+        flow: str | None = None,
+        visit: int | None = None,
+        point: Mapping[str, Any] | None = None,
+        variants: str | Iterable[str] = (),
+        along: str | None = None,
+        series: str | Iterable[str] = (),
+        link: str | None = None,
+        run: int = 0,
+        width: float = 85.0,
+        serif: bool = False,
+        grey: bool = False,
+        caption: bool = False,
+    ) -> Figure:
+        """Draw a figure for a paper, as ``bentpipe figure`` does.
+
+        Args:
+            what: ``budget`` (where the time went), ``sweep``, ``cdf``, ``series`` or ``heat``.
+            metric: The metric; by default the one that comparisons of the flow are of.
+            flow: The flow, or the population of users; by default the first.
+            visit: Number of the visit; by default the first that each variant reports.
+            point: Values of swept keys: only these points.
+            variants: Only these variants.
+            along: Swept key on the axis of ``sweep``.
+            series: Time series of ``series``, a panel each.
+            link: Show time series of this link instead of the flow.
+            run: Number of the run of ``series``.
+            width: Width in millimetres; letters have 8 pt. One of two columns has 85, both have
+                178.
+            serif: Letters with serifs.
+            grey: Greys, hatches and dashes instead of colours.
+            caption: Write the caption below the drawing.
+
+        Raises:
+            LookupError: The results do not have what the arguments name.
+        """
+        request = FigureRequest(
+            what=what,
+            metric=metric,
+            flow=flow,
+            visit=visit,
+            point=_texts(point),
+            variants=_names(variants),
+            along=along,
+            series=_names(series),
+            link=link,
+            run=run,
+            width=width,
+            serif=serif,
+            grey=grey,
+            caption=caption,
+        )
+        return Figure(self._data.figure(request))
+
     def to_json(self) -> str:
         """Return the document ``results.json``."""
         return self._data.json()
@@ -218,3 +286,7 @@ def _rebuild(files: dict[str, bytes]) -> Results:
 
 def _texts(point: Mapping[str, Any] | None) -> dict[str, str]:
     return {key: str(value) for key, value in (point or {}).items()}
+
+
+def _names(names: str | Iterable[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)

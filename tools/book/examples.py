@@ -22,7 +22,7 @@ MARKED_FILE = re.compile(r"^<!-- file: (\S+) -->\n+```+[^\n]*\n(.*?)^```", re.MU
 # A block that check runs itself, with the status that it should have.
 RUN = re.compile(r"^<!-- run:.*?-->\n+(?=```)", re.MULTILINE | re.DOTALL)
 READERS = {"run", "check", "shell", "matrix", "orbit", "studio"}
-OF_RUNS = {"replay", "explain", "report", "compare", "merge"}
+OF_RUNS = {"replay", "explain", "report", "figure", "compare", "merge"}
 
 
 class Call:

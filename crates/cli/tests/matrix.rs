@@ -34,6 +34,11 @@ fn matrix(directory: &Path, scenario: &str, args: &[&str]) -> Output {
     command.current_dir(directory).arg("matrix").args(args).output().expect("command runs")
 }
 
+fn figure(directory: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
+    command.current_dir(directory).arg("figure").args(args).output().expect("command runs")
+}
+
 #[test]
 fn every_pair_runs_once_and_its_shares_are_reported() {
     let dir = tempfile::tempdir().expect("creates a directory");
@@ -77,6 +82,11 @@ fn every_pair_runs_once_and_its_shares_are_reported() {
         .filter(|row| row["metric"] == "jain_index");
     assert!(jain.clone().all(|row| row["flow"] == "all" && row["n"] == 1) && jain.count() == 4);
     assert!(dir.path().join("o/small/report.html").is_file());
+    let of_matrix = figure(dir.path(), &["o/small", "--what", "heat"]);
+    let drawn = String::from_utf8_lossy(&of_matrix.stdout);
+    // A box for each pair, and nine of the scale.
+    assert_eq!(drawn.matches("<rect x=").count(), 4 + 9, "{drawn}");
+    assert!(drawn.contains("the controller of sec.ond (across)"), "{drawn}");
 
     let output = matrix(dir.path(), TWO, &["s.toml", "--controllers", "cubic"]);
     let text = String::from_utf8_lossy(&output.stdout);
@@ -87,6 +97,42 @@ fn every_pair_runs_once_and_its_shares_are_reported() {
         "{text}"
     );
     assert!(dir.path().join("out/small/results.json").is_file());
+}
+
+#[test]
+fn figures_are_written_as_their_files_are_called() {
+    let dir = tempfile::tempdir().expect("creates a directory");
+    let output = matrix(dir.path(), TWO, &["s.toml", "--controllers", "newreno,vegas"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let run = "out/small";
+    for (file, begin) in [
+        ("f.svg", "<svg xmlns"),
+        ("f.csv", "flow.first.congestion,"),
+        ("f.md", "| flow.first.congestion |"),
+        ("f.tex", "\\begin{table}"),
+    ] {
+        let output = figure(dir.path(), &[run, "--what", "heat", "-o", file]);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{file}\n"));
+        let text = std::fs::read_to_string(dir.path().join(file)).expect("it was written");
+        assert!(text.starts_with(begin), "{text}");
+    }
+    let output = figure(dir.path(), &[run, "--list"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("flow.first.congestion by flow.sec.ond.congestion: 4 cells"), "{text}");
+    assert!(text.contains("series  no: no time series were recorded"), "{text}");
+    for (args, part) in [
+        (&[run, "--what", "heat", "-o", "f.png"][..], "rsvg-convert"),
+        (&[run, "--what", "budget", "--width", "9"], "allowed: 40 to 400 mm"),
+        (&[run, "--what", "series"], "output.time_series"),
+        (&[run, "--what", "heat", "--point", "x"], "allowed: KEY=VALUE"),
+        (&[run], "--what"),
+        (&["none", "--list"], "allowed: a directory that `bentpipe run` wrote"),
+    ] {
+        let output = figure(dir.path(), args);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && error.contains(part), "{args:?}: {error}");
+    }
+    assert!(!dir.path().join("f.png").exists());
 }
 
 #[test]

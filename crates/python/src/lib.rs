@@ -7,6 +7,7 @@ mod cluster;
 mod controller;
 mod error;
 mod events;
+mod figure;
 mod gym;
 mod lists;
 mod orbit;
@@ -34,6 +35,8 @@ mod _bentpipe {
     use crate::events::{
         Ack, ControllerConfig, EcnCe, Loss, PathChange, RateSample, Restart, SentPacket,
     };
+    #[pymodule_export]
+    use crate::figure::FigureText;
     #[pymodule_export]
     use crate::gym::Episode;
     #[pymodule_export]

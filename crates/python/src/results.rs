@@ -1,11 +1,12 @@
 //! The results of a plan, with the run directory that holds its files.
 
 use crate::error::raise;
+use crate::figure::{FigureText, Request, refused};
 use crate::packets;
 use crate::series;
 use crate::table::TableData;
 use bentpipe_lab::{LabError, Recorded, RunDirectory, Staging, is_below, run_name, select_case};
-use bentpipe_report::{Recording, Trace};
+use bentpipe_report::{FigureData, Recording, Trace, What, figure, offers};
 use bentpipe_results::{Manifest, Point, Results, TABLES, find_table};
 use pyo3::exceptions::{PyLookupError, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -202,6 +203,25 @@ impl RunData {
         py.detach(|| TableData::new(kind.of(&self.results)))
     }
 
+    /// Returns the figure that `request` describes.
+    fn figure(&self, py: Python<'_>, request: Request) -> PyResult<FigureText> {
+        let (request, style) = request.parts()?;
+        let none = Recording::default();
+        let recording = if request.what == What::Series { self.recording(py)? } else { &none };
+        let data = self.figure_data(recording);
+        let drawn = py.detach(|| figure(data, &request, style));
+        drawn.map(FigureText).map_err(|error| refused(&error))
+    }
+
+    /// Returns name and meaning of what figures can show of these results, and whether they can.
+    fn figures(&self, py: Python<'_>) -> PyResult<Vec<(String, String, bool)>> {
+        let data = self.figure_data(self.recording(py)?);
+        let all = py.detach(|| offers(data)).into_iter();
+        let named =
+            all.map(|one| (one.name.trim_start_matches('-').to_owned(), one.about, one.possible));
+        Ok(named.collect())
+    }
+
     /// Variant, point and number of each run with time series.
     fn recorded_runs(&self, py: Python<'_>) -> PyResult<Vec<(String, Point, u64)>> {
         let traces = &self.recording(py)?.traces;
@@ -299,6 +319,10 @@ impl RunData {
             Ok(Self { place, directory, results, failure, exception, recording })
         });
         data.map_err(|error: LabError| raise(py, &error))
+    }
+
+    fn figure_data<'a>(&'a self, recording: &'a Recording) -> FigureData<'a> {
+        FigureData { manifest: &self.directory.manifest, results: &self.results, recording }
     }
 
     fn read(place: Place, failure: Option<String>) -> Result<Self, LabError> {

@@ -38,6 +38,32 @@ def test_unknown_names_list_the_allowed_ones(results: Results) -> None:
         results.table("x")
 
 
+def test_figures_are_drawn_and_written(results: Results, tmp_path: pathlib.Path) -> None:
+    assert set(results.figures()) == {"budget", "sweep", "series"}
+    point = {"workload.download": "50 kB"}
+    figure = results.figure("budget", point=point, width=178, serif=True, grey=True)
+    assert figure.svg.startswith("<svg") and 'width="178.00mm"' in figure.svg
+    assert figure.caption.startswith("Where the time went, download 50 kB. Scenario ")
+    assert figure._repr_svg_() == figure.svg
+    lines = figure.csv().splitlines()
+    assert len(lines) == 3 and lines[1].startswith("50 kB,cubic,2,2,")
+    for name, text in [
+        ("f.svg", figure.svg),
+        ("f.csv", figure.csv()),
+        ("f.md", figure.markdown()),
+        ("f.tex", figure.latex()),
+    ]:
+        assert figure.save(tmp_path / name).read_text(encoding="utf-8") == text
+    with pytest.raises(ValueError, match="cannot be written as `.pdf`; allowed: .svg"):
+        figure.save(tmp_path / "f.pdf")
+    series = results.figure("series", point=point, series="cwnd", variants="cubic")
+    assert series.svg.count("<polyline") == 1
+    with pytest.raises(LookupError, match="no figure is named `pie`; allowed: budget, sweep"):
+        results.figure("pie")
+    with pytest.raises(LookupError, match="variant: no variant is named `x`; allowed: cubic"):
+        results.figure("sweep", variants=["x"])
+
+
 def test_pandas_gets_numbers_and_nulls(results: Results) -> None:
     frame = results.flows.to_pandas()
     assert frame["completion_s"].dtype == "float64" and frame["bytes"].dtype == "int64"

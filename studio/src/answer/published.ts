@@ -47,12 +47,14 @@ export const publishedOf = memoised((report: Report): PublishedResult[] => {
   });
 });
 
+/** True if what was measured is compared with the published value by their ratio. */
+export const isRatio = (b: PublishedResult): boolean =>
+  metricOf(b.figure.metric).compared === "ratio" && Number.isFinite(b.change);
+
 /** The published figures in a few words: objectives met, or the range of the ratios. */
 export function publishedWords(all: PublishedResult[]): string {
   const goals = all.filter((b) => b.met !== null);
   if (goals.length > 0) return `${goals.filter((b) => b.met).length} of ${goals.length}`;
-  const isRatio = (b: PublishedResult): boolean =>
-    metricOf(b.figure.metric).compared === "ratio" && Number.isFinite(b.change);
   const ratios = all.filter(isRatio).map((b) => b.change);
   if (ratios.length === 0) return plural(all.length, "value");
   const [low, high] = [Math.min(...ratios), Math.max(...ratios)].map((r) => significant(r, 2));

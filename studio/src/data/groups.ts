@@ -30,6 +30,12 @@ export interface Group {
   published: Figure[];
 }
 
+/** True if a run belongs to a group. */
+export const isOf = (group: Group, run: { variant: string; point: Point } | undefined): boolean =>
+  run !== undefined &&
+  run.variant === group.variant &&
+  pointKey(run.point) === pointKey(group.point);
+
 interface Index {
   runs: Map<string, Run[]>;
   summary: Map<string, Summary>;

@@ -1,10 +1,10 @@
 import { leastEven, pairsOf } from "../answer/pairs.ts";
 import { type BarRow, barRows, causeLegend } from "../charts/static/bar-rows.ts";
-import { heatView, isOf } from "../charts/static/heat-map.ts";
+import { heatView } from "../charts/static/heat-map.ts";
 import { type HeatMap, heatAxes, heatMaps } from "../charts/static/heat-scale.ts";
 import { type Competition, competitionOf } from "../data/fairness.ts";
 import { TOGETHER } from "../data/flows.ts";
-import { goodputsAt, groupsAt } from "../data/groups.ts";
+import { goodputsAt, groupsAt, isOf } from "../data/groups.ts";
 import { METRIC, type Metric, metricOf } from "../data/metrics.ts";
 import { type Point, pointKey, pointsOf } from "../data/points.ts";
 import type { Report } from "../data/report.types.ts";

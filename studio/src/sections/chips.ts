@@ -1,4 +1,4 @@
-import { type PublishedResult, publishedOf, publishedWords } from "../answer/published.ts";
+import { isRatio, type PublishedResult, publishedOf, publishedWords } from "../answer/published.ts";
 import { metricOf } from "../data/metrics.ts";
 import { pointLabel } from "../data/points.ts";
 import type { Expectation, Report } from "../data/report.types.ts";
@@ -122,7 +122,12 @@ function published(report: Report): Child {
   const shown = all.slice(0, MOST_PUBLISHED);
   const heads = ["Case", "Published", "Measured", "Compared", ...(goals ? ["Objective"] : [])];
   return chip(
-    goals ? "Published objectives met" : "Measured ÷ published",
+    // The words below the name are of the ratios, if there are any.
+    goals
+      ? "Published objectives met"
+      : all.some(isRatio)
+        ? "Measured ÷ published"
+        : "Measured and published",
     publishedWords(all),
     "",
     h(

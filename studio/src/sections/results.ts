@@ -1,14 +1,14 @@
 import { isOfPairs } from "../answer/index.ts";
 import { inSentence } from "../answer/words.ts";
 import { commonRanges, type Range } from "../charts/static/axes.ts";
-import { heatView, isOf } from "../charts/static/heat-map.ts";
+import { heatView } from "../charts/static/heat-map.ts";
 import { type HeatAxes, type HeatMap, heatAxes, heatMaps } from "../charts/static/heat-scale.ts";
 import { publishedMark, swatch } from "../charts/static/marks.ts";
 import { startTimes } from "../charts/static/start-times.ts";
 import { numbersOf, stripPlot } from "../charts/static/strip.ts";
 import { sweepPanels } from "../charts/static/sweep-plot.ts";
 import { chosenFlow, flowFor, flowKey, flowLabel, flowsOf } from "../data/flows.ts";
-import { type Group, goodputsAt, groupsAt } from "../data/groups.ts";
+import { type Group, goodputsAt, groupsAt, isOf } from "../data/groups.ts";
 import { isShared, METRIC, type Metric, metricOf } from "../data/metrics.ts";
 import { metricAfter, metricsOf, shownMetric } from "../data/offered.ts";
 import type { Point } from "../data/points.ts";

@@ -1,8 +1,9 @@
 import { compare } from "../answer/comparison.ts";
 import { strongest } from "../answer/sentence.ts";
-import { isOf } from "../charts/static/heat-map.ts";
-import { chosenFlow } from "../data/flows.ts";
+import { flowFor } from "../data/flows.ts";
+import { isOf } from "../data/groups.ts";
 import { metricOf } from "../data/metrics.ts";
+import { shownMetric } from "../data/offered.ts";
 import type { Report } from "../data/report.types.ts";
 import type { State } from "../page/state.ts";
 
@@ -16,9 +17,10 @@ interface Pair {
 
 /** The runs of the answer's two ends, if the series of both were recorded; else null. */
 export function pairOf(report: Report, state: State): Pair | null {
-  const { metric, flow, baseline, point } = state;
-  const choice = { baseline, point };
-  const c = compare(report, chosenFlow(report, flow), metricOf(metric), choice);
+  // What the answer compares: a link may name a metric that no run has.
+  const metric = metricOf(shownMetric(report, state.metric));
+  const flow = flowFor(report, metric.key, state.flow);
+  const c = compare(report, flow, metric, { baseline: state.baseline, point: state.point });
   const [other] = c ? strongest(c) : [];
   if (!c || !other) return null;
   const [run, versus] = [c.base, other].map(({ group }) =>

@@ -6,6 +6,7 @@ pub mod config_file;
 mod contacts;
 mod count;
 mod explain;
+mod figure;
 #[cfg(feature = "product")]
 mod front;
 pub mod import;
@@ -30,6 +31,7 @@ mod values;
 pub use compare::Compare;
 pub use contacts::Contacts;
 pub use explain::Explain;
+pub use figure::{Figure, Format as FigureFormat};
 #[cfg(feature = "product")]
 pub use front::Front;
 #[cfg(feature = "product")]
@@ -240,6 +242,8 @@ pub enum Command {
     /// run the scenario again
     #[command(after_help = REPORT_EXAMPLES)]
     Report(Report),
+    /// Write one figure of a run directory for a paper, as SVG, or its numbers as a table
+    Figure(Figure),
     /// Write man pages, one for each subcommand
     Man {
         /// Directory for the pages, such as ~/.local/share/man/man1

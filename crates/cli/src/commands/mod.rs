@@ -10,6 +10,7 @@ pub mod constellations;
 mod contacts;
 pub mod controllers;
 mod explain;
+mod figure;
 #[cfg(feature = "product")]
 mod front;
 #[cfg(feature = "product")]
@@ -103,6 +104,7 @@ pub fn run(
         #[cfg(feature = "studio")]
         Command::Studio(args) => studio::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Figure(args) => figure::run(&args),
         Command::Man { dir } => man::run(&dir),
         Command::Completions { shell } => completions::print(shell),
     }

@@ -51,10 +51,13 @@ fn same_as_recorded(runs: &[Run], run: &Run) -> Option<bool> {
     runs.iter().find(same).map(|other| other == run)
 }
 
-/// Returns the plan of the run alone, with every recording.
-fn plan(directory: &RunDirectory, args: &Replay) -> Result<Plan, LabError> {
+/// Returns the point that the values of `--point` name.
+///
+/// # Errors
+/// One of them is not `KEY=VALUE`.
+pub(super) fn point(assignments: &[String]) -> Result<Point, LabError> {
     let mut point = Point::new();
-    for assignment in &args.point {
+    for assignment in assignments {
         let Some((key, value)) = assignment.split_once('=') else {
             let reason = format!("`{assignment}` has no `=`; allowed: KEY=VALUE");
             return Err(LabError::Usage { argument: "--point", reason });
@@ -62,6 +65,12 @@ fn plan(directory: &RunDirectory, args: &Replay) -> Result<Plan, LabError> {
         let value = value.trim().trim_matches(['"', '\'']);
         point.insert(key.trim().to_owned(), value.to_owned());
     }
+    Ok(point)
+}
+
+/// Returns the plan of the run alone, with every recording.
+fn plan(directory: &RunDirectory, args: &Replay) -> Result<Plan, LabError> {
+    let point = point(&args.point)?;
     let first = directory.plan(&Changes::default())?;
     let mut sets = vec!["output.qlog=true".to_owned(), "output.time_series=\"all\"".to_owned()];
     // The capture of the first hop; a satellite network has none.

@@ -1,6 +1,5 @@
 import type { Group } from "../../data/groups.ts";
 import { METRIC, type Metric } from "../../data/metrics.ts";
-import { pointKey } from "../../data/points.ts";
 import { metricScale, metricValue, plainValue } from "../../format/metric.ts";
 import { NONE, type Scale, significant } from "../../format/numbers.ts";
 import { isDark } from "../../format/palette.ts";
@@ -167,12 +166,3 @@ export function heatView({ axes, maps, metric, goodputs, shown, choose }: HeatOp
   mark();
   return { el: h("div", {}, key(scale, metric, unit, axes), body), mark };
 }
-
-/** True if a run belongs to a cell. */
-export const isOf = (
-  group: Group,
-  run: { variant: string; point: Group["point"] } | undefined,
-): boolean =>
-  run !== undefined &&
-  run.variant === group.variant &&
-  pointKey(run.point) === pointKey(group.point);
