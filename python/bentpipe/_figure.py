@@ -76,7 +76,7 @@ class Figure:
             raise ValueError(
                 f"figures cannot be written as `{path.suffix}`; allowed: {', '.join(texts)}"
             )
-        path.write_text(text(), encoding="utf-8")
+        FigureText.write(path, text())
         return path
 
     def __repr__(self) -> str:

@@ -1,9 +1,12 @@
 //! Figures of results for papers and notebooks.
 
+use crate::error::raise;
+use bentpipe_lab::write_file;
 use bentpipe_report::{Figure, FigureError, FigureRequest, FigureStyle, What};
 use bentpipe_results::Point;
 use pyo3::exceptions::PyLookupError;
 use pyo3::prelude::*;
+use std::path::PathBuf;
 
 /// A figure: a drawing and its numbers.
 #[pyclass(frozen, module = "bentpipe._bentpipe")]
@@ -33,6 +36,13 @@ impl FigureText {
 
     fn latex(&self) -> String {
         self.0.latex()
+    }
+
+    /// Writes one of these texts to `file`.
+    #[staticmethod]
+    fn write(py: Python<'_>, file: PathBuf, text: &str) -> PyResult<()> {
+        let written = py.detach(|| write_file(&file, text.as_bytes()));
+        written.map_err(|error| raise(py, &error))
     }
 }
 

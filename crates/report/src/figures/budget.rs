@@ -3,10 +3,10 @@
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, EDGE, Letters, SMALL, TEXT};
 use super::numbers::{Scale, significant, valued};
+use super::request::{Drawn, FigureData, FigureError, FigureRequest};
 use super::source::{Case, Measure, baseline, cases, points};
 use super::table::{Cell, FigureTable};
 use super::words::{at_point, point_words};
-use super::{Drawn, FigureData, FigureError, FigureRequest};
 use bentpipe_results::explanation::{Account, accounts};
 use bentpipe_results::metrics::Row;
 use bentpipe_results::{Figure as Published, Point, Stats, find_metric};
@@ -92,13 +92,15 @@ pub(super) fn draw(
     if bars.iter().all(|bar| bar.account.is_none()) {
         let reason = format!(
             "it is not known where the time of `{}` went: no run of it completed, or it is of \
-             datagrams, of a population or of the real clock; allowed: what the list of figures names",
+             datagrams, of a population or of the real clock; allowed: what the list of figures \
+             has",
             measure.flow
         );
         return Err(FigureError::new("--what", reason));
     }
     Bars::new(canvas, &bars, &measure.row, baseline(data)).draw(canvas);
-    let single = (points(&cases).len() == 1).then(|| at_point(cases[0].point)).unwrap_or_default();
+    let single = points(&cases).len() == 1;
+    let single = if single { at_point(cases[0].point) } else { String::new() };
     let title = format!("Where the time{} went{single}", measure.of_flow(data));
     Ok(Drawn { title, table: table(data, &bars, &measure.row) })
 }
@@ -395,7 +397,7 @@ fn table(data: FigureData<'_>, bars: &[Bar<'_>], row: &Row) -> FigureTable {
     FigureTable { heads, rows: rows.collect() }
 }
 
-/// What [`super::offers`] says of this kind; an error if there is nothing to show.
+/// What the list of figures says of this kind; an error if there is nothing to show.
 pub(super) fn offer(data: FigureData<'_>) -> Result<String, String> {
     let accounts = accounts(data.results);
     let explained: Vec<&Account<'_>> =

@@ -1,7 +1,7 @@
 //! A drawing as SVG text. Lengths are points; texts are escaped here and nowhere else.
 
-use super::FigureStyle;
 use super::ink::Ink;
+use super::request::FigureStyle;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 

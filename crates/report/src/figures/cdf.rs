@@ -2,12 +2,12 @@
 
 use super::axis::Axis;
 use super::canvas::{Canvas, EDGE, TEXT};
-use super::lines::{Frame, LINE, Named, Ticks, draw_frame, draw_legend, label_room};
+use super::lines::{Frame, LINE, Named, Sample, Ticks, draw_frame, draw_legend, label_room};
 use super::numbers::Scale;
+use super::request::{Drawn, FigureData, FigureError, FigureRequest};
 use super::source::{Case, Measure, cases, choose_point, open_axes};
 use super::table::{Cell, FigureTable};
 use super::words::at_point;
-use super::{Drawn, FigureData, FigureError, FigureRequest};
 
 const HEIGHT: f64 = 110.0;
 const HEAD: f64 = 14.0;
@@ -98,7 +98,7 @@ fn plot(canvas: &mut Canvas, lines: &[Line], measure: &Measure, values: &[f64]) 
     let names: Vec<Named> = lines.iter().map(|line| line.name.clone()).collect();
     if names.len() > 1 {
         canvas.y += TEXT * 0.4;
-        draw_legend(canvas, &names, false);
+        draw_legend(canvas, &names, Sample::Line);
     }
 }
 

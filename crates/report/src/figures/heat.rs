@@ -4,11 +4,11 @@
 use super::canvas::{Anchor, Canvas, EDGE, Letters, SMALL, TEXT};
 use super::ink::Ink;
 use super::numbers::{Scale, significant};
+use super::request::{Drawn, FigureData, FigureError, FigureRequest};
 use super::source::{Case, Measure, Measured, cases, choose_point, listed, open_axes};
 use super::sweep::{case_cells, numbers};
 use super::table::FigureTable;
 use super::words::{at_point, key_words, value_words};
-use super::{Drawn, FigureData, FigureError, FigureRequest};
 use bentpipe_results::SweepAxis;
 
 /// Height of a cell.
@@ -95,7 +95,8 @@ fn rival(key: &str) -> Option<&str> {
 /// Returns the keys of the rows and of the columns: the two that have several values.
 fn sides<'a>(open: &[&'a SweepAxis]) -> Result<[&'a SweepAxis; 2], FigureError> {
     let [first, second, rest @ ..] = open else {
-        let reason = "a map needs two swept keys with several values; allowed: what the list of figures names";
+        let reason = "a map needs two swept keys with several values; allowed: what the list of \
+            figures has";
         return Err(FigureError::new("--what", reason));
     };
     let (first, second) = (*first, *second);

@@ -64,7 +64,7 @@ impl Ink {
     /// Returns the outline of a variant's mark around a position, and whether it is filled.
     pub fn mark(self, index: usize, x: f64, y: f64, r: f64) -> (String, bool) {
         let shape = (index + index / VARIANTS.len()) % 4;
-        let filled = !self.grey || index / 4 % 2 == 0;
+        let filled = !self.grey || (index / 4).is_multiple_of(2);
         let path = match shape {
             0 => format!(
                 "M{:.2},{y:.2}a{r},{r} 0 1,0 {},0a{r},{r} 0 1,0 -{},0z",

@@ -117,8 +117,16 @@ pub(super) fn draw_ends(canvas: &mut Canvas, x: f64, range: (f64, f64), ends: &[
     }
 }
 
-/// Draws a legend of lines, side by side, and moves the canvas below it.
-pub(super) fn draw_legend(canvas: &mut Canvas, names: &[Named], marks: bool) {
+/// What a legend shows before a name: what the figure has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sample {
+    Line,
+    Mark,
+    Both,
+}
+
+/// Draws a legend of lines or marks, side by side, and moves the canvas below it.
+pub(super) fn draw_legend(canvas: &mut Canvas, names: &[Named], sample: Sample) {
     let mut x = EDGE;
     let mut y = canvas.y + TEXT;
     for (name, variant) in names {
@@ -130,8 +138,10 @@ pub(super) fn draw_legend(canvas: &mut Canvas, names: &[Named], marks: bool) {
         }
         let (colour, middle) = (canvas.ink.variant(*variant), y - TEXT * 0.32);
         let dash = canvas.ink.dash(*variant);
-        canvas.line([x, middle, x + 16.0, middle], colour, LINE, dash);
-        if marks {
+        if sample != Sample::Mark {
+            canvas.line([x, middle, x + 16.0, middle], colour, LINE, dash);
+        }
+        if sample != Sample::Line {
             draw_mark(canvas, *variant, x + 8.0, middle);
         }
         canvas.text(x + 20.0, y, Letters::new(TEXT, Anchor::Start), &name);

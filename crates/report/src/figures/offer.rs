@@ -1,7 +1,8 @@
 //! What a run directory offers to figures: kinds, and the names that they accept.
 
+use super::budget;
+use super::request::{FigureData, What};
 use super::source::listed;
-use super::{FigureData, What, budget};
 use bentpipe_results::SweepAxis;
 use std::collections::BTreeSet;
 

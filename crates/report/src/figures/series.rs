@@ -2,12 +2,12 @@
 
 use super::axis::Axis;
 use super::canvas::{Canvas, EDGE, TEXT};
-use super::lines::{Frame, Named, Ticks, draw_frame, draw_legend, label_room};
+use super::lines::{Frame, Named, Sample, Ticks, draw_frame, draw_legend, label_room};
 use super::numbers::Scale;
+use super::request::{Drawn, FigureData, FigureError, FigureRequest};
 use super::source::{cases, choose_point, listed, open_axes};
 use super::table::{Cell, FigureTable};
 use super::words::at_point;
-use super::{Drawn, FigureData, FigureError, FigureRequest};
 use crate::traces::{FlowSeries, LinkSeries, SeriesRef, Trace, points};
 use bentpipe_results::Direction;
 use std::collections::BTreeMap;
@@ -81,7 +81,7 @@ pub(super) fn draw(
     }
     if shown.len() > 1 {
         canvas.y += TEXT * 0.3;
-        draw_legend(canvas, &shown, false);
+        draw_legend(canvas, &shown, Sample::Line);
     }
     let labels: Vec<String> = names.iter().map(|name| label(name)).collect();
     let run = if request.run == 0 { String::new() } else { format!(", run {}", request.run) };
@@ -227,7 +227,7 @@ fn names(
     // Flows without a sender, as a ping, have other series.
     let chosen = if chosen.is_empty() { known.iter().take(1).cloned().collect() } else { chosen };
     if chosen.is_empty() {
-        let reason = "these runs have no time series; allowed: what the list of figures names";
+        let reason = "these runs have no time series; allowed: what the list of figures has";
         return Err(FigureError::new("--what", reason));
     }
     Ok(chosen)

@@ -1,6 +1,6 @@
 //! What a figure is of: the flow, its metric, and the runs of each variant at each point.
 
-use super::{FigureData, FigureError, FigureRequest};
+use super::request::{FigureData, FigureError, FigureRequest};
 use crate::variants::Variants;
 use bentpipe_results::fairness::ALL_FLOWS;
 use bentpipe_results::metrics::{POPULATION, Row, SHARED};
@@ -194,7 +194,7 @@ impl Measure {
     /// Returns the error that no run has a value.
     pub fn missing(&self) -> FigureError {
         let reason = format!(
-            "no run has a value of `{}` of `{}`; allowed: what the list of figures names",
+            "no run has a value of `{}` of `{}`; allowed: what the list of figures has",
             self.row.name, self.flow
         );
         FigureError::new("--metric", reason)

@@ -3,14 +3,14 @@
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, EDGE, Letters, SMALL, TEXT};
 use super::lines::{
-    Frame, GRID, LINE, Named, Ticks, draw_across, draw_ends, draw_frame, draw_legend, draw_mark,
-    end_room, label_room,
+    Frame, GRID, LINE, Named, Sample, Ticks, draw_across, draw_ends, draw_frame, draw_legend,
+    draw_mark, end_room, label_room,
 };
 use super::numbers::Scale;
+use super::request::{Drawn, FigureData, FigureError, FigureRequest};
 use super::source::{Case, Measure, Measured, cases, choose_point, listed, open_axes};
 use super::table::{Cell, FigureTable};
 use super::words::{at_point, key_words, value_words};
-use super::{Drawn, FigureData, FigureError, FigureRequest};
 use bentpipe_results::SweepAxis;
 
 /// Height of the plot, and room above it for the title of its axis.
@@ -93,7 +93,8 @@ fn along<'a>(
     // Of equal ones the first.
     let best = open.iter().rev().max_by_key(rank).copied();
     best.ok_or_else(|| {
-        let reason = "the scenario sweeps no key with several values; allowed: what the list of figures names";
+        let reason = "the scenario sweeps no key with several values; allowed: what the list of \
+            figures has";
         FigureError::new("--what", reason)
     })
 }
@@ -183,7 +184,7 @@ fn plot(
         draw_ends(canvas, to, (top, bottom), &ends);
     } else if names.len() > 1 {
         canvas.y += TEXT * 0.4;
-        draw_legend(canvas, &names, true);
+        draw_legend(canvas, &names, Sample::Both);
     }
 }
 
@@ -244,7 +245,7 @@ fn rows(
     if lines.len() > 1 {
         let names: Vec<Named> = lines.iter().map(|line| line.name.clone()).collect();
         canvas.y += TEXT * 0.4;
-        draw_legend(canvas, &names, true);
+        draw_legend(canvas, &names, Sample::Mark);
     }
 }
 

@@ -1,7 +1,9 @@
 //! Figures of made-up results: what is drawn, what the tables have, and what is refused.
 
 use super::*;
+use crate::recording::Recording;
 use crate::traces::Trace;
+use bentpipe_results::Results;
 use bentpipe_timeseries::{RunSeries, Series, VisitSeries};
 use bentpipe_units::Time;
 use serde_json::{Value, json};
