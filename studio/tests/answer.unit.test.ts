@@ -1,7 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { differences } from "../src/answer/differs.ts";
 import { answerOf } from "../src/answer/index.ts";
-import { publishedOf, publishedSentence, publishedWords } from "../src/answer/published.ts";
+import {
+  isRatio,
+  publishedOf,
+  publishedSentence,
+  publishedWords,
+} from "../src/answer/published.ts";
 import { plain, taskOf } from "../src/answer/words.ts";
 import { axisEnd } from "../src/charts/static/bar-rows.ts";
 import { spread } from "../src/charts/static/ratio-lines.ts";
@@ -9,6 +14,8 @@ import { flowKey } from "../src/data/flows.ts";
 import { metricOf } from "../src/data/metrics.ts";
 import { valueWords } from "../src/data/points.ts";
 import type { Flow, Report } from "../src/data/report.types.ts";
+import type { State } from "../src/page/state.ts";
+import { pairOf } from "../src/sections/run-pair.ts";
 import { flowWith, reportWith } from "./base.ts";
 
 const MAIN = flowKey({ name: "main", place: 1 });
@@ -279,6 +286,41 @@ describe("published figures", () => {
       published: [{ ...figure("a"), kind: "measured" as const }],
     });
     expect(publishedWords(publishedOf(r))).toBe("2.0");
+  });
+  it("are counted alone if they are of scores, which have no ratio", () => {
+    const r = report([["a", "", took(6)]], {
+      published: [{ ...figure("a"), kind: "measured" as const, metric: "mos" }],
+      derived: [{ flow: "main", visit: 1, metric: "mos", values: [4] }],
+    });
+    expect(publishedOf(r)).toHaveLength(1);
+    expect(publishedOf(r).some(isRatio)).toBe(false);
+    expect(publishedWords(publishedOf(r))).toBe("1 value");
+  });
+});
+
+describe("the runs beside each other", () => {
+  const trace = (variant: string): Report["traces"][number] => ({
+    ...{ variant, point: {}, run: 0, flows: [], links: [] },
+  });
+  const r = report(
+    [
+      ["slow", "", took(4)],
+      ["alike", "", took(4.01)],
+      ["fast", "", took(1)],
+    ],
+    { traces: ["slow", "alike", "fast"].map(trace) },
+  );
+  const state = { flow: "", baseline: "", point: "" } as State;
+
+  it("are those that the answer compares, also if a link names a metric that no run has", () => {
+    for (const metric of ["completion_s", "", "mos", "no such metric"])
+      expect(pairOf(r, { ...state, metric })).toEqual({
+        ...{ run: 0, versus: 2, names: ["slow", "fast"] },
+      });
+  });
+  it("are none without series of both", () => {
+    const alone = { ...r, traces: [trace("slow")] };
+    expect(pairOf(alone, { ...state, metric: "completion_s" })).toBeNull();
   });
 });
 
