@@ -94,6 +94,7 @@ fn before_a_repeated_call_over_quic_is_the_same_call() {
     let visits: Vec<_> = results.runs.iter().map(|run| run.flows[0].visit).collect();
     assert_eq!(visits, [1, 2]);
     for run in &results.runs {
-        assert!(run.flows[0].metrics.mos.is_some_and(|mos| mos > 1.0), "{}", run.variant);
+        let audio = &run.flows[0].call[0].metrics;
+        assert!(audio.mos.is_some_and(|mos| mos > 1.0), "{}", run.variant);
     }
 }
