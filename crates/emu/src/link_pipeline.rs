@@ -157,6 +157,9 @@ impl<P> LinkPipeline<P> {
     pub fn keep_series(&mut self, limit: SeriesLimit) {
         for stage in &mut self.stages {
             stage.recorders.resize_with(stage.links.len(), || LinkRecorder::new(limit));
+            stage.links.iter_mut().for_each(|link| {
+                link.record_rates();
+            });
         }
     }
 
@@ -287,10 +290,12 @@ impl<P> HopLinks<P> {
         }
     }
 
-    /// Records the queue of link `index`.
+    /// Records the queue of link `index`, and its rate if that depends on demand.
     fn record_queue(&mut self, index: usize, at: Time) {
         if let Some(recorder) = self.recorders.get_mut(index) {
-            recorder.queue(at, self.links[index].queue_bytes());
+            let link = &mut self.links[index];
+            recorder.queue(at, link.queue_bytes());
+            recorder.rates(link.take_rates(at));
         }
     }
 

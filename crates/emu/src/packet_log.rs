@@ -10,7 +10,7 @@ pub struct PathService {
     pub queued: Span,
     /// Time that it waited for a link at rate zero.
     pub outage: Span,
-    /// Time that it waited for allocated capacity or an opportunity.
+    /// Time that it waited for allocated capacity, an opportunity, or a rate that grew.
     pub capacity: Span,
     /// Time that it waited for the ends of frames.
     pub framed: Span,
@@ -22,10 +22,12 @@ impl PathService {
     /// Adds a link. `has_outages` tells why it could not send while it was blocked.
     pub(crate) fn add(&mut self, service: Service, has_outages: bool) {
         self.queued += service.queued.saturating_sub(service.blocked);
+        self.capacity += service.growing;
+        let blocked = service.blocked.saturating_sub(service.growing);
         if has_outages {
-            self.outage += service.blocked;
+            self.outage += blocked;
         } else {
-            self.capacity += service.blocked;
+            self.capacity += blocked;
         }
         self.framed += service.framed;
         self.serialised = self.serialised.max(service.serialised());

@@ -31,6 +31,16 @@ fn waits_for_frames_are_capacity_wherever_they_occur() {
 }
 
 #[test]
+fn a_rate_that_grows_costs_what_the_ceiling_would_have_saved() {
+    // 24 Mbit from 6 Mbps on, growing by 0.6 Mbps each second: 3.416 s, and 2 s at 12 Mbps.
+    let rate = "rate = { demand = { base = \"6 Mbps\", ceiling = \"12 Mbps\", rise = \"10 s\" } }";
+    let flow = Case::at_once(2000).forward(&LINK.replace("rate = \"12 Mbps\"", rate)).run();
+    let found = time(&flow, TimePart::Capacity);
+    assert!((found - 1.416).abs() < 0.015, "{}", parts(&flow));
+    assert!(time(&flow, TimePart::OtherFlows) < 0.001, "{}", parts(&flow));
+}
+
+#[test]
 fn frames_longer_than_a_round_trip_are_no_longer_path() {
     let flow = half_window().forward(&frames(700)).run();
     let found = time(&flow, TimePart::Capacity);

@@ -84,6 +84,12 @@ impl DirectionConfig {
                 "frame = \"0 s\"",
             ));
         }
+        if let RateConfig::Demand(demand) = &self.rate {
+            let value = format!("demand with base = {}", demand.base);
+            let problem = "cannot be combined with `capacity_allocation`: each gives capacity \
+                on demand";
+            return Err(ConfigError::refused(value, problem, "one of the two"));
+        }
         let Some(rate) = self.rate.highest() else {
             let problem = "cannot be allocated, since its capacity cannot be planned";
             return Err(ConfigError::refused(

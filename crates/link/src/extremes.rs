@@ -22,6 +22,7 @@ impl DirectionModel {
             RateModel::Constant(rate) => *rate,
             RateModel::Schedule { rates, .. } => rates.iter().copied().max().unwrap_or_default(),
             RateModel::Trace(trace) => trace.peak_rate(window),
+            RateModel::Demand(demand) => demand.ceiling,
         }
     }
 
@@ -34,6 +35,7 @@ impl DirectionModel {
                 rates.min().unwrap_or_default()
             }
             RateModel::Trace(_) => Rate::default(),
+            RateModel::Demand(demand) => demand.base,
         }
     }
 
@@ -52,6 +54,7 @@ impl DirectionModel {
                 )
             }
             RateModel::Trace(trace) => trace.longest_gap(),
+            RateModel::Demand(demand) => demand.longest_outage(),
         };
         // A loss may begin where a rate of zero ends.
         let losses = self.losses.iter().filter(|loss| loss.is_total());

@@ -10,8 +10,8 @@
 //! 1. the **policer**, if configured: a token bucket that drops excess packets and never delays;
 //! 2. the **queue**, limited in bytes, packets, time or bandwidth-delay products: its discipline
 //!    ([`disciplines`]) decides which packet is sent next, and which are dropped or marked;
-//! 3. the **transmitter**: one packet at a time, at a constant rate, a stepped rate, or the
-//!    opportunities of a trace;
+//! 3. the **transmitter**: one packet at a time, at a constant rate, a stepped rate, one that
+//!    grows on demand, or the opportunities of a trace;
 //! 4. the **frame**, if configured: packets whose transmission ends within a frame leave together
 //!    at its end;
 //! 5. the **loss** processes: a packet lost here has used the link's capacity, unlike one that the
@@ -120,6 +120,7 @@ pub use queue::disciplines;
 pub use queue::limit::QueueLimit;
 pub use queue::littles_law::QueueTime;
 pub use rate::config::RateConfig;
+pub use rate::demand::{DemandConfig, Reset};
 pub use recorded::clock::{AtEnd, ReplayClock};
 pub use recorded::column::Gap;
 pub use recorded::file::RecordedFile;

@@ -3,6 +3,7 @@
 mod framed;
 mod frames;
 mod lost_packets;
+mod rates;
 
 use crate::capacity_allocation::frames::Allocation;
 use crate::counters::{Counters, PacketTotals};
@@ -319,14 +320,14 @@ impl<P> Link<P> {
                     cause,
                     at,
                     port: held.port as usize,
-                    service: Frames::add_wait(&self.frames, held.sent, held.service()),
+                    service: self.complete(held.sent, held.service()),
                     packet: held.packet,
                 });
             } else {
                 let Accepted { sent, port, packet, queued, blocked, serialised_ns } =
                     self.line.arrive()?;
-                let service = Service { queued, blocked, serialised_ns, framed: Span::ZERO };
-                let service = Frames::add_wait(&self.frames, sent, service);
+                let service = Service { queued, blocked, serialised_ns, ..Service::default() };
+                let service = self.complete(sent, service);
                 self.count(port, |counters| counters.delivered(packet.bytes));
                 return Some(Event::Delivered { port: port as usize, sent, service, packet });
             }
@@ -514,7 +515,7 @@ impl<P> Link<P> {
 
     /// Sends the packet of `bytes` that the queue has released.
     fn send(&mut self, begin: Time, bytes: u32) {
-        let end = self.transmitter.finish(begin, bytes);
+        let end = self.transmitter.finish(begin, bytes, self.queue.waiting().bytes);
         self.set(TransmitterState::Sending { begin }, end);
     }
 
@@ -555,6 +556,8 @@ impl<P> Link<P> {
         let busy = self.transmitter.busy(begin, end, held.packet.bytes);
         self.count(held.port, |counters| counters.busy += busy);
         let suspended = self.transmitter.suspended(begin, end);
+        let sent = busy.saturating_sub(suspended);
+        let suspended = suspended + self.transmitter.growth_wait(sent, held.packet.bytes);
         self.blocked += suspended;
         let queued = begin.since(held.sent) + suspended;
         held.queued = queued;

@@ -66,6 +66,7 @@ impl DirectionConfig {
                 modcods: Arc::default(),
             },
             RateConfig::Acm(acm) => acm.timeline().rate(),
+            RateConfig::Demand(demand) => RateModel::Demand(Arc::new(demand.model())),
             RateConfig::Trace { file } => {
                 let trace = Arc::new(DeliveryTrace::load(files, file)?);
                 recorded.sources.push(RecordedSource::of_trace(file, &trace));
@@ -139,7 +140,7 @@ impl DirectionModel {
         let rate = match &self.rate {
             RateModel::Constant(_) => None,
             RateModel::Schedule { timeline, .. } => timeline.last_change(),
-            RateModel::Trace(_) => Some(Time::MAX),
+            RateModel::Trace(_) | RateModel::Demand(_) => Some(Time::MAX),
         };
         let delay = match &self.delay {
             DelayModel::Schedule { timeline, .. } => timeline.last_change(),
@@ -154,13 +155,14 @@ impl DirectionModel {
         self.rate.has_outages()
     }
 
-    /// Returns the rate that sizes the link: its constant rate, the highest of its schedule, the
-    /// mean of its recording, or its trace's mean for packets of 1500 bytes.
+    /// Returns the rate that sizes the link: its constant rate, the highest of its schedule or on
+    /// demand, the mean of its recording, or its trace's mean for packets of 1500 bytes.
     pub fn nominal_rate(&self) -> Rate {
         match &self.rate {
             RateModel::Constant(rate) => *rate,
             RateModel::Schedule { nominal, .. } => *nominal,
             RateModel::Trace(trace) => trace.mean_rate(),
+            RateModel::Demand(demand) => demand.ceiling,
         }
     }
 
@@ -186,12 +188,12 @@ impl DirectionModel {
     pub fn constant_rate(&self) -> Option<Rate> {
         match &self.rate {
             RateModel::Constant(rate) => Some(*rate),
-            RateModel::Schedule { .. } | RateModel::Trace(_) => None,
+            RateModel::Schedule { .. } | RateModel::Trace(_) | RateModel::Demand(_) => None,
         }
     }
 
     /// Returns the rate at the start of the run and at each change up to `end`; nothing if it never
-    /// changes. A trace has the mean rate of each 100 ms.
+    /// changes. A trace has the mean rate of each 100 ms, and a rate on demand the highest.
     pub fn rate_changes(&self, end: Time) -> impl Iterator<Item = (Time, Rate)> {
         self.rate.changes(end)
     }

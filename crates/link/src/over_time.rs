@@ -5,7 +5,8 @@ use crate::rate::model::RateModel;
 use bentpipe_units::{Rate, Span, Time};
 
 impl DirectionModel {
-    /// Returns the rate at `at`; of a trace, the mean of the 100 ms from then on.
+    /// Returns the rate at `at`; of a trace, the mean of the 100 ms from then on; on demand, the
+    /// highest one.
     pub fn rate_at(&self, at: Time) -> Rate {
         self.rate.rate_from(at)
     }
@@ -28,6 +29,7 @@ impl DirectionModel {
             RateModel::Constant(_) => Span::ZERO,
             RateModel::Schedule { timeline, .. } => timeline.pattern(),
             RateModel::Trace(trace) => trace.period(),
+            RateModel::Demand(demand) => demand.timeline.pattern(),
         };
         let losses = self.losses.iter().map(|loss| {
             let finite = loss.windows.iter().flat_map(|window| [window.from, window.to]);

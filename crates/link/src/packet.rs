@@ -103,10 +103,14 @@ pub struct Service {
     /// Time from the offer to the start of the transmission, and of the transmission at rate zero.
     pub queued: Span,
     /// The part of `queued` in which the transmitter could not send: rate zero, no opportunity of a
-    /// trace, or no allocated capacity.
+    /// trace, or no allocated capacity; and what was sent more slowly while the rate grew.
     pub blocked: Span,
+    /// The part of `blocked` in which a rate on demand grew: how much later the packet was sent
+    /// than at the highest rate.
+    pub growing: Span,
     /// The rest of the transmission in nanoseconds, at most 4.29 s. On a link with a rate trace,
-    /// the packet's time at the trace's mean rate.
+    /// the packet's time at the trace's mean rate; while a rate on demand grows, that at the
+    /// highest.
     ///
     /// Short, because a packet with its service is moved several times on each link.
     pub serialised_ns: u32,

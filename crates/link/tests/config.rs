@@ -46,7 +46,10 @@ const WRONG: &[(&str, &[&str])] = &[
     ("rate = \"fast\"", &["fast", "50 Mbps"]),
     ("rate = 50", &["50", "a rate such as \"50 Mbps\""]),
     ("rate = [\"50 Mbps\"]", &["sequence", "a rate such as \"50 Mbps\""]),
-    ("rate = {}", &["neither `schedule`, `acm`, `trace` nor `recording`", "{ trace = \"file\" }"]),
+    (
+        "rate = {}",
+        &["neither `schedule`, `acm`, `demand`, `trace` nor `recording`", "{ trace = \"file\" }"],
+    ),
     ("rate = { schedule = [] }", &["schedule = []", "at least one step"]),
     ("rate = { schedule = [{ at = \"1 s\", rate = \"1 Mbps\" }] }", &["at = 1 s", "\"0 s\""]),
     (
@@ -68,7 +71,10 @@ const WRONG: &[(&str, &[&str])] = &[
         &["`delay`", "`at` or `rate`"],
     ),
     ("rate = { schedule = [{ at = \"0 s\" }] }", &["missing field `rate`"]),
-    ("rate = { tracefile = \"x\" }", &["tracefile", "`schedule`, `repeat`, `acm`, `trace`"]),
+    (
+        "rate = { tracefile = \"x\" }",
+        &["tracefile", "`schedule`, `repeat`, `acm`, `demand`, `trace`"],
+    ),
     ("rate = { trace = \"x\", repeat = \"1 s\" }", &["repeat = 1 s", "no `repeat`"]),
     ("rate = { trace = \"x\", schedule = [] }", &["trace = x", "one of the two"]),
     // Delays.

@@ -32,7 +32,7 @@ fn services(config: &str, offered: &[u64]) -> Vec<Service> {
 /// Returns a service of 1 ms whose other times are given in microseconds.
 fn micros(queued: u64, blocked: u64) -> Service {
     let [queued, blocked] = [queued, blocked].map(Span::from_micros);
-    Service { queued, blocked, serialised_ns: 1_000_000, framed: Span::ZERO }
+    Service { queued, blocked, serialised_ns: 1_000_000, ..Service::default() }
 }
 
 /// 12 Mbps, so that 1500 bytes take a millisecond, with an outage from 10 to 30 ms.

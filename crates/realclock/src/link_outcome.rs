@@ -56,11 +56,17 @@ pub(super) fn link_traces(spec: &RunSpec, report: &Report) -> Vec<LinkSeries> {
     links
         .filter_map(|link| {
             let model = model(&link.name)?;
-            let mut series = link.recorder.clone()?.series();
+            let recorder = link.recorder.clone()?;
+            let on_demand = recorder.recorded_rates();
+            let mut series = recorder.series();
             let ends = series.iter().filter_map(|series| series.points.last());
             let end = ends.map(|(at, _)| *at).max().unwrap_or_default();
             let outages = model.total_losses(end).collect();
-            series.extend(rate_series(model.rate_changes(end), model.constant_rate(), outages));
+            series.extend(if on_demand.is_empty() {
+                rate_series(model.rate_changes(end), model.constant_rate(), outages)
+            } else {
+                rate_series(on_demand.into_iter(), None, outages)
+            });
             Some(LinkSeries {
                 name: link.name.clone(),
                 rate: model.constant_rate(),

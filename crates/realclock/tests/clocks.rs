@@ -253,3 +253,50 @@ fn an_outage_on_the_real_clock_has_its_time() {
         }
     });
 }
+
+#[test]
+fn a_rate_that_grows_on_demand_costs_the_same_on_the_real_clock() {
+    let forward = "forward = { rate = { demand = { base = \"4 Mbps\", ceiling = \"16 Mbps\", \
+        rise = \"2 s\" } }, delay = \"50 ms\", queue = \"4 BDP\" }\n\
+        [output]\ntime_series = \"all\"\n";
+    compare(&format!("{TCP}{forward}"), |simulated, real| {
+        parts_are_alike(simulated, real);
+        for outcome in [simulated, real] {
+            let growth = outcome.flows[0].time_budget.unwrap().get(TimePart::Capacity);
+            assert!(growth > Span::from_millis(400), "{growth}");
+            let links = &outcome.trace.as_ref().unwrap().links;
+            let forward = links.iter().find(|link| link.name.ends_with("/forward")).unwrap();
+            let rate = forward.series.iter().find(|series| series.name == "rate").unwrap();
+            let rates: Vec<f64> = rate.points.iter().map(|(_, mbps)| *mbps).collect();
+            let most = rates.iter().copied().fold(0.0, f64::max);
+            assert!(rates[0] == 4.0 && most > 10.0, "{rates:?}");
+        }
+    });
+}
+
+/// V7 of specs/recorded-paths.md: quantiles of the RTT over a recording.
+#[test]
+fn pings_over_a_recording_agree_on_both_clocks() {
+    let file = "../../scenarios/validation/recorded/leocc-delay.csv";
+    let text = format!(
+        "name = \"recorded\"\ntime_limit = \"30 s\"\n[path]\n\
+         forward = {{ recording = \"{file}\", rate = \"50 Mbps\" }}\n\
+         return = {{ recording = \"{file}\", rate = \"50 Mbps\" }}\n\
+         [workload]\nping = {{ interval = \"20 ms\", duration = \"10 s\" }}\n\
+         [output]\ntime_series = \"all\"\n"
+    );
+    compare(&text, |simulated, real| {
+        let sorted = |outcome: &RunOutcome| {
+            let mut rtts: Vec<f64> = rtts(outcome).into_iter().map(|(_, rtt)| rtt).collect();
+            rtts.sort_by(f64::total_cmp);
+            rtts
+        };
+        let [one, other] = [simulated, real].map(sorted);
+        assert!(one.len() > 450 && other.len() > 450, "{} and {}", one.len(), other.len());
+        for share in [0.05, 0.25, 0.5, 0.75, 0.95] {
+            let at = |rtts: &[f64]| rtts[((rtts.len() - 1) as f64 * share) as usize];
+            let (one, other) = (at(&one), at(&other));
+            assert!((one - other).abs() < 0.5, "{share}: {one} and {other} ms");
+        }
+    });
+}

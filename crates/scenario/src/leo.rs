@@ -11,12 +11,13 @@ use crate::reconfiguration::{RAMP_STEP, Reconfiguration, RttLevels};
 use bentpipe_link::loss::Bernoulli;
 use bentpipe_link::random::{Stream, stream};
 use bentpipe_link::{
-    DelayConfig, DelayStep, DirectionConfig, LossProcessConfig, RateConfig, RateStep, Window,
+    DelayConfig, DelayStep, DirectionConfig, LossProcessConfig, RateConfig, RateStep, Reset, Window,
 };
 use bentpipe_units::{Rate, Ratio, Span};
 
 /// Returns the directions `forward` and `reverse` of the hop named `hop` with the changes of run
-/// `run`. A rate or a delay that is not constant stays as it is.
+/// `run`. A rate or a delay that is not constant stays as it is, but a rate on demand falls to its
+/// base at each change.
 pub fn draw(
     base: (&DirectionConfig, &DirectionConfig),
     change: &Reconfiguration,
@@ -139,6 +140,10 @@ fn apply(
         schedule.retain(|step| step.at < length);
         direction.rate = RateConfig::Schedule { schedule, repeat };
     }
+    if let RateConfig::Demand(demand) = &mut direction.rate {
+        demand.resets = resets(changes, length);
+        demand.repeat = repeat.filter(|_| !demand.resets.is_empty());
+    }
     let lost = |change: &Change| match change.outage {
         Some((to, true)) => Some(Window { from: change.at, to }),
         _ => None,
@@ -148,6 +153,24 @@ fn apply(
         let model = Bernoulli { ratio: Ratio::ONE }.into();
         direction.loss.processes.push(LossProcessConfig { model, windows, repeat });
     }
+}
+
+/// Returns the falls of a rate on demand: at each change, after an outage, and before `length`, at
+/// which the schedule begins again at the base.
+fn resets(changes: &[Change], length: Span) -> Vec<Reset> {
+    let last = length.saturating_sub(Span::from_micros(1));
+    let begun = changes.iter().filter(|change| !change.at.is_zero());
+    begun
+        .map(|change| match change.outage {
+            Some((end, false)) => {
+                Reset { at: change.at, outage: end.min(last).saturating_sub(change.at) }
+            }
+            // Packets are lost meanwhile; what has grown then is lost at its end, too.
+            Some((end, true)) => Reset { at: end, outage: Span::ZERO },
+            None => Reset { at: change.at, outage: Span::ZERO },
+        })
+        .filter(|reset| reset.at < last)
+        .collect()
 }
 
 /// Adds the rates from a change on: nothing in an outage in which packets wait, then the ramp.
@@ -295,10 +318,8 @@ mod tests {
         let (mut waiting, mut losing) = (0, 0);
         for run in 0..50 {
             let (forward, _) = of(starlink, 1, run);
-            let RateConfig::Schedule { schedule, .. } = &forward.rate else {
-                panic!("no schedule")
-            };
-            waiting += schedule.iter().filter(|step| step.rate.is_zero()).count();
+            let RateConfig::Demand(demand) = &forward.rate else { panic!("no demand") };
+            waiting += demand.resets.iter().filter(|reset| !reset.outage.is_zero()).count();
             losing += forward.loss.processes.iter().map(|loss| loss.windows.len()).sum::<usize>();
         }
         let share = losing as f64 / (waiting + losing) as f64;

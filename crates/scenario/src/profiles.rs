@@ -129,6 +129,9 @@ fn around_delay(direction: &DirectionConfig) -> (String, String) {
             let highest = highest_rate(&direction.rate).unwrap_or_default();
             format!("{highest} in clear sky, adaptive coding of {}", acm.symbol_rate)
         }
+        RateConfig::Demand(demand) => {
+            format!("{}, on demand up to {}", demand.base, demand.ceiling)
+        }
         RateConfig::Trace { file } | RateConfig::Recording { file, .. } => {
             format!("rate from {}", file.display())
         }

@@ -21,6 +21,8 @@ pub struct LinkState {
     pub has_outages: bool,
     /// True if its recorder takes the shares of frames.
     records_frames: bool,
+    /// True if its rate depends on demand and is recorded.
+    records_rates: bool,
     /// Where its packets are captured, if they are.
     pub captured: Option<CapturedLink>,
     /// Bytes that have left it by flow, independent of the link's counters.
@@ -59,6 +61,7 @@ impl LinkState {
             port_destinations,
             recorder: None,
             records_frames: false,
+            records_rates: false,
             captured: None,
             carried: BytesByFlow::default(),
             busy_before: Span::ZERO,
@@ -146,6 +149,7 @@ impl LinkState {
     /// Records time series of at most `limit` points from now on.
     pub fn record(&mut self, limit: SeriesLimit) {
         self.records_frames = self.link.record_frame_shares();
+        self.records_rates = self.link.record_rates();
         self.recorder = Some(Box::new(LinkRecorder::new(limit)));
     }
 
@@ -156,6 +160,8 @@ impl LinkState {
             recorder.queue(now, self.link.queue_bytes());
             if self.records_frames {
                 self.note_frames(now);
+            } else if self.records_rates {
+                self.note_rates(now);
             }
         }
     }
@@ -165,6 +171,14 @@ impl LinkState {
     fn note_frames(&mut self, now: Time) {
         if let Some(recorder) = &mut self.recorder {
             recorder.frames(self.link.take_frame_shares(now));
+        }
+    }
+
+    /// Records the rate that grows on demand. Few links have one.
+    #[cold]
+    fn note_rates(&mut self, now: Time) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.rates(self.link.take_rates(now));
         }
     }
 
@@ -179,11 +193,17 @@ impl LinkState {
     ) -> Vec<LinkSeries> {
         let Some(mut recorder) = self.recorder else { return Vec::new() };
         recorder.frames(self.link.take_frame_shares(end));
+        recorder.rates(self.link.take_rates(end));
         let (rate, queue_limit) = (self.model.constant_rate(), self.model.queue_limit_bytes(rtt));
         let terminals = recorder.take_terminals();
+        let on_demand = recorder.recorded_rates();
         let mut series = recorder.series();
         let outages: Vec<_> = outages().into_iter().chain(self.model.total_losses(end)).collect();
-        series.extend(rate_series(self.model.rate_changes(end), rate, outages));
+        series.extend(if on_demand.is_empty() {
+            rate_series(self.model.rate_changes(end), rate, outages)
+        } else {
+            rate_series(on_demand.into_iter(), rate, outages)
+        });
         let whole = LinkSeries { name: self.name.clone(), rate, queue_limit, series };
         let terminals = terminals.into_iter().enumerate().map(|(terminal, series)| LinkSeries {
             name: format!("{}#{terminal}", self.name),

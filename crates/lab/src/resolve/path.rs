@@ -302,7 +302,7 @@ fn changeable(
 ) -> Result<(), Problem> {
     let refused = |message: String| Err(Problem::new(change.span(), message));
     for (key, direction) in [("forward", forward), ("return", reverse)] {
-        let (DelayConfig::Constant(delay), RateConfig::Constant(_)) =
+        let (DelayConfig::Constant(delay), RateConfig::Constant(_) | RateConfig::Demand(_)) =
             (&direction.delay, &direction.rate)
         else {
             return refused(format!(
@@ -310,6 +310,9 @@ fn changeable(
                     already; allowed: a rate and a delay"
             ));
         };
+        if matches!(direction.rate, RateConfig::Demand(_)) {
+            check_demand(key, change.get_ref()).or_else(refused)?;
+        }
         let most = change.get_ref().rtt.map_or(change.get_ref().rtt_step, |levels| levels.spread);
         if most / 2 > *delay {
             return refused(format!(
@@ -318,6 +321,18 @@ fn changeable(
                 most / 2
             ));
         }
+    }
+    Ok(())
+}
+
+/// Checks that a rate on demand can follow the changes: growth replaces factors and ramps.
+fn check_demand(key: &str, change: &Reconfiguration) -> Result<(), String> {
+    let ramp = if key == "forward" { &change.ramp.forward } else { &change.ramp.reverse };
+    if change.rate_factor != (1.0, 1.0) || !ramp.is_empty() {
+        return Err(format!(
+            "`rate_factor` and `ramp` change a constant rate, and that of `{key}` grows on demand; \
+                allowed: neither of them, or a constant rate"
+        ));
     }
     Ok(())
 }

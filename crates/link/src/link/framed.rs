@@ -158,7 +158,7 @@ impl<P> Link<P> {
         match u32::try_from(bytes) {
             Ok(0) => begin,
             // The configuration rejects larger frames.
-            bytes => self.transmitter.finish(begin, bytes.unwrap_or(u32::MAX)),
+            bytes => self.transmitter.finish(begin, bytes.unwrap_or(u32::MAX), 0),
         }
     }
 

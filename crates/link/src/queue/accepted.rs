@@ -26,7 +26,7 @@ impl<P> Accepted<P> {
     #[inline]
     pub fn service(&self) -> Service {
         let Self { queued, blocked, serialised_ns, .. } = *self;
-        Service { queued, blocked, serialised_ns, framed: Span::ZERO }
+        Service { queued, blocked, growing: Span::ZERO, serialised_ns, framed: Span::ZERO }
     }
 }
 

@@ -4,6 +4,7 @@ use crate::ConfigError;
 use crate::acm::config::AcmConfig;
 use crate::fields::check_scale;
 use crate::multi_format::{MultiFormat, read_multi_format};
+use crate::rate::demand::DemandConfig;
 use crate::schedule::{RateStep, check_starts};
 use bentpipe_units::{Rate, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -12,7 +13,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-/// Transmission rate: `"50 Mbps"`, or a table with `schedule`, `acm`, `trace` or `recording`.
+/// Transmission rate: `"50 Mbps"`, or a table with `schedule`, `acm`, `demand`, `trace` or
+/// `recording`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RateConfig {
     /// Constant, above zero.
@@ -28,6 +30,8 @@ pub enum RateConfig {
     /// Steps that result from adaptive coding over a fade, with losses if the fade is faster than
     /// the control loop.
     Acm(Box<AcmConfig>),
+    /// A rate that grows while packets wait.
+    Demand(Box<DemandConfig>),
     /// Delivery opportunities in mahimahi's format: one line per opportunity, its time in whole
     /// milliseconds.
     ///
@@ -45,7 +49,7 @@ pub enum RateConfig {
     },
 }
 
-/// A rate as a table: `schedule`, `acm`, `trace` or `recording`.
+/// A rate as a table: `schedule`, `acm`, `demand`, `trace` or `recording`.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "RateTable")]
@@ -59,6 +63,9 @@ pub(crate) struct Table {
     /// Adaptive coding and modulation over a fade.
     #[serde(skip_serializing_if = "Option::is_none")]
     acm: Option<Box<AcmConfig>>,
+    /// Growth while packets wait, without other keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    demand: Option<Box<DemandConfig>>,
     /// A mahimahi trace: a file with one line per delivery opportunity of 1504 bytes, its time in
     /// milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,7 +80,7 @@ pub(crate) struct Table {
 }
 
 const FORMATS: &str = "a rate such as \"50 Mbps\", a table \
-    { schedule = [{ at = \"0 s\", rate = \"50 Mbps\" }, …] }, { acm = { … } }, \
+    { schedule = [{ at = \"0 s\", rate = \"50 Mbps\" }, …] }, { acm = { … } }, { demand = { … } }, \
     { trace = \"file\" } or { recording = \"file\" }";
 
 impl RateConfig {
@@ -99,18 +106,20 @@ impl RateConfig {
                 Ok(())
             }
             Self::Acm(acm) => acm.check(),
+            Self::Demand(demand) => demand.check(),
             Self::Recording { scale, .. } => check_scale(*scale),
             Self::Constant(_) | Self::Trace { .. } => Ok(()),
         }
     }
 
-    /// Returns the rate, or the highest rate of a schedule. `None` for a trace or a recording:
-    /// files that have not been read yet.
+    /// Returns the rate, or the highest rate of a schedule or on demand. `None` for a trace or a
+    /// recording: files that have not been read yet.
     pub fn highest(&self) -> Option<Rate> {
         match self {
             Self::Constant(rate) => Some(*rate),
             Self::Schedule { schedule, .. } => schedule.iter().map(|step| step.rate).max(),
             Self::Acm(acm) => acm.timeline().steps.iter().map(|step| step.rate).max(),
+            Self::Demand(demand) => Some(demand.ceiling),
             Self::Trace { .. } | Self::Recording { .. } => None,
         }
     }
@@ -129,10 +138,11 @@ impl RateConfig {
                 repeat: None,
                 acm: None,
                 trace: None,
+                demand: None,
             } => Self::Recording { file, scale: scale.unwrap_or(1.0) }.checked(),
             Table { recording: Some(file), .. } => Err(ConfigError::refused(
                 format!("recording = {}", file.display()),
-                "cannot be combined with `schedule`, `repeat`, `acm` or `trace`",
+                "cannot be combined with `schedule`, `repeat`, `acm`, `demand` or `trace`",
                 "`recording` and `scale`",
             )),
             _ => Err(ConfigError::refused("scale", "needs a `recording`", FORMATS)),
@@ -155,6 +165,20 @@ impl MultiFormat for RateConfig {
     }
     fn from_table(table: Table) -> Result<Self, ConfigError> {
         match table {
+            Table {
+                demand: Some(demand),
+                schedule: None,
+                repeat: None,
+                acm: None,
+                trace: None,
+                recording: None,
+                scale: None,
+            } => Self::Demand(demand).checked(),
+            Table { demand: Some(demand), .. } => Err(ConfigError::refused(
+                format!("demand with base = {}", demand.base),
+                "cannot be combined with other keys of `rate`",
+                "only `demand`, with its `resets` and `repeat`",
+            )),
             Table { recording: Some(_), .. } | Table { scale: Some(_), .. } => {
                 Self::from_recording(table)
             }
@@ -197,7 +221,7 @@ impl MultiFormat for RateConfig {
             }
             Table { schedule: None, acm: None, trace: None, .. } => Err(ConfigError::refused(
                 "rate",
-                "has neither `schedule`, `acm`, `trace` nor `recording`",
+                "has neither `schedule`, `acm`, `demand`, `trace` nor `recording`",
                 FORMATS,
             )),
         }
@@ -213,6 +237,9 @@ impl Serialize for RateConfig {
                 Table { schedule: Some(schedule), repeat, ..Table::default() }.serialize(serializer)
             }
             Self::Acm(acm) => Table { acm: Some(acm), ..Table::default() }.serialize(serializer),
+            Self::Demand(demand) => {
+                Table { demand: Some(demand), ..Table::default() }.serialize(serializer)
+            }
             Self::Trace { file } => {
                 Table { trace: Some(file), ..Table::default() }.serialize(serializer)
             }
@@ -231,7 +258,7 @@ impl JsonSchema for RateConfig {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "description": "Transmission rate: a rate, steps in time, adaptive coding over a \
-                fade, a trace, or a recording",
+                fade, growth on demand, a trace, or a recording",
             "anyOf": [generator.subschema_for::<Rate>(), generator.subschema_for::<Table>()],
         })
     }

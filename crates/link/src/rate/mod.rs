@@ -2,5 +2,7 @@
 
 pub(crate) mod config;
 pub(crate) mod delivery_trace;
+pub(crate) mod demand;
 pub(crate) mod model;
+mod on_demand;
 pub(crate) mod transmitter;

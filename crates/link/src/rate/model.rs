@@ -1,6 +1,7 @@
 //! A rate whose trace is read.
 
 use super::delivery_trace::DeliveryTrace;
+use super::demand::Demand;
 use crate::schedule::Timeline;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::sync::Arc;
@@ -21,6 +22,7 @@ pub(crate) enum RateModel {
         modcods: Arc<[&'static str]>,
     },
     Trace(Arc<DeliveryTrace>),
+    Demand(Arc<Demand>),
 }
 
 impl RateModel {
@@ -36,6 +38,10 @@ impl RateModel {
             Self::Trace(trace) => {
                 u128::from(trace.opportunities(from, to)) * u128::from(DeliveryTrace::OPPORTUNITY)
             }
+            Self::Demand(demand) => {
+                let outage = demand.outage_until(to).saturating_sub(demand.outage_until(from));
+                sent(demand.ceiling, to.since(from).saturating_sub(outage)) / 8_000_000_000
+            }
         };
         Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
@@ -44,6 +50,7 @@ impl RateModel {
     pub fn has_outages(&self) -> bool {
         match self {
             Self::Schedule { rates, .. } => rates.iter().any(|rate| rate.is_zero()),
+            Self::Demand(demand) => demand.has_outages(),
             Self::Constant(_) | Self::Trace(_) => false,
         }
     }
@@ -64,11 +71,13 @@ impl RateModel {
             Self::Constant(_) => Time::MAX,
             Self::Schedule { timeline, .. } => timeline.segment(at).to,
             Self::Trace(_) => at + TRACE_BIN,
+            Self::Demand(demand) => demand.timeline.segment(at).to,
         };
         (next < Time::MAX).then_some(next)
     }
 
-    /// Returns the rate at `at`; of a trace, the mean of the 100 ms from then on.
+    /// Returns the rate at `at`; of a trace, the mean of the 100 ms from then on; on demand, the
+    /// highest one.
     pub fn rate_from(&self, at: Time) -> Rate {
         match self {
             Self::Constant(rate) => *rate,
@@ -79,6 +88,7 @@ impl RateModel {
                 let last = at + TRACE_BIN.saturating_sub(Span::from_nanos(1));
                 DeliveryTrace::rate(trace.opportunities(at, last), TRACE_BIN)
             }
+            Self::Demand(demand) => demand.most_at(at),
         }
     }
 }

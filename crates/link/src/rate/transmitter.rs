@@ -1,7 +1,9 @@
 //! The transmitter, which determines when each packet starts and ends.
 
+use crate::Service;
 use crate::rate::delivery_trace::DeliveryTrace;
 use crate::rate::model::{RateModel, sent};
+use crate::rate::on_demand::OnDemand;
 use crate::schedule::{Segment, Timeline};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::sync::Arc;
@@ -15,6 +17,7 @@ pub(crate) enum Transmitter {
     Constant(Constant),
     Schedule(Schedule),
     Trace(Opportunities),
+    Demand(Box<OnDemand>),
 }
 
 impl Transmitter {
@@ -40,6 +43,7 @@ impl Transmitter {
                 next: 0,
                 credit: 0,
             }),
+            RateModel::Demand(demand) => Self::Demand(Box::new(OnDemand::new(demand))),
         }
     }
 
@@ -53,16 +57,19 @@ impl Transmitter {
             Self::Constant(_) => now,
             Self::Schedule(schedule) => schedule.begin(now),
             Self::Trace(opportunities) => opportunities.begin(now, idle),
+            Self::Demand(demand) => demand.begin(now),
         }
     }
 
-    /// Returns the end of the transmission that starts at `begin`, as returned by [`Self::begin`].
+    /// Returns the end of the transmission that starts at `begin`, as returned by [`Self::begin`],
+    /// with `waiting` bytes behind it.
     #[inline]
-    pub fn finish(&mut self, begin: Time, bytes: u32) -> Time {
+    pub fn finish(&mut self, begin: Time, bytes: u32, waiting: u64) -> Time {
         match self {
             Self::Constant(constant) => begin + constant.span(bytes),
             Self::Schedule(schedule) => schedule.finish(begin, bytes),
             Self::Trace(opportunities) => opportunities.finish(begin, bytes),
+            Self::Demand(demand) => demand.finish(begin, bytes, waiting),
         }
     }
 
@@ -70,7 +77,7 @@ impl Transmitter {
     #[inline]
     pub fn busy(&self, begin: Time, end: Time, bytes: u32) -> Span {
         match self {
-            Self::Constant(_) | Self::Schedule(_) => end.since(begin),
+            Self::Constant(_) | Self::Schedule(_) | Self::Demand(_) => end.since(begin),
             Self::Trace(opportunities) => {
                 opportunities.trace.mean_rate().time_for(Bytes::new(bytes.into()))
             }
@@ -86,6 +93,7 @@ impl Transmitter {
             {
                 schedule.outage(begin, end)
             }
+            Self::Demand(demand) => demand.outage(begin, end),
             _ => Span::ZERO,
         }
     }
@@ -97,6 +105,37 @@ impl Transmitter {
             Self::Constant(constant) => constant.rate,
             Self::Schedule(schedule) => schedule.rates[schedule.timeline.segment(at).index],
             Self::Trace(opportunities) => opportunities.rate_at(at),
+            Self::Demand(demand) => demand.rate_at(at),
+        }
+    }
+
+    /// Returns how much longer the last packet, of `bytes` and sent in `busy`, took than at the
+    /// highest rate, because the rate grows on demand.
+    #[inline]
+    pub fn growth_wait(&self, busy: Span, bytes: u32) -> Span {
+        match self {
+            Self::Demand(demand) => demand.growth_wait(busy, bytes),
+            _ => Span::ZERO,
+        }
+    }
+
+    /// Returns the part of the blocked time of a packet, offered at `sent`, in which the rate grew.
+    #[inline]
+    pub fn growing(&self, sent: Time, service: &Service) -> Span {
+        match self {
+            Self::Demand(demand) if !service.blocked.is_zero() => {
+                let end = sent + service.queued + service.serialised();
+                service.blocked.saturating_sub(demand.outage(sent, end))
+            }
+            _ => Span::ZERO,
+        }
+    }
+
+    /// Returns the transmitter of a rate that grows on demand.
+    pub fn on_demand(&mut self) -> Option<&mut OnDemand> {
+        match self {
+            Self::Demand(demand) => Some(demand),
+            _ => None,
         }
     }
 }
@@ -332,26 +371,26 @@ mod tests {
     fn a_packet_across_a_step_is_sent_at_both_rates() {
         // 1500 bytes: half in 1 ms at 6 Mbps, the rest in 0.5 ms at 12 Mbps.
         let mut link = schedule(&[(0, 6), (10, 12)], None);
-        assert_eq!(link.finish(ms(9), 1500), Time::from_nanos(10_500_000));
-        assert_eq!(link.finish(ms(10), 1500), ms(11));
+        assert_eq!(link.finish(ms(9), 1500, 0), Time::from_nanos(10_500_000));
+        assert_eq!(link.finish(ms(10), 1500, 0), ms(11));
     }
 
     #[test]
     fn an_outage_suspends_transmission_and_a_final_one_ends_it() {
         let mut link = schedule(&[(0, 12), (10, 0), (20, 12)], None);
         assert_eq!(link.begin(ms(15), true), ms(20));
-        assert_eq!(link.finish(Time::from_nanos(9_500_000), 1500), Time::from_nanos(20_500_000));
+        assert_eq!(link.finish(Time::from_nanos(9_500_000), 1500, 0), Time::from_nanos(20_500_000));
         let mut link = schedule(&[(0, 12), (10, 0)], None);
         assert_eq!(link.begin(ms(15), true), Time::MAX);
-        assert_eq!(link.finish(Time::from_nanos(9_500_000), 1500), Time::MAX);
+        assert_eq!(link.finish(Time::from_nanos(9_500_000), 1500, 0), Time::MAX);
     }
 
     #[test]
     fn a_slow_packet_crosses_many_periods() {
         // 1 Mbps during 1 ms of every 2 ms: 125 bytes per period.
         let mut link = schedule(&[(0, 1), (1, 0)], Some(2));
-        assert_eq!(link.finish(ms(0), 125), ms(1));
-        assert_eq!(link.finish(ms(0), 125_000), ms(1999));
+        assert_eq!(link.finish(ms(0), 125, 0), ms(1));
+        assert_eq!(link.finish(ms(0), 125_000, 0), ms(1999));
         assert_eq!(link.begin(ms(1999), false), ms(2000));
     }
 
@@ -359,24 +398,24 @@ mod tests {
     fn an_opportunity_carries_one_full_packet_or_several_small_ones() {
         let mut link = trace(&[1, 2, 2, 5]);
         assert_eq!(link.begin(ms(0), true), ms(1));
-        assert_eq!(link.finish(ms(1), 1500), ms(1));
+        assert_eq!(link.finish(ms(1), 1500, 0), ms(1));
         assert_eq!(link.begin(ms(1), false), ms(2));
         // 100 bytes cost 104: fourteen packets fit in one opportunity, and the fifteenth ends in
         // the next, also at 2 ms.
         for _ in 0..15 {
             assert_eq!(link.begin(ms(2), false), ms(2));
-            assert_eq!(link.finish(ms(2), 100), ms(2));
+            assert_eq!(link.finish(ms(2), 100, 0), ms(2));
         }
         // A full packet starts in the rest and ends at the next opportunity.
         assert_eq!(link.begin(ms(2), false), ms(2));
-        assert_eq!(link.finish(ms(2), 1500), ms(5));
+        assert_eq!(link.finish(ms(2), 1500, 0), ms(5));
     }
 
     #[test]
     fn unused_opportunities_are_lost_and_the_trace_repeats() {
         let mut link = trace(&[1, 2, 2, 5]);
         assert_eq!(link.begin(ms(2), true), ms(5), "too late for the opportunities at 2 ms");
-        assert_eq!(link.finish(ms(5), 1500), ms(5));
+        assert_eq!(link.finish(ms(5), 1500, 0), ms(5));
         assert_eq!(link.begin(ms(5), true), ms(6));
         assert_eq!(link.begin(ms(5_000_003), true), ms(5_000_005));
         assert_eq!(link.begin(ms(5_000_005), true), ms(5_000_006));

@@ -8,7 +8,7 @@ mod capacity;
 use crate::capacity_allocation::frames::FrameShare;
 use crate::packet::DropCause;
 use bentpipe_timeseries::{BinnedSum, BoundedSeries, Points, Series, SeriesLimit};
-use bentpipe_units::{Span, Time};
+use bentpipe_units::{Rate, Span, Time};
 use capacity::{THROUGHPUT_BIN, Terminals};
 
 /// Width of a queue bin.
@@ -54,6 +54,8 @@ pub struct LinkRecorder {
     queue: QueueLength,
     drops: [BoundedSeries; DropKind::ALL.len()],
     terminals: Terminals,
+    /// Rate in bit/s, if it depends on demand.
+    rates: BoundedSeries,
 }
 
 impl Default for LinkRecorder {
@@ -72,6 +74,7 @@ impl LinkRecorder {
             queue: QueueLength::new(limit),
             drops: std::array::from_fn(|_| BoundedSeries::new(limit)),
             terminals: Terminals::new(limit),
+            rates: BoundedSeries::new(limit),
         }
     }
 
@@ -95,6 +98,17 @@ impl LinkRecorder {
     /// Records the terminals' shares of the frames of a shared link, in order of time.
     pub fn frames(&mut self, shares: impl Iterator<Item = FrameShare>) {
         self.terminals.add(shares);
+    }
+
+    /// Records the rate from each time on, of a link whose rate depends on demand.
+    pub fn rates(&mut self, rates: impl IntoIterator<Item = (Time, Rate)>) {
+        rates.into_iter().for_each(|(at, rate)| self.rates.push(at, rate.as_bps() as f64));
+    }
+
+    /// Returns the recorded rates, each from its time on; empty if the rate does not depend on
+    /// demand.
+    pub fn recorded_rates(&self) -> Vec<(Time, Rate)> {
+        self.rates.iter().map(|(at, bps)| (at, Rate::from_bps(bps as u64))).collect()
     }
 
     /// Takes the series of the terminals, if there are several. [`LinkRecorder::series`] returns

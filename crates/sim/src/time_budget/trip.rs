@@ -13,7 +13,7 @@ pub struct Trip {
     pub queued: Span,
     /// Time that it has waited for a link at rate zero, or for the end of a handover.
     pub outage: Span,
-    /// Time that it has waited for allocated capacity or an opportunity.
+    /// Time that it has waited for allocated capacity, an opportunity, or a rate that grew.
     pub capacity: Span,
     /// Time that it has waited for the ends of frames.
     pub framed: Span,
@@ -91,10 +91,12 @@ impl Trip {
     /// could not send while it was blocked.
     pub fn add(&mut self, service: Service, by_outage: bool) {
         self.queued += service.queued.saturating_sub(service.blocked);
+        self.capacity += service.growing;
+        let blocked = service.blocked.saturating_sub(service.growing);
         if by_outage {
-            self.outage += service.blocked;
+            self.outage += blocked;
         } else {
-            self.capacity += service.blocked;
+            self.capacity += blocked;
         }
         self.framed += service.framed;
     }
