@@ -69,7 +69,7 @@ impl Exchange {
 }
 
 /// Returns the exchanges of a connection in the order of their requests: by streams in QUIC, in TCP
-/// by turns, which are the times at which the answer to a request began.
+/// and without keys by turns, which are the times at which the answer to a request began.
 pub fn exchanges(
     trace: &CapturedConnection,
     is_sender: bool,
@@ -82,8 +82,9 @@ pub fn exchanges(
     let besides = if is_sender { rtt } else { Span::ZERO };
     let mut counts = ByteCounts::default();
     let mut found = match trace.transport {
-        Transport::Quic => by_streams(trace, is_sender, asks, &mut counts),
-        Transport::Tcp => by_turns(trace, is_sender, asks, turns, &mut counts),
+        // Streams of packets that are not opened are not known.
+        Transport::Quic if !trace.is_encrypted => by_streams(trace, is_sender, asks, &mut counts),
+        _ => by_turns(trace, is_sender, asks, turns, &mut counts),
     };
     found.sort_by_key(Exchange::begin);
     for one in &mut found {

@@ -65,7 +65,8 @@ pub fn account(
     recorded.is_upload = is_sender == (trace.side == Side::Client);
     recorded.notes.extend(trace.notes.iter().cloned());
     if trace.unreadable > 0 {
-        recorded.notes.push(format!("{} records could not be read", trace.unreadable));
+        let records = if trace.unreadable == 1 { "record" } else { "records" };
+        recorded.notes.push(format!("{} {records} could not be read", trace.unreadable));
     }
     Ok(recorded)
 }

@@ -22,14 +22,14 @@ const OUTAGE: Span = Span::from_millis(100);
 const UNANSWERED: f64 = 1.5;
 const LATE: Span = Span::from_millis(150);
 
-/// Returns the packets of QUIC that called for an answer, with the time at which it came.
+/// Returns the packets that called for an answer, with the time at which it came.
 fn calls(trace: &CapturedConnection) -> Vec<(Time, Option<Time>)> {
     if trace.is_encrypted {
         return covered_calls(trace);
     }
     let mut calls: Vec<(Time, Option<Time>)> = Vec::new();
     let mut waiting: BTreeMap<u64, usize> = BTreeMap::new();
-    for (at, event) in trace.events.iter().filter(|_| trace.transport == Transport::Quic) {
+    for (at, event) in &trace.events {
         match event {
             Event::Sent(packet) if packet.is_application && packet.is_eliciting => {
                 waiting.insert(packet.number, calls.len());
@@ -91,7 +91,7 @@ pub struct OwnWaits {
     data: Vec<Time>,
     /// Round trips of this end's own packets, by the arrival of their acknowledgements.
     round_trips: Vec<(Time, Span)>,
-    /// Packets of QUIC that called for an answer: when they were sent, and when it came.
+    /// Packets that called for an answer: when they were sent, and when it came.
     calls: Vec<(Time, Option<Time>)>,
 }
 

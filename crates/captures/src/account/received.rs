@@ -26,6 +26,10 @@ pub struct Arrival {
     pub repeats: bool,
     /// True if data that had been sent after it came before it.
     pub is_late: bool,
+    /// True if data before it is missing that was lost, and not overtaken.
+    pub loses: bool,
+    /// True if data is missing once it has come.
+    pub is_missing: bool,
     /// The limit of flow control that the sender knew before and that left it no room.
     pub limit: Option<FlowLimit>,
 }
@@ -42,25 +46,40 @@ pub struct Received {
     pub rtt: Span,
 }
 
+/// Round trips, and a time besides, after which data that is missing does not come any more.
+const MISSING: (u64, Span) = (8, Span::from_secs(1));
 /// Most gaps that are kept. Data in others counts as repeated.
 const MAX_GAPS: usize = 4096;
+
+/// When a gap in the data was noticed, and by which arrival.
+type Noticed = (Time, usize);
 
 /// Data that is missing before the highest that has come: from its first byte, its end and when
 /// that was noticed.
 #[derive(Debug, Default)]
 struct Gaps {
-    open: BTreeMap<(u64, u64), (u64, Time)>,
+    open: BTreeMap<(u64, u64), (u64, Noticed)>,
+    /// When the last one was noticed.
+    last: Time,
 }
 
 impl Gaps {
-    fn open(&mut self, stream: u64, from: u64, to: u64, now: Time) {
+    fn open(&mut self, stream: u64, from: u64, to: u64, noticed: Noticed) {
         if self.open.len() < MAX_GAPS {
-            self.open.insert((stream, from), (to, now));
+            self.open.insert((stream, from), (to, noticed));
+            self.last = noticed.0;
         }
     }
 
+    /// Returns true if data is missing that may still come: of what the file never has, an end need
+    /// not have missed anything.
+    fn is_missing(&self, now: Time, rtt: Span) -> bool {
+        let (trips, besides) = MISSING;
+        !self.open.is_empty() && now.since(self.last) <= rtt * trips + besides
+    }
+
     /// Fills a gap with data. Returns when the gap was opened; `None` if there is none there.
-    fn fill(&mut self, stream: u64, offset: u64, length: u64) -> Option<Time> {
+    fn fill(&mut self, stream: u64, offset: u64, length: u64) -> Option<Noticed> {
         let end = offset.saturating_add(length);
         let mut opened = None;
         // Gaps do not overlap: if the last one before `end` is not in the way, none is.
@@ -142,7 +161,7 @@ impl Received {
         let bytes = sizes.values().fold(0_u64, |sum, size| sum.saturating_add(*size));
         let streams: BTreeSet<u64> = sizes.into_keys().collect();
         let rtt = smallest_rtt(trace).ok_or(CaptureError::Empty("no packet was acknowledged"))?;
-        let mut arrivals = Vec::new();
+        let mut arrivals: Vec<Arrival> = Vec::new();
         let mut gaps = Gaps::default();
         let mut request = None;
         let mut limits = Limits::default();
@@ -161,6 +180,7 @@ impl Received {
                     // Packet numbers do not tell: senders leave some out on purpose.
                     let (mut data, mut at_gap, mut fills_gap) = (0_u64, false, false);
                     let (mut stream, mut repeats, mut is_new) = (None, true, false);
+                    let mut loses = false;
                     for part in packet.data.iter().filter(|part| streams.contains(&part.stream)) {
                         data = data.saturating_add(part.length);
                         // Of TCP, the handshake of TLS is before the first data.
@@ -169,12 +189,20 @@ impl Received {
                         stream = stream.or(Some((part.stream, *end == 0 && !is_tcp)));
                         at_gap |= part.offset != *end;
                         if part.offset > *end {
-                            gaps.open(part.stream, *end, part.offset, *at);
+                            gaps.open(part.stream, *end, part.offset, (*at, arrivals.len()));
+                            loses = true;
                         } else if part.offset < *end {
                             // What fills a gap sooner was not sent again, but came out of order.
                             let opened = gaps.fill(part.stream, part.offset, part.length);
                             is_new |= opened.is_some();
-                            fills_gap |= opened.is_some_and(|opened| at.since(opened) * 2 >= rtt);
+                            if let Some((opened, index)) = opened {
+                                let is_repair = at.since(opened) * 2 >= rtt;
+                                fills_gap |= is_repair;
+                                let noticed = arrivals.get_mut(index).filter(|_| !is_repair);
+                                if let Some(Arrival { loses, .. }) = noticed {
+                                    *loses = false;
+                                }
+                            }
                         }
                         let until = part.offset.saturating_add(part.length);
                         repeats &= until <= *end && !is_new;
@@ -191,6 +219,8 @@ impl Received {
                         fills_gap,
                         repeats,
                         is_late: is_new && !fills_gap,
+                        loses,
+                        is_missing: gaps.is_missing(*at, rtt),
                         limit,
                     });
                 }
@@ -221,7 +251,7 @@ mod tests {
     #[test]
     fn data_fills_the_gap_that_it_is_in_and_once() {
         let mut gaps = Gaps::default();
-        let at = Time::from_millis(5);
+        let at = (Time::from_millis(5), 0);
         gaps.open(0, 1000, 4000, at);
         assert_eq!(gaps.fill(0, 0, 1000), None, "before the gap");
         assert_eq!(gaps.fill(4, 1000, 1000), None, "another stream");
@@ -229,5 +259,9 @@ mod tests {
         assert_eq!(gaps.fill(0, 2000, 1000), None, "a copy");
         assert_eq!(gaps.fill(0, 500, 4000), Some(at), "the rest of both sides");
         assert!(gaps.open.is_empty());
+        gaps.open(0, 6000, 7000, at);
+        let rtt = Span::from_millis(50);
+        assert!(gaps.is_missing(Time::from_millis(1300), rtt));
+        assert!(!gaps.is_missing(Time::from_millis(1500), rtt), "the file does not have it");
     }
 }

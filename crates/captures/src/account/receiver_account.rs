@@ -25,8 +25,15 @@ const LONG_WAIT: f64 = 0.3;
 const LATE: f64 = 0.1;
 /// Longest time for which what waited in an outage comes before what was sent again.
 const BEHIND: Span = Span::from_millis(1000);
+/// Fewest packets that others overtook, and one in so many, from which on a path reorders.
+const OVERTAKEN: (usize, usize) = (3, 50);
 /// Silence of more than a round trip and this before data that was lost is a timeout.
 const TIMEOUT: Span = Span::from_millis(100);
+/// A first timeout of a sender is about this share of a round trip, and a time besides.
+const FIRST_TIMEOUT: (f64, Span) = (1.5, Span::from_millis(300));
+/// First timeouts in which a second one has passed, too, which is twice as long: what was sent
+/// again had no answer either.
+const SECOND_TIMEOUT: f64 = 3.5;
 
 /// Divides the time of a transfer.
 pub fn receiver_account(
@@ -116,9 +123,11 @@ struct Walk<'a> {
     own: Vec<Time>,
     steady: Steady,
     slow_start: bool,
-    /// True while data is missing before the highest that has come.
+    /// True while data is missing before the highest that has come, or may be taken for it.
     is_missing: bool,
     has_lost: bool,
+    /// Packets that others overtook.
+    late: usize,
     is_encrypted: bool,
     last_repair: Option<Time>,
     /// The results.
@@ -153,6 +162,7 @@ impl<'a> Walk<'a> {
             slow_start: true,
             is_missing: false,
             has_lost: false,
+            late: 0,
             is_encrypted: trace.is_encrypted,
             last_repair: None,
             carried: Carried::default(),
@@ -184,17 +194,19 @@ impl<'a> Walk<'a> {
                 self.waited(previous, previous + idle, index, arrival, spending);
                 full.idle(arrival.at, idle);
             }
-            if arrival.at_gap {
+            self.late += usize::from(arrival.is_late);
+            let is_reordered = self.late >= OVERTAKEN.0 && self.late >= index / OVERTAKEN.1;
+            // A sender takes for lost what others overtake.
+            if arrival.loses || arrival.fills_gap || is_reordered {
                 self.slow_start = false;
                 self.has_lost = true;
             }
-            self.is_missing |= arrival.at_gap;
+            self.is_missing = arrival.is_missing || is_reordered;
             if arrival.fills_gap {
                 self.repairs += 1;
                 let since = self.last_repair.map(|last| arrival.at.since(last));
                 self.episodes += usize::from(since.is_none_or(|since| since > rtt));
                 self.last_repair = Some(arrival.at);
-                self.is_missing = false;
             }
             self.steady.add(arrival.at, arrival.wire);
             if full.is_full(first, arrival.at) {
@@ -218,6 +230,9 @@ impl<'a> Walk<'a> {
     ) {
         let rtt = self.received.rtt;
         let silence = to.since(from);
+        if self.is_out(arrival, from, to) {
+            return spending.add(TimePart::Outage, from, to);
+        }
         if arrival.fills_gap {
             // Duplicate acknowledgements bring a repair within a round trip of what follows the
             // loss.
@@ -281,6 +296,16 @@ impl<'a> Walk<'a> {
         self.asks.between(from, arrival.at, rtt)
     }
 
+    /// Returns true if the silence from `from` to `to` is longer than timeouts of the sender
+    /// explain, and data is missing, or this end called for an answer in vain.
+    fn is_out(&self, arrival: &Arrival, from: Time, to: Time) -> bool {
+        let (share, besides) = FIRST_TIMEOUT;
+        let first = self.received.rtt.mul_f64(share) + besides;
+        let is_long = to.since(from) >= first.mul_f64(SECOND_TIMEOUT);
+        let is_cut = arrival.fills_gap || self.is_missing;
+        is_long && (is_cut || self.waits.is_unanswered(from, to))
+    }
+
     /// Returns true if the sender had gone on sending in a `silence` before the arrival numbered
     /// `index`: within a round trip from then on data is missing or comes again, or, behind what
     /// had waited, comes again later.
@@ -303,5 +328,59 @@ impl<'a> Walk<'a> {
         let (least, most) = (at.saturating_sub(rtt + tolerance), at.saturating_sub(rtt));
         let index = self.own.partition_point(|own| *own < least);
         self.own.get(index).is_some_and(|own| *own <= most + tolerance)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::account::account;
+    use crate::event::{CapturedConnection, Event, Packet, Side, StreamPart, Transport};
+    use bentpipe_timeseries::TimePart;
+    use bentpipe_units::Time;
+
+    /// A client of QUIC, 50 ms away: of packets each 10 ms, one of which is lost, 20 come before a
+    /// silence in milliseconds and 20 after it, which begins with the lost data or ends with it.
+    fn silence(millis: u64, is_filled_first: bool) -> CapturedConnection {
+        let packet = |number, offset| Packet {
+            is_application: true,
+            is_eliciting: true,
+            bytes: 1040,
+            number,
+            data: vec![StreamPart { stream: 0, offset, length: 1000 }],
+            ..Packet::default()
+        };
+        let at = Time::from_millis;
+        let mut events = vec![(at(0), Event::Sent(packet(0, 0)))];
+        let mut number = 0;
+        let mut add = |time, index| {
+            let acknowledged = if number == 0 { vec![(0, 0)] } else { Vec::new() };
+            let data = Packet { acknowledged, ..packet(number, index * 1000) };
+            events.push((at(time), Event::Received(data)));
+            number += 1;
+        };
+        (0..21).filter(|index| *index != 10).for_each(|index| add(50 + index * 10, index));
+        let after = 250 + millis;
+        let (lost, others) =
+            if is_filled_first { (after, after + 10) } else { (after + 200, after) };
+        let mut times: Vec<(u64, u64)> =
+            (21..40).map(|one| (others + one * 10 - 210, one)).collect();
+        times.push((lost, 10));
+        times.sort_unstable();
+        times.into_iter().for_each(|(time, index)| add(time, index));
+        CapturedConnection { events, ..CapturedConnection::empty(Transport::Quic, Side::Client) }
+    }
+
+    #[test]
+    fn a_silence_that_several_timeouts_passed_in_is_an_outage() {
+        for is_filled_first in [true, false] {
+            let outage = |millis| {
+                let recorded =
+                    account(&silence(millis, is_filled_first), None).expect("a transfer");
+                recorded.budget.get(TimePart::Outage)
+            };
+            let long = outage(4000);
+            assert!((3.9..=4.1).contains(&long), "{is_filled_first}: {long}");
+            assert!(outage(600) < 0.1, "{is_filled_first}: a timeout");
+        }
     }
 }

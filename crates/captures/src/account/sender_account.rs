@@ -118,9 +118,12 @@ fn notes(knows_window: bool, unacknowledged: usize) -> Vec<String> {
         notes.push("the file has no congestion windows: they are inferred".to_owned());
     }
     if unacknowledged > 0 {
+        let last = match unacknowledged {
+            1 => "its last packet is acknowledged: its arrival is".to_owned(),
+            count => format!("the last {count} packets are acknowledged: their arrival is"),
+        };
         notes.push(format!(
-            "the file ends before the last {unacknowledged} packets are acknowledged: their \
-             arrival is estimated, and the transfer may have continued"
+            "the file ends before {last} estimated, and the transfer may have continued"
         ));
     }
     notes

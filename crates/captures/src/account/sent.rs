@@ -95,6 +95,9 @@ pub fn smallest_rtt(trace: &CapturedConnection) -> Option<Span> {
     })
 }
 
+/// Most round trips that a handshake needs: of TCP, of TLS 1.2, and another of either.
+const MOST_TRIPS: u64 = 4;
+
 /// Returns the time before `end` in which this end waited to send packets of the handshake again:
 /// nothing arrived between two of them. Of the time that a round trip takes nothing was lost by
 /// that: a probe before the answer can come costs no time.
@@ -123,7 +126,13 @@ pub fn handshake_timeouts(trace: &CapturedConnection, start: Time, end: Time, rt
         }
         previous = *at;
     }
-    waited.min(end.since(start).saturating_sub(rtt))
+    let took = end.since(start);
+    // What no handshake needs is that of lost packets, too: those that came meanwhile did not help.
+    let needed = rtt * MOST_TRIPS;
+    if !waited.is_zero() {
+        waited = waited.max(took.saturating_sub(needed));
+    }
+    waited.min(took.saturating_sub(rtt))
 }
 
 /// Returns true if the first packet of the handshake that this end sent arrived, and its answer,
@@ -333,5 +342,26 @@ mod tests {
                 vec![(0, true, tcp(7, 0)), (1000, true, tcp(9, 0)), (at, false, tcp(1, echo))];
             assert_eq!(was_late(&handshake(Transport::Tcp, events), RTT), late, "{echo} {at}");
         }
+    }
+
+    #[test]
+    fn what_no_handshake_needs_is_that_of_lost_packets() {
+        let quic = |number| Packet { number, ..Packet::default() };
+        // A probe after a second; then packets of the other end come, until the end after 5 s.
+        let events = vec![
+            (0, true, quic(0)),
+            (1000, true, quic(1)),
+            (1300, false, quic(3)),
+            (3000, false, quic(4)),
+            (5000, true, quic(2)),
+        ];
+        let timeouts = |end: u64, events: &[(u64, bool, Packet)]| {
+            let trace = handshake(Transport::Quic, events.to_vec());
+            handshake_timeouts(&trace, Time::ZERO, Time::from_millis(end), RTT).as_secs_f64()
+        };
+        assert!((timeouts(5000, &events) - 3.8).abs() < 1e-9, "all but four round trips");
+        assert!((timeouts(1300, &events) - 1.0).abs() < 1e-9, "the probe");
+        let without = [events[0].clone(), events[2].clone()];
+        assert!(timeouts(5000, &without) < 1e-9, "nothing was sent again");
     }
 }

@@ -143,9 +143,12 @@ pub(super) fn predict(recorded: &CapturedTransfer) -> Prediction {
         return Prediction { results: Some(results), range: Err(unknown) };
     }
     let mut times = completions(&results);
-    for path in others(recorded, &seen) {
-        times.extend(path.run().iter().flat_map(completions));
-    }
+    let others = others(recorded, &seen);
+    times.extend(std::thread::scope(|scope| {
+        let runs: Vec<_> = others.iter().map(|path| scope.spawn(|| path.run())).collect();
+        let done = runs.into_iter().filter_map(|run| run.join().ok().flatten());
+        done.flat_map(|results| completions(&results)).collect::<Vec<f64>>()
+    }));
     let mut of_path: f64 = OF_PATH.iter().map(|part| recorded.budget.get(*part)).sum();
     // Timeouts of the handshake are those of lost packets, too.
     of_path += of_handshake(recorded);
@@ -155,6 +158,8 @@ pub(super) fn predict(recorded: &CapturedTransfer) -> Prediction {
     let high = times.iter().copied().fold(0.0, f64::max) * (1.0 + off) + of_path;
     let range = if low > 0.0 && high <= WIDEST * low {
         Ok(Range { low_s: low, high_s: high })
+    } else if high - of_path <= WIDEST * low {
+        Err(Unknown::OfPath(TimePart::Timeout))
     } else if recorded.path.is_filled {
         Err(Unknown::Losses)
     } else {

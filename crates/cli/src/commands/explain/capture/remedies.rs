@@ -3,7 +3,7 @@
 
 use super::document::RemedyDocument;
 use super::simulated::{FASTER, Simulated};
-use super::words::{Ends, bdp, causes, data, is_of_handshake, seconds};
+use super::words::{Ends, MOST_TRIPS, bdp, causes, data, is_of_handshake, seconds};
 use crate::output::counted;
 use bentpipe_captures::{CapturedTransfer, FlowLimit, LimitKind, Transport};
 use bentpipe_timeseries::TimePart;
@@ -18,6 +18,8 @@ const AGREES: f64 = 0.25;
 const WORTH: f64 = 0.1;
 /// Runs of a path with losses, of which the median counts.
 const RUNS: usize = 3;
+/// Share of packets out of order from which on they are what a sender takes for losses.
+const REORDERED: f64 = 0.01;
 /// Windows hold so many times what the path holds: a loss is repaired meanwhile.
 const ROOM: f64 = 2.0;
 
@@ -103,6 +105,9 @@ fn of_cause(part: TimePart, time: f64, recorded: &CapturedTransfer, ends: &Ends)
         }
         TimePart::CongestionWindow | TimePart::LossDetection | TimePart::LostPackets => {
             let evidence = &recorded.evidence;
+            if evidence.reordered > REORDERED && evidence.reordered > recorded.path.loss {
+                return elsewhere(part, time, recorded, ends);
+            }
             if evidence.lost == 0 {
                 return None;
             }
@@ -148,6 +153,11 @@ fn elsewhere(
         ),
         TimePart::FlowControl => ("the application must read sooner what has come", ends.asker),
         TimePart::Application => ("the application must ask sooner", ends.asker),
+        TimePart::CongestionWindow | TimePart::LossDetection | TimePart::LostPackets => (
+            "a path that keeps the order of packets, or a sender that does not take late ones for \
+             lost (RACK and duplicate SACKs of TCP, a larger packet threshold of QUIC)",
+            ends.sender,
+        ),
         TimePart::ReturnLink => {
             ("a faster return link, or fewer acknowledgements on it, as by a filter", operator)
         }
@@ -261,7 +271,8 @@ fn of_round_trips(recorded: &CapturedTransfer, ends: &Ends) -> Option<Remedy> {
         });
     }
     let trips = (handshake / rtt.max(1e-9)).round();
-    (trips >= 1.0 && handshake >= WORTH * completion).then(|| Remedy {
+    let is_known = trips >= 1.0 && trips < MOST_TRIPS;
+    (is_known && handshake >= WORTH * completion).then(|| Remedy {
         cause: TimePart::Handshake,
         setting: "fewer round trips before the request: TLS 1.3, QUIC, sessions that resume"
             .to_owned(),

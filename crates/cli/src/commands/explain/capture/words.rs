@@ -10,6 +10,8 @@ use bentpipe_units::{Bytes, Span};
 
 /// Most parts that a sentence names, of causes and of what every transfer needs.
 const MOST: usize = 4;
+/// Share of the time from which on a cause is named before what every transfer needs.
+const WORTH: f64 = 0.1;
 /// Smallest share of the time that is named.
 const SMALLEST_SHARE: f64 = 0.02;
 
@@ -66,8 +68,10 @@ pub(super) fn statement(recorded: &CapturedTransfer, ends: &Ends) -> String {
             .collect();
         texts.join(", ")
     };
+    // What takes the time comes first, and that is a cause unless none took much.
+    let first = causes(recorded).first().is_none_or(|(_, time)| *time < WORTH * completion);
     let both: Vec<String> =
-        [list(false), list(true)].into_iter().filter(|text| !text.is_empty()).collect();
+        [list(first), list(!first)].into_iter().filter(|text| !text.is_empty()).collect();
     let both = both.join("; ");
     let colon = if both.is_empty() { "" } else { ": " };
     format!("took {} s{colon}{both}", seconds(completion))
@@ -163,18 +167,27 @@ pub(super) fn loses_in_bursts(evidence: &Evidence) -> bool {
     lost > 2 * lost_at_queue && lost >= BURST * loss_episodes.max(1) && lost >= 2 * BURST
 }
 
+/// Most round trips that a handshake needs.
+pub(super) const MOST_TRIPS: f64 = 5.0;
+
 /// Returns the whole round trips of a part, if it is about that.
 fn round_trips(recorded: &CapturedTransfer, part: TimePart) -> Option<u64> {
     let count = recorded.budget.get(part) / recorded.path.rtt.as_secs_f64().max(1e-9);
     let whole = count.round();
-    ((1.0..100.0).contains(&whole) && (count - whole).abs() < 0.2).then_some(whole as u64)
+    ((1.0..=MOST_TRIPS).contains(&whole) && (count - whole).abs() < 0.2).then_some(whole as u64)
 }
 
 /// Returns after which losses something happened.
 fn losses(recorded: &CapturedTransfer) -> String {
     let evidence = &recorded.evidence;
+    let order = match 100.0 * evidence.reordered {
+        percent if percent >= 1.0 => {
+            format!(", while {percent:.0} % of the packets came out of order")
+        }
+        _ => String::new(),
+    };
     if evidence.lost == 0 {
-        return String::new();
+        return order;
     }
     let packets = counted(evidence.lost, "lost packet");
     let episodes = match evidence.loss_episodes {
@@ -182,12 +195,36 @@ fn losses(recorded: &CapturedTransfer) -> String {
         count => format!(" in {count} episodes"),
     };
     let place = match (evidence.lost_at_queue * 2 > evidence.lost, recorded.is_sender) {
-        (true, _) => ", at a full queue",
-        (false, _) if loses_in_bursts(evidence) => ", in bursts, as at a policer or a short queue",
-        (false, true) => ", with room in the queue",
-        (false, false) => "",
+        // What is late waited in no queue.
+        _ if !order.is_empty() => String::new(),
+        (true, _) => ", at a full queue".to_owned(),
+        // What was lost in an outage was lost in a burst, too.
+        (false, _) if recorded.budget.get(TimePart::Outage) > 0.0 => String::new(),
+        (false, _) if loses_in_bursts(evidence) => {
+            format!(", in bursts, as at a policer or a short queue{}", got_through(recorded))
+        }
+        (false, true) => ", with room in the queue".to_owned(),
+        (false, false) => String::new(),
     };
-    format!(" after {packets}{episodes}{place}")
+    format!(" after {packets}{episodes}{place}{order}")
+}
+
+/// Returns the rate of the data while it was sent: about what a policer lets pass.
+fn got_through(recorded: &CapturedTransfer) -> String {
+    let besides = [
+        TimePart::Handshake,
+        TimePart::Request,
+        TimePart::Application,
+        TimePart::SlowStart,
+        TimePart::FlowControl,
+    ];
+    let besides: f64 = besides.into_iter().map(|part| recorded.budget.get(part)).sum();
+    let sending = recorded.completion.as_secs_f64() - besides;
+    if sending <= 0.0 {
+        return String::new();
+    }
+    let rate = recorded.bytes.get() as f64 * 8e-6 / sending;
+    format!(", which let {} Mbps pass", significant(rate))
 }
 
 /// Share of the time from which on a link that carries data is what limits a transfer.
@@ -198,7 +235,8 @@ const BESIDE: f64 = 0.1;
 /// Returns true if a transfer waited so long for other flows that its rate is a share of the link.
 pub(super) fn is_beside_others(recorded: &CapturedTransfer) -> bool {
     let others = recorded.budget.get(TimePart::OtherFlows);
-    others >= BESIDE * recorded.completion.as_secs_f64()
+    // Packets that overtake each other wait for no one.
+    recorded.evidence.reordered < 0.01 && others >= BESIDE * recorded.completion.as_secs_f64()
 }
 
 /// Returns that only a faster link would help, if a full link was busy with the data most of the
