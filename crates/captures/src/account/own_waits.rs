@@ -160,6 +160,19 @@ impl OwnWaits {
         within.any(|(_, answered)| answered.is_none_or(|answered| answered >= to))
     }
 
+    /// Returns until when the last packet of this end that called for an answer in the silence from
+    /// `from` to `to` had none for at least `least`; `None` if all had one sooner.
+    pub fn unanswered_until(&self, from: Time, to: Time, least: Span) -> Option<Time> {
+        let begin = self.calls.partition_point(|(sent, _)| *sent < from);
+        let within = self.calls.get(begin..).unwrap_or_default().iter();
+        let within = within.take_while(|(sent, _)| *sent < to);
+        let ends = within.filter_map(|(sent, answered)| {
+            let end = answered.unwrap_or(to).min(to);
+            (end.since(*sent) >= least).then_some(end)
+        });
+        ends.max()
+    }
+
     /// Spends the end of the silence from `from` to `to` before data that arrives at `at`. Returns
     /// until when the time is left.
     pub fn spend(&self, at: Time, from: Time, to: Time, spending: &mut Spending) -> Time {
@@ -246,9 +259,14 @@ mod tests {
                 events,
                 ..CapturedConnection::empty(Transport::Quic, Side::Client)
             };
-            OwnWaits::new(&trace, Span::from_millis(50)).is_unanswered(at(0), at(5000))
+            let own = OwnWaits::new(&trace, Span::from_millis(50));
+            let until = own.unanswered_until(at(0), at(5000), Span::from_millis(400));
+            assert_eq!(until, (answered > 1300).then_some(at(answered)));
+            own.is_unanswered(at(0), at(5000))
         };
         assert!(out(5000));
+        // The path was out until the answer, and its data waited for a timer.
+        assert!(!out(4200));
         // Acknowledged at once: the other end paused.
         assert!(!out(960));
         // Without keys, what leaves long after the last arrival is no acknowledgement.

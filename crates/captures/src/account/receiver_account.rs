@@ -230,8 +230,9 @@ impl<'a> Walk<'a> {
     ) {
         let rtt = self.received.rtt;
         let silence = to.since(from);
-        if self.is_out(arrival, from, to) {
-            return spending.add(TimePart::Outage, from, to);
+        if let Some(end) = self.out_until(arrival, from, to) {
+            spending.add(TimePart::Outage, from, end);
+            return spending.add(TimePart::Timeout, end, to);
         }
         if arrival.fills_gap {
             // Duplicate acknowledgements bring a repair within a round trip of what follows the
@@ -296,14 +297,17 @@ impl<'a> Walk<'a> {
         self.asks.between(from, arrival.at, rtt)
     }
 
-    /// Returns true if the silence from `from` to `to` is longer than timeouts of the sender
-    /// explain, and data is missing, or this end called for an answer in vain.
-    fn is_out(&self, arrival: &Arrival, from: Time, to: Time) -> bool {
+    /// Returns until when the path was out in the silence from `from` to `to`, if it is longer than
+    /// timeouts of the sender explain: until this end had an answer that it had called for or, if
+    /// it had not but data is missing, all of it.
+    fn out_until(&self, arrival: &Arrival, from: Time, to: Time) -> Option<Time> {
         let (share, besides) = FIRST_TIMEOUT;
         let first = self.received.rtt.mul_f64(share) + besides;
-        let is_long = to.since(from) >= first.mul_f64(SECOND_TIMEOUT);
+        if to.since(from) < first.mul_f64(SECOND_TIMEOUT) {
+            return None;
+        }
         let is_cut = arrival.fills_gap || self.is_missing;
-        is_long && (is_cut || self.waits.is_unanswered(from, to))
+        self.waits.unanswered_until(from, to, first).or(is_cut.then_some(to))
     }
 
     /// Returns true if the sender had gone on sending in a `silence` before the arrival numbered
