@@ -3,8 +3,8 @@
 mod common;
 
 use bentpipe_link::disciplines::{
-    Cake, CoDel, DropTail, FlowHash, FlowQueueing, Fq, FqCoDel, HeadDrop, Overflow, Pie, Priority,
-    QueueDiscipline, Red, Tins,
+    Cake, CoDel, DropTail, DualPi2, FlowHash, FlowQueueing, Fq, FqCoDel, HeadDrop, Overflow,
+    Overload, Pie, Priority, QueueDiscipline, Red, Tins,
 };
 use bentpipe_link::{DirectionPatch, Dscp, QueueConfig, QueueLimit};
 use bentpipe_units::{Bytes, Span};
@@ -57,6 +57,14 @@ const WRONG: &[(&str, &[&str])] = &[
     ),
     ("queue = { aqm = \"cake\", tins = \"diffserv8\" }", &["diffserv8", "diffserv4"]),
     ("queue = { aqm = \"cake\", interval = \"5 ms\" }", &["interval = 5 ms", "above 5 ms"]),
+    ("queue = { aqm = \"dualpi2\", coupling = 0.5 }", &["coupling = 0.5", "1 to 100"]),
+    (
+        "queue = { aqm = \"dualpi2\", max_rtt = \"750 ms\", alpha = 0.1 }",
+        &["max_rtt = 750 ms", "alpha"],
+    ),
+    ("queue = { aqm = \"dualpi2\", max_rtt = \"0 s\" }", &["max_rtt = 0 ns", "1 ms"]),
+    ("queue = { aqm = \"dualpi2\", tupdate = \"1 us\" }", &["tupdate = 1 us", "1 ms"]),
+    ("queue = { aqm = \"dualpi2\", ecn = true }", &["ecn = true", "dualpi2"]),
     ("queue = { aqm = \"red\", weight = 1.5 }", &["weight = 1.5", "to 1"]),
     ("queue = { aqm = \"red\", max_probability = 2 }", &["2", "0 to 1"]),
 ];
@@ -133,6 +141,23 @@ fn every_queue_is_read_and_written_again() {
             queue(
                 QueueLimit::Bdp(1.0),
                 Pie { target: ms(40), tupdate: ms(30), alpha: 0.01, beta: 1.0, ecn: true }.into(),
+            ),
+        ),
+        (
+            "queue = { aqm = \"dualpi2\", max_rtt = \"1 s\", tupdate = \"10 ms\", \
+             step = \"800 us\", ramp = \"400 us\", overload = \"overflow\" }",
+            queue(
+                QueueLimit::Bdp(1.0),
+                DualPi2 {
+                    tupdate: ms(10),
+                    alpha: 0.001,
+                    beta: 0.3,
+                    step: Span::from_micros(800),
+                    ramp: Span::from_micros(400),
+                    overload: Overload::Overflow,
+                    ..DualPi2::default()
+                }
+                .into(),
             ),
         ),
         (

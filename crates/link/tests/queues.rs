@@ -119,6 +119,7 @@ fn idle_aqm(limit: &str) -> Vec<String> {
         format!("aqm = \"cake\", {aqm}"),
         format!("aqm = \"cake\", tins = \"diffserv4\", {aqm}"),
         "aqm = \"pie\", target = \"10 s\"".to_owned(),
+        "aqm = \"dualpi2\", target = \"10 s\"".to_owned(),
         "aqm = \"red\", min_threshold = 100000, max_threshold = 200000".to_owned(),
     ]
     .iter()

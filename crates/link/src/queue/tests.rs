@@ -192,9 +192,10 @@ proptest! {
             let (mut now, mut last) = (Time::ZERO, BTreeMap::new());
             for (pause, operation) in &operations {
                 now += Span::from_nanos(*pause);
-                // A flow has one port.
+                // A flow has one port and one code point: with two, DualPI2 sends it in two queues.
                 let operation = match *operation {
-                    Operation::Enqueue { flow, bytes, ecn, .. } => {
+                    Operation::Enqueue { flow, bytes, .. } => {
+                        let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][flow as usize % 4];
                         Operation::Enqueue { port: flow % 3, flow, bytes, ecn }
                     }
                     other => other,

@@ -47,13 +47,20 @@ pub fn draw(draft: &mut Draft, random: &mut Random) {
 
 /// Draws a discipline with classes, or one that decides about packets as they arrive.
 fn by_arrival(random: &mut Random) -> Table {
-    let keys: Vec<(&str, Value)> = match random.whole(0, 3) {
+    let keys: Vec<(&str, Value)> = match random.whole(0, 4) {
         0 => vec![("aqm", Value::from("priority"))],
         1 => vec![
             ("aqm", Value::from("cake")),
             ("tins", Value::from(random.pick(&["besteffort", "diffserv4"]))),
         ],
         2 => vec![
+            ("aqm", Value::from("dualpi2")),
+            ("target", millis(random.log(1.0, 100.0))),
+            ("max_rtt", millis(random.log(10.0, 1000.0))),
+            ("step", millis(random.log(0.2, 20.0))),
+            ("overload", Value::from(random.pick(&["drop", "overflow"]))),
+        ],
+        3 => vec![
             ("aqm", Value::from("pie")),
             ("target", millis(random.log(1.0, 100.0))),
             ("tupdate", millis(random.log(1.0, 50.0))),

@@ -71,7 +71,7 @@ impl CoDel {
     pub(super) const TARGET: Field = Field {
         name: "target",
         kind: Kind::Span,
-        about: "Queueing delay that it aims at. Default: \"5 ms\", for PIE \"15 ms\".",
+        about: "Queueing delay that it aims at. Default: \"5 ms\", for PIE and DualPI2 \"15 ms\".",
     };
     pub(super) const INTERVAL: Field = Field {
         name: "interval",

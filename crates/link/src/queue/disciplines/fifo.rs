@@ -51,6 +51,11 @@ impl<P> Fifo<P> {
         Ok(())
     }
 
+    /// Returns the first packet.
+    pub fn first(&self) -> Option<&Accepted<P>> {
+        self.packets.front()
+    }
+
     /// Removes the first packet.
     #[inline]
     pub fn pop(&mut self) -> Option<Accepted<P>> {

@@ -12,6 +12,7 @@ mod codel;
 mod control_law;
 mod discipline;
 mod drop_tail;
+mod dualpi2;
 mod fair_queue;
 mod fifo;
 mod flow_queues;
@@ -32,6 +33,7 @@ use bentpipe_units::Time;
 pub use cake::Tins;
 use discipline::{Discipline, PacketQueue};
 pub(crate) use discipline::{Effects, QueueContext, Refused};
+pub use dualpi2::Overload;
 pub use fair_queue::{FlowQueueing, Overflow};
 pub use flow_queues::FlowHash;
 use registry::{Row, check_keys, unknown};
@@ -46,6 +48,7 @@ registry::queue_disciplines! {
     pie::Pie,
     red::Red,
     cake::Cake,
+    dualpi2::DualPi2,
 }
 
 impl QueueDiscipline {

@@ -55,21 +55,9 @@ impl Discipline for Pie {
         dropped or marked with a probability that follows the queueing delay.";
     const FIELDS: &'static [Field] = &[
         super::codel::CoDel::TARGET,
-        Field {
-            name: "tupdate",
-            kind: Kind::Span,
-            about: "PIE: interval between updates of the probability. Default: \"15 ms\".",
-        },
-        Field {
-            name: "alpha",
-            kind: Kind::Number,
-            about: "PIE: weight of the delay above the target, in Hz. Default: 0.125.",
-        },
-        Field {
-            name: "beta",
-            kind: Kind::Number,
-            about: "PIE: weight of the growth of the delay, in Hz. Default: 1.25.",
-        },
+        Self::TUPDATE,
+        Self::ALPHA,
+        Self::BETA,
         super::codel::CoDel::ECN,
     ];
     const ACTS_ON_DEQUEUE: bool = false;
@@ -129,6 +117,25 @@ impl Discipline for Pie {
         };
         ArrivalAqmQueue::new(Fifo::new(context.limit), state)
     }
+}
+
+impl Pie {
+    pub(super) const TUPDATE: Field = Field {
+        name: "tupdate",
+        kind: Kind::Span,
+        about: "Interval between updates of the probability. Default: \"15 ms\", for DualPI2 \
+            \"16 ms\".",
+    };
+    pub(super) const ALPHA: Field = Field {
+        name: "alpha",
+        kind: Kind::Number,
+        about: "Weight of the delay above the target, in Hz. Default: 0.125, for DualPI2 0.16.",
+    };
+    pub(super) const BETA: Field = Field {
+        name: "beta",
+        kind: Kind::Number,
+        about: "Weight of the growth of the delay, in Hz. Default: 1.25, for DualPI2 3.2.",
+    };
 }
 
 /// What a [`Pie`] queue knows.
