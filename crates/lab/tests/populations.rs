@@ -259,3 +259,41 @@ source = \"a test\"
     assert_eq!(results.expectations.len(), 1 + 2 * 3 + 2);
     assert_eq!(results.published.len(), 2);
 }
+
+#[test]
+fn a_group_of_bulk_flows_has_a_share() {
+    let results = run(r#"
+name = "group"
+[path]
+rtt = "40 ms"
+forward = { rate = "20 Mbps", queue = { aqm = "fq", hash = "exact" } }
+return = { rate = "5 Mbps" }
+[output]
+time_series = "none"
+[[flow]]
+name = "group"
+count = 3
+bulk = { duration = "20 s" }
+[[flow]]
+name = "one"
+bulk = { duration = "20 s" }
+[[flow]]
+name = "other-way"
+bulk = { duration = "20 s", direction = "upload" }
+[[expect]]
+metric = "goodput_share_percent"
+flow = "group"
+above = 73
+below = 77
+"#);
+    assert!(results.all_passed(), "{:?}", results.expectations);
+    let run = &results.runs[0];
+    let metrics = &population(run, "group").metrics;
+    let goodput = metrics.population_goodput_mbps.unwrap();
+    // Three quarters of 20 Mbps without headers.
+    assert!((13.0..15.0).contains(&goodput), "{goodput}");
+    // A user has a quarter of the link, so it takes about four times as long as alone.
+    let slowdown = metrics.mean_slowdown.unwrap();
+    assert!((3.7..4.4).contains(&slowdown), "{slowdown}");
+    assert_eq!((metrics.completed_percent, metrics.mean_completion_s), (Some(100.0), Some(20.0)));
+}

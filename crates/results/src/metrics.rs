@@ -250,6 +250,9 @@ metrics! {
     /// Application bytes of all completed transfers over the time from the first start to the last
     /// completion.
     "Goodput of all users", "Mbps", Higher: population_goodput_mbps: Option<f64>,
+    /// Application bytes of these users in percent of those that all flows and users of the run
+    /// received in the same direction, from the first start of these users to their last end.
+    "Share of the goodput", "%", Neither: goodput_share_percent: Option<f64>,
     /// Packets of all users that the network dropped or lost.
     "Packets dropped", "packets", Lower: packets_dropped: u64,
     /// Packets that the network dropped or lost, in percent of those that the users' senders sent.

@@ -89,7 +89,14 @@ impl User {
 
 impl Population {
     /// Describes `users` in visit number `visit` under `name`, with their own values if `listed`.
-    pub fn new(name: &str, visit: usize, users: &[User], listed: bool) -> Self {
+    /// `share_percent` is their part of what all flows received.
+    pub fn new(
+        name: &str,
+        visit: usize,
+        users: &[User],
+        share_percent: Option<f64>,
+        listed: bool,
+    ) -> Self {
         let names = SIZE_CLASSES.iter().map(|(_, name)| *name).chain([LARGEST]);
         let classes = names.enumerate().filter_map(|(class, name)| {
             let own: Vec<User> =
@@ -100,7 +107,10 @@ impl Population {
         Self {
             name: name.to_owned(),
             visit,
-            metrics: PopulationMetrics::of(users),
+            metrics: PopulationMetrics {
+                goodput_share_percent: share_percent,
+                ..PopulationMetrics::of(users)
+            },
             classes: classes.collect(),
             per_user: listed.then(|| Users {
                 user: users.iter().map(|user| user.number as u64).collect(),
@@ -173,6 +183,7 @@ impl PopulationMetrics {
             p99_slowdown: slowdowns.quantile(0.99),
             slowdown_jain_index: slowdowns.jain_of_inverse(),
             population_goodput_mbps: goodput(users),
+            goodput_share_percent: None,
             packets_dropped: dropped,
             dropped_percent: percent(dropped, sent),
         }
@@ -237,7 +248,7 @@ mod tests {
     fn metrics_cover_all_users() {
         let users: Vec<User> =
             (0..101).map(|i| user(i, 1_000_000, Some(2.0 + i as f64 / 10.0))).collect();
-        let metrics = Population::new("ours", 1, &users, true).metrics;
+        let metrics = Population::new("ours", 1, &users, None, true).metrics;
         assert_eq!((metrics.users, metrics.completed_percent), (101, Some(100.0)));
         let near = |value: Option<f64>, expected: f64| (value.unwrap() - expected).abs() < 1e-9;
         assert!(near(metrics.mean_completion_s, 7.0) && near(metrics.median_completion_s, 7.0));
@@ -252,7 +263,7 @@ mod tests {
     fn what_is_written_can_be_read() {
         let users = [user(0, 50_000, Some(4.0)), user(1, 1_000_000, None)];
         for listed in [false, true] {
-            let population = Population::new("ours", 1, &users, listed);
+            let population = Population::new("ours", 1, &users, None, listed);
             let text = serde_json::to_string(&population).unwrap();
             assert_eq!(serde_json::from_str::<Population>(&text).unwrap(), population, "{text}");
         }
@@ -261,9 +272,12 @@ mod tests {
     #[test]
     fn equal_slowdowns_are_fair_and_one_slow_user_is_not() {
         let equal: Vec<User> = (0..4).map(|i| user(i, 1, Some(4.0))).collect();
-        assert_eq!(Population::new("a", 1, &equal, false).metrics.slowdown_jain_index, Some(1.0));
+        assert_eq!(
+            Population::new("a", 1, &equal, None, false).metrics.slowdown_jain_index,
+            Some(1.0)
+        );
         let users = [user(0, 1, Some(4.0)), user(1, 1, None)];
-        let metrics = Population::new("a", 1, &users, false).metrics;
+        let metrics = Population::new("a", 1, &users, None, false).metrics;
         assert_eq!(metrics.slowdown_jain_index, Some(0.5));
     }
 
@@ -271,7 +285,7 @@ mod tests {
     fn a_transfer_without_end_leaves_no_mean_but_the_quantiles_before_it() {
         let mut users: Vec<User> = (0..101).map(|i| user(i, 1, Some(1.0 + i as f64))).collect();
         users[100].completion_s = None;
-        let metrics = Population::new("a", 1, &users, false).metrics;
+        let metrics = Population::new("a", 1, &users, None, false).metrics;
         assert_eq!((metrics.mean_completion_s, metrics.mean_slowdown), (None, None));
         assert_eq!(metrics.p99_completion_s, Some(100.0));
         assert!(metrics.completed_percent.unwrap() < 99.5);
@@ -282,7 +296,7 @@ mod tests {
         let sizes = [1, 100_000, 100_001, 1_000_000, 9_000_000, 10_000_001];
         let users: Vec<User> =
             sizes.iter().enumerate().map(|(i, bytes)| user(i, *bytes, Some(3.0))).collect();
-        let population = Population::new("ours", 2, &users, true);
+        let population = Population::new("ours", 2, &users, None, true);
         let counts: Vec<(String, u64)> =
             population.groups().map(|(name, metrics)| (name, metrics.users)).collect();
         assert_eq!(

@@ -225,8 +225,8 @@ fn one(
     let explicit: Transport = section::take(&mut written.clone(), span.clone())?;
     let mut table = written.clone();
     let (work, sequence) = Work::read(&mut table, span.clone(), limit)?;
-    if own.users.is_some() {
-        population::check_work(&work, &span)?;
+    if let Some(users) = &own.users {
+        population::check_work(&work, users, &span)?;
     }
     let protocol = Protocol::of(&explicit, work.first())?;
     let mut keys = preset::layer(explicit.preset.unwrap_or_default(), protocol);

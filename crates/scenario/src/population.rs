@@ -186,21 +186,29 @@ fn deal(count: usize, weights: &[f64]) -> Vec<usize> {
     (0..count).map(next).collect()
 }
 
-/// Checks that users can have the workload of a flow.
+/// Checks that `users` can have the workload of a flow.
 ///
 /// # Errors
-/// Returns an error for workloads without a size, and for an implied first visit.
-pub(crate) fn check_work(work: &Work, span: &Range<usize>) -> Check {
+/// Returns an error for workloads without a size, and for an offered load of bulk data, which has
+/// none before its end.
+pub(crate) fn check_work(work: &Work, users: &Users, span: &Range<usize>) -> Check {
     let workloads: Vec<&Workload> = match work {
         Work::Once(workload) => vec![workload],
         Work::Visits(visits) => visits.iter().map(|visit| &visit.workload).collect(),
     };
     for workload in workloads {
-        if !workload.ends_with_its_data() {
+        if !workload.suits_users() {
             let message = format!(
-                "`{}` is no workload of a population, whose users end when all bytes have \
-                    arrived; allowed: `download`, `upload`, `objects` or `web_page`",
+                "`{}` is no workload of a population, whose users transfer bytes; allowed: \
+                    `download`, `upload`, `objects`, `web_page` or `bulk`",
                 workload.name()
+            );
+            return Err(Problem::new(span.clone(), message));
+        }
+        if let (Workload::Bulk(_), Arrivals::Load(load)) = (workload, &users.arrivals) {
+            let message = format!(
+                "arrivals = {{ load = {load} }} needs the sizes of transfers, and `bulk` has \
+                    none; allowed: `at once`, or a table with `rate` or `file`"
             );
             return Err(Problem::new(span.clone(), message));
         }

@@ -9,7 +9,7 @@ use bentpipe_results::{Results, Summary, find_population, is_size_class};
 /// Metric of which each row of the table has one row in the summary.
 const FIRST: &str = "users";
 /// Columns of the table: metric and heading.
-const COLUMNS: [(&str, &str); 10] = [
+const COLUMNS: [(&str, &str); 11] = [
     ("mean_completion_s", "mean s"),
     ("median_completion_s", "median s"),
     ("p95_completion_s", "p95 s"),
@@ -18,6 +18,7 @@ const COLUMNS: [(&str, &str); 10] = [
     ("p95_slowdown", "p95 slowdown"),
     ("slowdown_jain_index", "Jain's index"),
     ("population_goodput_mbps", "goodput Mbps"),
+    ("goodput_share_percent", "share %"),
     ("packets_dropped", "dropped"),
     ("dropped_percent", "dropped %"),
 ];

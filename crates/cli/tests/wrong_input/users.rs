@@ -79,10 +79,16 @@ pub fn cases() -> Vec<Case> {
             &["`list`, `file` exclude each other"],
         ),
         case(
-            "users without an end",
-            users("bulk.duration = \"3 s\""),
+            "users who transfer nothing",
+            users("ping = { interval = \"1 s\", duration = \"3 s\" }"),
             4,
-            &["`bulk` is no workload of a population", "`download`"],
+            &["`ping` is no workload of a population", "`download`"],
+        ),
+        case(
+            "an offered load of bulk data",
+            users("bulk.duration = \"3 s\"\narrivals = { load = 0.5 }"),
+            4,
+            &["load = 0.5", "`bulk` has none"],
         ),
         case(
             "an implied first visit of every user",

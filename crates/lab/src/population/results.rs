@@ -4,10 +4,14 @@ use super::Expansion;
 use super::draw::user_name;
 use bentpipe_results::{Population, User};
 use bentpipe_sim::{FlowOutcome, RunSpec};
+use bentpipe_units::{Span, Time};
 use std::collections::{BTreeMap, HashMap};
 
 /// Name of all users of a run that has several populations or shares.
 const ALL: &str = bentpipe_results::fairness::ALL_FLOWS;
+
+/// Interval in which the received bytes of a flow are counted.
+const TENTH: Span = Span::from_millis(100);
 
 /// A user's flow.
 #[derive(Debug, Clone, Copy)]
@@ -43,15 +47,15 @@ pub(crate) fn populations<'a>(
     }
     let owners = owners(&shares, names, spec);
     let mut single = Vec::new();
-    // Users by visit and share.
-    let mut found: BTreeMap<(usize, usize), Vec<User>> = BTreeMap::new();
+    // Users by visit and share, with their outcomes.
+    let mut found: BTreeMap<(usize, usize), Vec<(User, &FlowOutcome)>> = BTreeMap::new();
     for outcome in outcomes {
         let Some(owner) = owners.get(outcome.name.as_str()) else {
             single.push(outcome);
             continue;
         };
         let user = user(&expansions[owner.population], *owner, spec, outcome);
-        found.entry((outcome.visit, owner.share)).or_default().push(user);
+        found.entry((outcome.visit, owner.share)).or_default().push((user, outcome));
     }
     let mut results = Vec::new();
     let visits: Vec<usize> = {
@@ -61,17 +65,47 @@ pub(crate) fn populations<'a>(
     };
     for visit in visits {
         let own = found.range((visit, 0)..(visit + 1, 0));
-        let mut all: Vec<User> = Vec::new();
+        let mut all: Vec<(User, &FlowOutcome)> = Vec::new();
         for ((_, share), users) in own {
             let (_, _, template) = shares[*share];
-            results.push(Population::new(&names[template], visit, users, true));
+            results.push(population(&names[template], visit, users, outcomes, true));
             all.extend(users);
         }
         if shares.len() > 1 {
-            results.push(Population::new(ALL, visit, &all, false));
+            results.push(population(ALL, visit, &all, outcomes, false));
         }
     }
     (single, results)
+}
+
+/// Returns the results of `users` in visit number `visit`, beside all `outcomes` of the run.
+fn population(
+    name: &str,
+    visit: usize,
+    users: &[(User, &FlowOutcome)],
+    outcomes: &[FlowOutcome],
+    listed: bool,
+) -> Population {
+    let (users, own): (Vec<User>, Vec<&FlowOutcome>) = users.iter().copied().unzip();
+    Population::new(name, visit, &users, share_percent(&own, outcomes), listed)
+}
+
+/// Returns the part of `own` flows, in percent, of what `all` received in the same direction, from
+/// the start of the first of them to the end of the last. `None` without an end, or without bytes.
+fn share_percent(own: &[&FlowOutcome], all: &[FlowOutcome]) -> Option<f64> {
+    let direction = own.first()?.direction;
+    let start = own.iter().map(|flow| flow.start).min()?;
+    let ends = own.iter().filter_map(|flow| Some(flow.start + flow.completion?));
+    let tenth = |time: Time| (time.since_start().as_nanos() / TENTH.as_nanos()) as usize;
+    let within = tenth(start)..=tenth(ends.max()?);
+    let received = |flow: &FlowOutcome| {
+        let counts = flow.received_by_tenth.iter().enumerate();
+        let counts = counts.filter(|(tenth, _)| within.contains(tenth));
+        counts.map(|(_, bytes)| *bytes as f64).sum::<f64>()
+    };
+    let part: f64 = own.iter().map(|flow| received(flow)).sum();
+    let whole: f64 = all.iter().filter(|flow| flow.direction == direction).map(received).sum();
+    (whole > 0.0).then(|| part / whole * 100.0)
 }
 
 /// Returns the owner of each user's flow by its name.

@@ -51,4 +51,8 @@ impl Kind for Bulk {
             duration: Some(*self.duration.get_ref()),
         }
     }
+
+    fn suits_users(&self) -> bool {
+        true
+    }
 }

@@ -20,9 +20,8 @@ pub(super) trait Kind {
         None
     }
 
-    /// Returns true if it ends when all bytes have arrived, so that users of a population can
-    /// have it.
-    fn ends_with_its_data(&self) -> bool {
+    /// Returns true if users of a population can have it: its end gives bytes and a time.
+    fn suits_users(&self) -> bool {
         false
     }
 }

@@ -263,10 +263,9 @@ impl Workload {
         self.kind().clocks()
     }
 
-    /// Returns true if it ends when all bytes have arrived, so that users of a population can
-    /// have it.
-    pub fn ends_with_its_data(&self) -> bool {
-        self.kind().ends_with_its_data()
+    /// Returns true if users of a population can have it: its end gives bytes and a time.
+    pub fn suits_users(&self) -> bool {
+        self.kind().suits_users()
     }
 }
 

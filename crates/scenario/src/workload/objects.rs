@@ -96,7 +96,7 @@ impl Kind for Objects {
         Transfer { direction: *direction, objects: planned.collect(), duration: None }
     }
 
-    fn ends_with_its_data(&self) -> bool {
+    fn suits_users(&self) -> bool {
         true
     }
 }

@@ -34,7 +34,7 @@ impl Kind for Upload {
         self.0.is_drawn().then_some(&self.0)
     }
 
-    fn ends_with_its_data(&self) -> bool {
+    fn suits_users(&self) -> bool {
         true
     }
 }

@@ -41,7 +41,7 @@ impl Kind for WebPage {
         Transfer { direction: Direction::Download, objects: objects.collect(), duration: None }
     }
 
-    fn ends_with_its_data(&self) -> bool {
+    fn suits_users(&self) -> bool {
         true
     }
 }
