@@ -1,7 +1,9 @@
 //! All controllers, slow starts and resume modes, by the names that scenarios use.
 
 use crate::algorithms::bbr::{v1, v3};
-use crate::algorithms::{copa, cubic, cubic_linux, fixed_rate, geo_reno, hybla, newreno, vegas};
+use crate::algorithms::{
+    copa, cubic, cubic_linux, fixed_rate, geo_reno, hybla, newreno, prague, vegas,
+};
 use crate::controller::{Controller, ControllerConfig};
 use crate::loss_filter::{self, LossFilter};
 use crate::parameters::{Parameter, ParameterValues};
@@ -162,6 +164,13 @@ pub const CONTROLLERS: &[Registration<Box<dyn Controller>>] = &[
         source: "Arun and Balakrishnan, NSDI 2018",
         parameters: copa::Parameters::TABLE,
         make: &|config, values| Box::new(copa::Copa::new(config, &values.into())),
+    },
+    Registration {
+        name: prague::NAME,
+        about: "reduces by the fraction of marked packets (L4S); for short paths, over QUIC",
+        source: "draft-briscoe-iccrg-prague-congestion-control, udp_prague",
+        parameters: prague::Parameters::TABLE,
+        make: &|config, values| Box::new(prague::Prague::new(config, &values.into())),
     },
     Registration {
         name: "bbr1",

@@ -156,8 +156,8 @@ pub struct EcnCe {
     pub next_number: u64,
     /// Number of packets that the report adds to those reported as marked, as a controller needs
     /// that answers by their fraction (DCTCP, RFC 8257). Each report of a QUIC peer counts; `None`
-    /// if nobody counts: the echo of TCP (RFC 3168) is a single bit, reported once per RTT, and a
-    /// QUIC sender counts only if its packets are observed, as in every simulation.
+    /// if nobody counts: the echo of TCP without AccECN (RFC 3168) is a single bit, reported once
+    /// per RTT, and a QUIC sender counts only if its packets are observed, as in every simulation.
     pub marked: Option<u64>,
 }
 

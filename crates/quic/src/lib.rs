@@ -34,9 +34,9 @@ mod varint;
 pub use crate::ack::{AckBy, AckRule, AckRuleError};
 pub use crate::clock::{Clock, EpochClock};
 pub use crate::config::{
-    ConnectionConfig, Handshake, Http, IP_HEADER, IP_UDP_HEADER, LossDetection, LossDetectionError,
-    MAX_TIME_THRESHOLD, MIN_UDP_PAYLOAD, PacketThreshold, QuicSettings, ResumeVia, SettingsError,
-    StockController, UDP_HEADER,
+    ConnectionConfig, EcnMode, Handshake, Http, IP_HEADER, IP_UDP_HEADER, LossDetection,
+    LossDetectionError, MAX_TIME_THRESHOLD, MIN_UDP_PAYLOAD, PacketThreshold, QuicSettings,
+    ResumeVia, SettingsError, StockController, UDP_HEADER,
 };
 pub use crate::connection::{Conn, FinishWhenDropped, Task};
 pub use crate::controller::{

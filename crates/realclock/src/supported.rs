@@ -6,7 +6,7 @@ use super::proxies;
 use bentpipe_link::Dscp;
 use bentpipe_quic::{Handshake, Http};
 use bentpipe_sim::{DatagramTraffic, Direction, FlowSpec, RunSpec, Stack, TcpStack, Visit};
-use bentpipe_tcp::{AckPolicy, TcpSettings};
+use bentpipe_tcp::{AckPolicy, EcnSupport, TcpSettings};
 use bentpipe_units::{Bytes, Span};
 
 /// Largest number of visits in a run: each needs a port.
@@ -190,6 +190,13 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
             "path_change_response",
             "the kernel's TCP does not support it",
             "path_change_response = \"none\"",
+        );
+    }
+    if matches!(tcp.ecn, EcnSupport::Accurate { .. }) {
+        return refuse(
+            "tcp.ecn",
+            "AccECN of the kernel is not used: it has no controller that needs the counts",
+            "true or false",
         );
     }
     if tcp.initial_window != default.initial_window {

@@ -59,7 +59,7 @@ fn of_tcp(tcp: &TcpSettings) -> Vec<(&'static str, String)> {
             format!("{} {} {send}", MIN_BUFFER.min(send), INITIAL_SEND_BUFFER.min(send)),
         ),
         ("net.ipv4.tcp_moderate_rcvbuf", switch(tcp.autotune)),
-        ("net.ipv4.tcp_ecn", switch(tcp.ecn)),
+        ("net.ipv4.tcp_ecn", switch(tcp.ecn.is_on())),
         ("net.ipv4.tcp_slow_start_after_idle", switch(tcp.idle_restart)),
         no_metrics(),
     ]

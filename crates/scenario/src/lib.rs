@@ -32,6 +32,7 @@ mod recording;
 mod scenario;
 mod section;
 mod swept_points;
+mod tcp_ecn;
 mod transport;
 mod tree;
 mod window;
@@ -59,6 +60,7 @@ pub use scenario::{
     CaptureAt, Crypto, Expect, FairnessSection, Hop, ONLY_HOP, Output, PathSection, PointFilter,
     Published, Scenario, TimeSeries, json_schema,
 };
+pub use tcp_ecn::TcpEcn;
 pub use transport::{
     FlowControlPreset, HttpKind, MeasuredVisit, PathChangeResponseName, PepMode, PresetName,
     TcpBuffers, Transport, TransportKind,

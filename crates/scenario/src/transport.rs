@@ -7,6 +7,7 @@
 //! there.
 
 use super::section::{keys, section};
+use super::tcp_ecn::TcpEcn;
 use super::window::{ConnectionWindow, Window};
 use crate::error::nearest;
 use crate::idle_timeout::IdleTimeout;
@@ -15,7 +16,7 @@ use bentpipe_link::Dscp;
 use bentpipe_quic::congestion::PathChangeResponse;
 use bentpipe_quic::congestion::config::Parameters;
 use bentpipe_quic::congestion::{ControllerName, LossFilterName, ResumeName, SlowStartName};
-use bentpipe_quic::{AckBy, AckRule, Handshake};
+use bentpipe_quic::{AckBy, AckRule, EcnMode, Handshake};
 use bentpipe_units::{Bytes, Ratio, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -206,6 +207,10 @@ pub struct QuicKeys {
     /// Probe for larger packets; false by default.
     #[schemars(extend("x-real-clock" = ["true"]))]
     pub mtu_discovery: Option<bool>,
+    /// ECN field of packets: `off`, `ect0`, or `ect1` for L4S (RFC 9331), which
+    /// `aqm = "dualpi2"` needs; `ect1` by default with `congestion = "prague"`, otherwise `ect0`.
+    #[schemars(extend("x-real-clock" = ["ect0"]))]
+    pub ecn: Option<EcnMode>,
 }
 
 /// Keys for TCP.
@@ -233,8 +238,10 @@ pub struct TcpKeys {
     /// Interval within which arriving segments are coalesced and acknowledged once, as with
     /// receive offload.
     pub coalesce: Option<Span>,
-    /// Negotiate ECN; false by default.
-    pub ecn: Option<bool>,
+    /// Negotiate ECN: `true` for that of RFC 3168, or `accurate` for AccECN (RFC 9768), whose
+    /// acknowledgements count marks; `accurate`, and ECT(1), by default with
+    /// `congestion = "prague"`, otherwise false.
+    pub ecn: Option<TcpEcn>,
     /// Shrink the congestion window while idle (RFC 5681 §4.1); true by default, as in Linux.
     pub idle_restart: Option<bool>,
 }

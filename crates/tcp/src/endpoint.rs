@@ -3,7 +3,7 @@
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Segment};
 use crate::sender::{Counts, Opening, Outgoing, Sender};
-use crate::settings::{MakeController, TcpSettings};
+use crate::settings::{EcnSupport, MakeController, TcpSettings};
 use bentpipe_congestion::SenderMetrics;
 use bentpipe_link::Ecn;
 use bentpipe_units::{Span, Time};
@@ -87,8 +87,8 @@ pub struct Endpoint {
     syn: Syn,
     sender: Option<Box<Sender>>,
     receiver: Receiver,
-    /// True if ECN was negotiated, as far as known.
-    ecn: bool,
+    /// ECN that was negotiated, as far as known.
+    ecn: EcnSupport,
     written: u64,
     finishing: bool,
     /// True if an acknowledgement must be sent regardless of the receiver's policy.
@@ -383,7 +383,7 @@ impl Endpoint {
             self.state = State::SynReceived;
             self.syn.wanted = true;
             self.receiver.on_timestamp(segment);
-            self.ecn &= ece && cwr;
+            self.ecn = self.ecn.after_syn(ece && cwr, segment.ce_packets != 0);
         }
     }
 
@@ -391,7 +391,7 @@ impl Endpoint {
         let Flags { syn, ack, ece, cwr, .. } = segment.flags;
         if syn && ack && segment.ack == 1 {
             self.receiver.on_timestamp(segment);
-            self.ecn &= ece && !cwr;
+            self.ecn = self.ecn.after_syn_ack(ece, cwr);
             self.open(now, segment);
             // The application waits for the connection before it writes, so that its first data is
             // a separate packet (Linux, `tcp_rcv_synsent_state_process`). Data written earlier
@@ -420,6 +420,7 @@ impl Endpoint {
             self.metrics.take(),
             &opening,
         )));
+        self.receiver.set_ecn(self.ecn);
         self.receiver.open(now);
         if let Some(rtt) = rtt {
             self.receiver.on_rtt(rtt);
@@ -469,10 +470,11 @@ impl Endpoint {
             flags: Flags {
                 syn: true,
                 ack: answer,
-                ece: self.ecn,
-                cwr: self.ecn && !answer,
+                ece: if answer { self.ecn == EcnSupport::Classic } else { self.ecn.is_on() },
+                cwr: if answer { self.ecn.is_accurate() } else { self.ecn.is_on() },
                 ..Flags::default()
             },
+            ce_packets: u16::from(self.ecn.is_accurate()),
             ..Segment::default()
         };
         self.receiver.fill(now, &mut segment);
@@ -492,7 +494,11 @@ impl Endpoint {
         self.receiver.fill(now, segment);
         self.ack_wanted = false;
         self.ack_first = false;
-        if ecn_capable { Ecn::Ect0 } else { Ecn::NotEct }
+        match self.ecn {
+            _ if !ecn_capable => Ecn::NotEct,
+            EcnSupport::Accurate { l4s: true } => Ecn::Ect1,
+            _ => Ecn::Ect0,
+        }
     }
 
     fn reset_segment(&self, now: Time) -> Segment {

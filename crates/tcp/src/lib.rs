@@ -23,4 +23,4 @@ pub use crate::endpoint::{CloseReason, Endpoint, EndpointStats, Transmit};
 pub use crate::failure_mode::FailureMode;
 pub use crate::relay::{Leg, Relay};
 pub use crate::segment::{Flags, Sack, Segment};
-pub use crate::settings::{AckPolicy, BufferModel, MakeController, TcpSettings};
+pub use crate::settings::{AckPolicy, BufferModel, EcnSupport, MakeController, TcpSettings};

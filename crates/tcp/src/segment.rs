@@ -11,6 +11,12 @@ const TIMESTAMPS: u32 = 12;
 /// Options of a SYN: maximum segment size, SACK permitted, timestamps, window scale, padding.
 const SYN_OPTIONS: u32 = 20;
 
+/// AccECN option with three counters, padded (RFC 9768 §3.2.3). Pure acknowledgements have it if
+/// there is space.
+const ACCECN: u32 = 12;
+/// Most bytes of options (RFC 9293 §3.1).
+const MAX_OPTIONS: u32 = 40;
+
 /// Control bits (RFC 9293 §3.1, RFC 3168 §6.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags {
@@ -88,9 +94,33 @@ pub struct Segment {
     pub flags: Flags,
     /// SACK blocks.
     pub sack: Sack,
+    /// AccECN (RFC 9768): number of packets received with CE, from [`Self::FIRST_CE_PACKETS`] on;
+    /// [`Self::next_ce_packets`] follows. Zero without AccECN; in a SYN, 1 asks for it (AE).
+    ///
+    /// The wire has it modulo 8 in the flags, and bytes modulo 2^24 in an option, from which a
+    /// sender reckons the number.
+    pub ce_packets: u16,
 }
 
 impl Segment {
+    /// The count of CE packets at the start (RFC 9768 §3.2.1).
+    pub const FIRST_CE_PACKETS: u16 = 5;
+
+    /// Returns the count after one more CE packet. It never is zero.
+    pub fn next_ce_packets(count: u16) -> u16 {
+        count.checked_add(1).unwrap_or(1)
+    }
+
+    /// Returns how many CE packets a count reports beyond `before`. None if it is an older one.
+    pub fn ce_packets_since(&self, before: u16) -> u64 {
+        if self.ce_packets == 0 || self.flags.syn {
+            return 0;
+        }
+        let states = u32::from(u16::MAX);
+        let more = (u32::from(self.ce_packets) + states - u32::from(before)) % states;
+        if more > states / 2 { 0 } else { u64::from(more) }
+    }
+
     /// Returns the size of the IP packet in bytes: IPv4 and TCP headers with options, and payload.
     pub fn bytes(&self) -> u32 {
         self.ip_bytes() + self.tcp_bytes() + self.option_bytes() + self.len
@@ -112,7 +142,9 @@ impl Segment {
             return SYN_OPTIONS;
         }
         let sack = if self.sack.is_empty() { 0 } else { 4 + 8 * u32::from(self.sack.count) };
-        TIMESTAMPS + sack
+        let plain = TIMESTAMPS + sack;
+        let counts = self.ce_packets != 0 && self.len == 0 && plain + ACCECN <= MAX_OPTIONS;
+        plain + if counts { ACCECN } else { 0 }
     }
 
     /// Returns the payload in bytes of an IP packet of `mtu` bytes, with timestamps.
@@ -158,6 +190,19 @@ mod tests {
         );
         // 20 + 20 + 12 + 2 (padding) + 2 + 3 * 8: the TCP header has its maximum size, 60.
         assert_eq!(Segment { len: 0, sack, ..data }.bytes(), 80);
+    }
+
+    #[test]
+    fn counts_of_marks_are_compared_beyond_their_wrap() {
+        let count = |ce_packets| Segment { ce_packets, ..Segment::default() };
+        assert_eq!(count(9).ce_packets_since(5), 4);
+        assert_eq!(count(5).ce_packets_since(9), 0, "an older segment");
+        assert_eq!(count(0).ce_packets_since(5), 0, "no AccECN");
+        let mut after = u16::MAX - 1;
+        (0..3).for_each(|_| after = Segment::next_ce_packets(after));
+        assert_eq!((after, count(after).ce_packets_since(u16::MAX - 1)), (2, 3));
+        let ack = Segment { flags: Flags { ack: true, ..Flags::default() }, ..count(5) };
+        assert_eq!((ack.bytes(), Segment { len: 1448, ..ack }.bytes()), (64, 1500));
     }
 
     #[test]

@@ -63,8 +63,8 @@ pub struct TcpSettings {
     pub send_buffer: Bytes,
     /// Acknowledgement policy of the receiver.
     pub ack: AckPolicy,
-    /// True if ECN is requested and accepted (RFC 3168).
-    pub ecn: bool,
+    /// ECN that is requested and accepted.
+    pub ecn: EcnSupport,
     /// True if the window shrinks while idle (RFC 5681 §4.1, as in Linux).
     pub idle_restart: bool,
     /// Retransmission timeout before the first sample (RFC 6298: 1 s).
@@ -91,13 +91,82 @@ impl Default for TcpSettings {
             autotune: true,
             send_buffer: Bytes::new(4 << 20),
             ack: AckPolicy::default(),
-            ecn: false,
+            ecn: EcnSupport::Off,
             idle_restart: true,
             initial_rto: Span::from_secs(1),
             min_rto: Span::from_millis(200),
             max_rto: Span::from_secs(120),
             retries: 15,
             syn_retries: 6,
+        }
+    }
+}
+
+/// ECN of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EcnSupport {
+    /// None.
+    #[default]
+    Off,
+    /// The peer echoes a mark until it is told that the window is reduced (RFC 3168).
+    Classic,
+    /// The peer counts marks (AccECN, RFC 9768). With a peer that does not, `Classic`.
+    Accurate {
+        /// True if data is ECT(1), for L4S (RFC 9331), rather than ECT(0).
+        l4s: bool,
+    },
+}
+
+impl EcnSupport {
+    /// Returns true if data may be marked.
+    pub fn is_on(self) -> bool {
+        self != Self::Off
+    }
+
+    pub(crate) fn is_accurate(self) -> bool {
+        matches!(self, Self::Accurate { .. })
+    }
+
+    /// Returns what a listener uses with a peer whose SYN has ECE and CWR if `asks`, and AE if
+    /// `asks_accurate` (RFC 9768 §3.1.1).
+    pub(crate) fn after_syn(self, asks: bool, asks_accurate: bool) -> Self {
+        match self {
+            _ if !asks => Self::Off,
+            Self::Accurate { .. } if !asks_accurate => Self::Classic,
+            own => own,
+        }
+    }
+
+    /// Returns what a client uses with a peer whose SYN-ACK has these flags. CWR alone is that of a
+    /// peer with AccECN that received a SYN without ECT (RFC 9768 §3.1.1).
+    pub(crate) fn after_syn_ack(self, ece: bool, cwr: bool) -> Self {
+        match (self, ece, cwr) {
+            (Self::Accurate { .. }, false, true) => self,
+            (Self::Classic | Self::Accurate { .. }, true, false) => Self::Classic,
+            _ => Self::Off,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_agree_on_what_both_have() {
+        use EcnSupport::{Classic, Off};
+        let accurate = EcnSupport::Accurate { l4s: true };
+        for (client, server, expected) in [
+            (Off, accurate, Off),
+            (accurate, Off, Off),
+            (Classic, Classic, Classic),
+            (accurate, Classic, Classic),
+            (Classic, accurate, Classic),
+            (accurate, EcnSupport::Accurate { l4s: false }, accurate),
+        ] {
+            let answer = server.after_syn(client.is_on(), client.is_accurate());
+            let (ece, cwr) = (answer == Classic, answer.is_accurate());
+            assert_eq!(client.after_syn_ack(ece, cwr), expected, "{client:?} with {server:?}");
         }
     }
 }

@@ -4,7 +4,7 @@ mod support;
 
 use bentpipe_congestion::SenderMetrics;
 use bentpipe_link::Ecn;
-use bentpipe_tcp::{AckPolicy, BufferModel, TcpSettings};
+use bentpipe_tcp::{AckPolicy, BufferModel, EcnSupport, TcpSettings};
 use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Span, Time};
 use support::{CLIENT, Pair, SERVER, Treatment};
@@ -124,8 +124,52 @@ fn idle_periods_halve_the_window_per_timeout_down_to_the_initial_one() {
 }
 
 #[test]
+fn accurate_ecn_counts_every_mark_and_keeps_the_window_of_prague() {
+    // Ten of a hundred packets are marked. RFC 3168 would halve the window in each RTT.
+    let accurate = |l4s| TcpSettings { ecn: EcnSupport::Accurate { l4s }, ..settings() };
+    for (client, expected) in [
+        (accurate(true), Ecn::Ect1),
+        (TcpSettings { ecn: EcnSupport::Classic, ..settings() }, Ecn::Ect0),
+        (settings(), Ecn::NotEct),
+    ] {
+        let metrics = SenderMetrics::new(Some(SeriesLimit::DEFAULT));
+        let mut pair = Pair::probed(
+            [client, accurate(true)],
+            "prague",
+            &Pair::path(100, ONE_WAY),
+            1,
+            Some(metrics.clone()),
+        );
+        let mut seen = 0u64;
+        pair.set_treatment(move |sent| {
+            let data = sent.from == SERVER && sent.segment.len > 0;
+            seen += u64::from(data);
+            let marks = data && seen > 300 && seen.is_multiple_of(10);
+            if marks { Treatment::Mark } else { Treatment::Pass }
+        });
+        pair.download(1448 * 6000);
+        assert!(pair.finish(Time::from_secs(600)));
+        let first = pair.data().find(|sent| sent.segment.len > 0).map(|sent| sent.ecn);
+        assert_eq!(first, Some(expected));
+        let record = metrics.stats();
+        assert_eq!(record.packets_declared_lost, 0);
+        let windows: Vec<f64> =
+            record.series.as_ref().unwrap().cwnd.iter().map(|(_, cwnd)| cwnd / 1448.0).collect();
+        let last = windows[windows.len() / 2..].iter().copied();
+        let mean = last.clone().sum::<f64>() / last.len() as f64;
+        match expected {
+            // x²/2 = 0.9 (x + 1) for x = pW: between 20 and 27 packets, as marks are regular.
+            Ecn::Ect1 => assert!((17.0..28.0).contains(&mean), "{mean}"),
+            // The first mark after each RTT halves: √(1.5/p) = 3.9.
+            Ecn::Ect0 => assert!((2.0..9.0).contains(&mean), "{mean}"),
+            _ => assert!(mean > 100.0, "no packet can be marked: {mean}"),
+        }
+    }
+}
+
+#[test]
 fn ecn_ce_halves_the_window_once_per_rtt_and_is_acknowledged() {
-    let ecn = TcpSettings { ecn: true, ..settings() };
+    let ecn = TcpSettings { ecn: EcnSupport::Classic, ..settings() };
     let metrics = SenderMetrics::new(Some(SeriesLimit::DEFAULT));
     let mut pair = Pair::probed(
         [ecn.clone(), ecn],

@@ -6,7 +6,9 @@ mod support;
 use bentpipe_congestion::catalogue::CONTROLLERS;
 use bentpipe_link::Ecn;
 use bentpipe_link::random::stream;
-use bentpipe_tcp::{AckPolicy, CloseReason, Endpoint, Flags, Sack, Segment, TcpSettings};
+use bentpipe_tcp::{
+    AckPolicy, CloseReason, EcnSupport, Endpoint, Flags, Sack, Segment, TcpSettings,
+};
 use bentpipe_units::{Bytes, Span, Time};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -144,7 +146,7 @@ proptest! {
         which in 0..CONTROLLERS.len(),
         listens in any::<bool>(),
     ) {
-        let settings = Arc::new(TcpSettings { ecn: true, ..TcpSettings::default() });
+        let settings = Arc::new(TcpSettings { ecn: EcnSupport::Classic, ..TcpSettings::default() });
         let make = controller(CONTROLLERS[which].name);
         let mut now = Time::ZERO;
         let mut end = if listens {

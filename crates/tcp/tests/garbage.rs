@@ -4,7 +4,9 @@
 
 use bentpipe_congestion::{CongestionConfig, FastStart};
 use bentpipe_link::Ecn;
-use bentpipe_tcp::{Endpoint, Flags, Leg, MakeController, Relay, Sack, Segment, TcpSettings};
+use bentpipe_tcp::{
+    EcnSupport, Endpoint, Flags, Leg, MakeController, Relay, Sack, Segment, TcpSettings,
+};
 use bentpipe_units::{Bytes, Span, Time};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -88,7 +90,7 @@ fn settings() -> Arc<TcpSettings> {
         window_share: 1000,
         autotune: false,
         send_buffer: buffer,
-        ecn: true,
+        ecn: EcnSupport::Classic,
         ..TcpSettings::default()
     })
 }
@@ -178,7 +180,7 @@ proptest! {
         steps in proptest::collection::vec(step(), 0..60),
     ) {
         let mut now = Time::from_millis(1);
-        let settings = Arc::new(TcpSettings { ecn: true, ..TcpSettings::default() });
+        let settings = Arc::new(TcpSettings { ecn: EcnSupport::Classic, ..TcpSettings::default() });
         let make = controller();
         let buffer = Bytes::new(BUFFER);
         let mut relay =

@@ -8,4 +8,5 @@ pub mod fixed_rate;
 pub mod geo_reno;
 pub mod hybla;
 pub mod newreno;
+pub mod prague;
 pub mod vegas;

@@ -2,8 +2,8 @@
 
 use super::bottleneck::Bottleneck;
 use super::extremes::Extremes;
-use super::transport::{congestion, initial_window, stream_windows};
-use bentpipe_quic::{FlowControlRule, Http, LossDetection, QuicSettings};
+use super::transport::{congestion, initial_window, is_scalable, stream_windows};
+use bentpipe_quic::{EcnMode, FlowControlRule, Http, LossDetection, QuicSettings};
 use bentpipe_scenario::{
     ConnectionWindow, Flow, FlowControlPreset, IdleTimeout, PresetName, Problem, Transport, Window,
 };
@@ -60,7 +60,14 @@ pub(super) fn quic(
         initial_mtu: initial,
         max_mtu: if discovery { largest } else { initial },
         idle_timeout: idle_timeout(keys, extremes),
+        ecn: ecn(keys),
     })
+}
+
+/// Returns the ECN field of packets. A controller for L4S belongs into the queue with the short
+/// delay (RFC 9331 §4.1).
+fn ecn(keys: &Transport) -> EcnMode {
+    keys.quic.ecn.unwrap_or(if is_scalable(keys) { EcnMode::Ect1 } else { EcnMode::default() })
 }
 
 /// Returns the RTT that is assumed before the first sample. A deep-space endpoint knows that of its

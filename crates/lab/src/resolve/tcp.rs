@@ -2,16 +2,16 @@
 
 use super::bottleneck::Bottleneck;
 use super::path::ResolvedPath;
-use super::transport::{congestion, initial_window, stream_windows};
+use super::transport::{congestion, initial_window, is_scalable, stream_windows};
 use bentpipe_quic::AckRule;
 use bentpipe_quic::congestion::algorithms::fixed_rate;
 use bentpipe_quic::congestion::{CongestionConfig, LossFilterName, SlowStartName};
 use bentpipe_scenario::Problem;
 use bentpipe_scenario::profiles::idle_delay;
-use bentpipe_scenario::{PepMode, PepSection, Scenario, TcpBuffers, Transport, Window};
+use bentpipe_scenario::{PepMode, PepSection, Scenario, TcpBuffers, TcpEcn, Transport, Window};
 use bentpipe_sim::{Failure, PepSpec, TcpStack};
 use bentpipe_tcp::http::{self, Version};
-use bentpipe_tcp::{AckPolicy, BufferModel, Segment, TcpSettings};
+use bentpipe_tcp::{AckPolicy, BufferModel, EcnSupport, Segment, TcpSettings};
 use bentpipe_units::{Bytes, Rate, Span};
 use serde_spanned::Spanned;
 
@@ -49,7 +49,7 @@ pub(super) fn tcp(
             coalesce: keys.tcp.coalesce.filter(|span| !span.is_zero()),
             ..ack_policy(keys.ack.as_ref(), keys.max_ack_delay)
         },
-        ecn: keys.tcp.ecn.unwrap_or(false),
+        ecn: ecn(keys),
         idle_restart: keys.tcp.idle_restart.unwrap_or(true),
         ..default
     };
@@ -63,6 +63,17 @@ pub(super) fn tcp(
     let http = http::HttpSettings { version, connections, stream_window, connection_window };
     let pep = pep(keys, path, scenario, bottleneck, connections.min(objects.max(1)))?;
     Ok(TcpStack { tcp, congestion: congestion(keys, bottleneck, mtu), http, pep })
+}
+
+/// Returns the use of ECN. A controller for L4S needs the number of marks.
+fn ecn(keys: &Transport) -> EcnSupport {
+    let l4s = is_scalable(keys);
+    let default = if l4s { TcpEcn::Accurate } else { TcpEcn::Off };
+    match keys.tcp.ecn.unwrap_or(default) {
+        TcpEcn::Off => EcnSupport::Off,
+        TcpEcn::Classic => EcnSupport::Classic,
+        TcpEcn::Accurate => EcnSupport::Accurate { l4s },
+    }
 }
 
 /// Returns the largest receive buffer. Half of it is offered as window.

@@ -1,7 +1,7 @@
 //! Transport keys that QUIC and TCP share.
 
 use super::bottleneck::Bottleneck;
-use bentpipe_quic::congestion::algorithms::fixed_rate;
+use bentpipe_quic::congestion::algorithms::{fixed_rate, prague};
 use bentpipe_quic::congestion::config::Parameters;
 use bentpipe_quic::congestion::{CongestionConfig, PathChangeResponse};
 use bentpipe_scenario::{ConnectionWindow, FlowControlPreset, PresetName, Transport};
@@ -19,6 +19,11 @@ pub(super) fn congestion(keys: &Transport, bottleneck: Bottleneck, mtu: Bytes) -
         path_change: keys.path_change_response.map(PathChangeResponse::from).unwrap_or_default(),
         max_window: keys.max_window.map(|window| bottleneck.window(Some(window), Bytes::MAX, mtu)),
     }
+}
+
+/// Returns true if the controller is one for L4S: it answers to the fraction of marked packets.
+pub(super) fn is_scalable(keys: &Transport) -> bool {
+    keys.congestion.is_some_and(|name| name.as_str() == prague::NAME)
 }
 
 /// Returns the parameters that `keys` set. A deep-space endpoint knows the rate of its path, and

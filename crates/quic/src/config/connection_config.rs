@@ -12,6 +12,7 @@ use crate::observer::{PacketObserver, TrafficStats};
 use crate::path_memory::PathLease;
 use crate::path_memory::token::Tokens;
 use crate::tls::wrapped;
+use bentpipe_congestion::algorithms::prague;
 use bentpipe_congestion::{
     ControllerFactory, FastStart, PathChangeFeed, ResumeHandle, SenderMetrics,
 };
@@ -262,8 +263,12 @@ impl ConnectionConfig {
 
     /// Adds an observer if a part needs one, and connects the parts that write events.
     fn observe(&mut self) -> Option<PacketObserver> {
+        let controller = self.settings.congestion.controller;
+        // `prague` and controllers of programs answer to the number of marks.
+        let counts_marks = controller.as_str() == prague::NAME || !controller.is_built_in();
         let attachments = &mut self.attachments;
-        let needed = attachments.qlog.is_some()
+        let needed = counts_marks
+            || attachments.qlog.is_some()
             || attachments.acknowledger.is_some()
             || attachments.traffic.is_some()
             || attachments.flow_control_received.is_some()

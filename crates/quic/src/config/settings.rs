@@ -2,7 +2,7 @@
 
 use super::headers::MIN_UDP_PAYLOAD;
 use super::loss_detection::{LossDetection, LossDetectionError};
-use super::options::{Http, ResumeVia};
+use super::options::{EcnMode, Http, ResumeVia};
 use super::stock::StockController;
 use crate::ack::{AckBy, AckRule, Auto};
 use crate::flow_control::FlowControlRule;
@@ -57,6 +57,8 @@ pub struct QuicSettings {
     pub max_mtu: u16,
     /// Idle time after which a connection ends; [`Span::MAX`]: never.
     pub idle_timeout: Span,
+    /// ECN field of packets, for [`Endpoint::set_ecn`](crate::Endpoint::set_ecn).
+    pub ecn: EcnMode,
 }
 
 impl Default for QuicSettings {
@@ -81,6 +83,7 @@ impl Default for QuicSettings {
             initial_mtu: 1472,
             max_mtu: 1472,
             idle_timeout: Span::from_secs(60),
+            ecn: EcnMode::default(),
         }
     }
 }

@@ -159,6 +159,11 @@ impl Endpoint {
 
     /// Appends the next transmission to `buffer`. Call until `None`.
     pub fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        let transmit = self.next_transmit(now, buffer)?;
+        Some(Transmit { ecn: self.ecn.sent(transmit.ecn), ..transmit })
+    }
+
+    fn next_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit> {
         if let Some((transmit, datagram)) = self.responses.pop_front() {
             buffer.extend_from_slice(&datagram);
             return Some(transmit);

@@ -11,6 +11,7 @@ use super::version_negotiation::VersionNegotiation;
 use super::wake::{ConnectionWaker, WokenConnections};
 use crate::ack::AckScheduler;
 use crate::clock::Clock;
+use crate::config::EcnMode;
 use crate::connection::{Conn, Task};
 use crate::observer::FirstPacket;
 use crate::path_memory::token::exchange;
@@ -53,6 +54,7 @@ pub struct Endpoint {
     version_negotiation: VersionNegotiation,
     scratch: Vec<u8>,
     pub(super) max_segments: NonZeroUsize,
+    pub(super) ecn: EcnMode,
 }
 
 impl std::fmt::Debug for Endpoint {
@@ -96,7 +98,13 @@ impl Endpoint {
             version_negotiation: VersionNegotiation::default(),
             scratch: Vec::new(),
             max_segments,
+            ecn: EcnMode::default(),
         }
+    }
+
+    /// Sets the ECN field of the packets that are sent from now on.
+    pub fn set_ecn(&mut self, ecn: EcnMode) {
+        self.ecn = ecn;
     }
 
     /// Asks `gatekeeper` about each connection that a peer begins. Without one, all are admitted.
@@ -223,6 +231,7 @@ impl Endpoint {
         mut data: BytesMut,
     ) {
         let instant = self.clock.instant(now);
+        let ecn = self.ecn.received(ecn);
         let path = FourTuple::new(remote, local);
         let bytes = data.len() as u64;
         if self.acceptor.is_some()

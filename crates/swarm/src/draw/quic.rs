@@ -23,6 +23,10 @@ pub fn draw(draft: &mut Draft, random: &mut Random) {
             let mtu = format!("{} B", random.whole(1200, 1472));
             keys.insert("initial_mtu".to_owned(), Value::from(mtu));
         }
+        if random.chance(0.2) {
+            let ecn = random.pick(&["off", "ect1"]);
+            keys.insert("ecn".to_owned(), Value::from(ecn));
+        }
     }
 }
 

@@ -7,7 +7,7 @@ mod window;
 mod window_model;
 
 use crate::segment::Segment;
-use crate::settings::TcpSettings;
+use crate::settings::{EcnSupport, TcpSettings};
 use ack_timing::AckTiming;
 use bentpipe_link::Ecn;
 use bentpipe_units::{Span, Time};
@@ -29,10 +29,15 @@ pub(crate) struct Receiver {
     ack_timing: AckTiming,
     window: WindowModel,
     consumed: u64,
-    /// True if ECN is negotiated (RFC 3168).
-    ecn: bool,
+    /// ECN that was negotiated; before, what this side has.
+    ecn: EcnSupport,
     /// True if a CE mark is still to be echoed.
     marked: bool,
+    /// AccECN: the count of CE packets, those since the last acknowledgement, and whether the last
+    /// packet was one.
+    ce_packets: u16,
+    unreported: u32,
+    last_is_ce: bool,
     /// TS.Recent and Last.ACK.sent (RFC 7323 §4.3).
     recent: Time,
     last_ack: u64,
@@ -57,6 +62,9 @@ impl Receiver {
             consumed: 0,
             ecn: settings.ecn,
             marked: false,
+            ce_packets: Segment::FIRST_CE_PACKETS,
+            unreported: 0,
+            last_is_ce: false,
             recent: Time::ZERO,
             last_ack: 0,
             last_echo: Time::ZERO,
@@ -95,10 +103,7 @@ impl Receiver {
         }
         self.on_timestamp(segment);
         self.measure(now, segment);
-        if self.ecn && ecn == Ecn::Ce && !self.marked {
-            self.marked = true;
-            self.ack_timing.ack_now();
-        }
+        self.on_ecn(ecn == Ecn::Ce);
         let bytes = u64::from(segment.len);
         let idle = self.idle();
         let (had_gap, repeated) = (self.data.has_gap(), self.data.repeated());
@@ -117,6 +122,35 @@ impl Receiver {
         } else {
             self.ack_timing.on_urgent(now, bytes, idle, max_quick);
         }
+    }
+
+    /// Handles the ECN field of a data segment.
+    fn on_ecn(&mut self, is_ce: bool) {
+        match self.ecn {
+            EcnSupport::Off => {}
+            EcnSupport::Classic => {
+                if is_ce && !self.marked {
+                    self.marked = true;
+                    self.ack_timing.ack_now();
+                }
+            }
+            EcnSupport::Accurate { .. } => {
+                if is_ce {
+                    self.ce_packets = Segment::next_ce_packets(self.ce_packets);
+                    self.unreported += 1;
+                    // RFC 9768 §3.2.2.5.1: at the first of a run, and at every second.
+                    if !self.last_is_ce || self.unreported >= 2 {
+                        self.ack_timing.ack_now();
+                    }
+                }
+                self.last_is_ce = is_ce;
+            }
+        }
+    }
+
+    /// Sets what was negotiated.
+    pub(crate) fn set_ecn(&mut self, ecn: EcnSupport) {
+        self.ecn = ecn;
     }
 
     /// Lets the window grow with a segment, as in Linux, which acknowledges every segment
@@ -231,6 +265,10 @@ impl Receiver {
             self.ack_timing.leave_quick_ack();
         }
         segment.flags.ece |= self.marked;
+        if self.ecn.is_accurate() {
+            segment.ce_packets = self.ce_packets;
+            self.unreported = 0;
+        }
         self.data.tell(&mut segment.sack);
         self.last_ack = segment.ack;
         self.ack_timing.on_acknowledged();

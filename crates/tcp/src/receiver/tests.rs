@@ -118,7 +118,7 @@ fn reading_a_full_window_sends_an_update() {
 
 #[test]
 fn marks_are_echoed_until_the_peer_has_reduced() {
-    let mut receiver = opened(&TcpSettings { ecn: true, ..settled() });
+    let mut receiver = opened(&TcpSettings { ecn: EcnSupport::Classic, ..settled() });
     let now = Time::from_millis(1);
     receiver.on_data(now, &data(1, FULL), Ecn::Ce);
     assert!(acknowledgement(&mut receiver, now).unwrap().flags.ece);
@@ -317,7 +317,7 @@ proptest! {
             0..60,
         ),
     ) {
-        let mut receiver = opened(&TcpSettings { ecn: true, ..fixed(50_000) });
+        let mut receiver = opened(&TcpSettings { ecn: EcnSupport::Classic, ..fixed(50_000) });
         let mut now = Time::ZERO;
         for (far, near, len, fin, close, timestamp) in segments {
             now += Span::from_millis(1);

@@ -3,6 +3,7 @@
 use super::scoreboard::{Sent, State};
 use super::{SendLimit, Sender};
 use crate::segment::Segment;
+use crate::settings::EcnSupport;
 use bentpipe_congestion::EcnCe;
 use bentpipe_congestion::qlog::Event;
 use bentpipe_units::{Span, Time};
@@ -49,7 +50,8 @@ impl Sender {
         }
         self.window_probes = 0;
         let same = ack == self.una && segment.window == self.window && segment.sack.is_empty();
-        if same && self.board.is_empty() && !segment.flags.ece {
+        let marked = self.newly_marked(segment);
+        if same && self.board.is_empty() && !segment.flags.ece && marked == 0 {
             // The segment carries the other direction's data, with no new acknowledgement for this
             // one.
             self.window_from = self.window_from.max(segment.seq);
@@ -85,8 +87,11 @@ impl Sender {
             self.take_sample(now, advanced, segment.echo, &summary);
             self.notify_ack(now);
         }
-        if self.ecn && segment.flags.ece {
+        if self.ecn == EcnSupport::Classic && segment.flags.ece {
             self.on_echo(now, summary.delivered);
+        }
+        if marked > 0 {
+            self.on_marks(now, marked, summary.delivered);
         }
         self.conclude(now, advanced, duplicate.is_some(), segment.echo, &summary);
         true
@@ -271,6 +276,36 @@ impl Sender {
         });
         self.cwr = true;
         if let Some(metrics) = &self.metrics {
+            metrics.on_congestion_event();
+        }
+        self.reduce_proportionally(before, delivered);
+    }
+
+    /// Returns how many packets a segment reports as marked that none did before (AccECN).
+    fn newly_marked(&mut self, segment: &Segment) -> u64 {
+        if !self.ecn.is_accurate() {
+            return 0;
+        }
+        let marked = segment.ce_packets_since(self.ce_packets);
+        if marked > 0 {
+            self.ce_packets = segment.ce_packets;
+        }
+        marked
+    }
+
+    /// Responds to marks that the peer has counted: each report goes to the controller.
+    fn on_marks(&mut self, now: Time, marked: u64, delivered: u64) {
+        let before = self.controller.send_control().cwnd;
+        self.controller.on_ecn_ce(&EcnCe {
+            now,
+            newest: self.rack.newest().map_or(0, |(number, _)| number),
+            bytes_in_flight: self.in_flight(),
+            next_number: self.sent_packets.next_number(),
+            marked: Some(marked),
+        });
+        if let Some(metrics) = &self.metrics
+            && self.controller.send_control().cwnd < before
+        {
             metrics.on_congestion_event();
         }
         self.reduce_proportionally(before, delivered);

@@ -20,8 +20,8 @@ mod scoreboard;
 mod send;
 mod tlp;
 
-use crate::settings::MakeController;
-use crate::settings::TcpSettings;
+use crate::segment::Segment;
+use crate::settings::{EcnSupport, MakeController, TcpSettings};
 use bentpipe_congestion::qlog::{Event, RecoveryParameters};
 use bentpipe_congestion::{Controller, ControllerConfig, SenderMetrics, SentPackets};
 use bentpipe_units::{Bytes, Span, Time};
@@ -130,8 +130,10 @@ pub(crate) struct Sender {
     window_probes: u32,
     /// True if a window probe must be sent.
     window_probe: bool,
-    /// True if ECN was negotiated.
-    ecn: bool,
+    /// ECN that was negotiated.
+    ecn: EcnSupport,
+    /// AccECN: the peer's count of CE packets.
+    ce_packets: u16,
     /// True if the peer must be notified of the reduced window.
     cwr: bool,
     /// The sender has responded to marks of transmissions before this number.
@@ -151,8 +153,8 @@ pub(crate) struct Opening {
     pub(crate) window: u64,
     /// Position of that segment.
     pub(crate) seq: u64,
-    /// True if ECN was negotiated.
-    pub(crate) ecn: bool,
+    /// ECN that was negotiated.
+    pub(crate) ecn: EcnSupport,
 }
 
 impl Sender {
@@ -209,6 +211,7 @@ impl Sender {
             window_probes: 0,
             window_probe: false,
             ecn: opening.ecn,
+            ce_packets: Segment::FIRST_CE_PACKETS,
             cwr: false,
             marked: 0,
             gave_up: false,

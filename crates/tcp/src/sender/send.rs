@@ -2,7 +2,7 @@
 
 use super::tlp::Tlp;
 use super::{Outgoing, SendLimit, Sender};
-use crate::settings::BufferModel;
+use crate::settings::{BufferModel, EcnSupport};
 use bentpipe_congestion::{Restart, SentPacket};
 use bentpipe_units::{Bytes, Time};
 
@@ -119,8 +119,9 @@ impl Sender {
         if self.rto_due.is_none() {
             self.rto_due = Some(now + self.rto.timeout());
         }
-        let cwr = self.ecn && len > 0 && std::mem::take(&mut self.cwr);
-        Outgoing { seq, len, fin, cwr, ecn_capable: self.ecn && len > 0 }
+        let classic = self.ecn == EcnSupport::Classic;
+        let cwr = classic && len > 0 && std::mem::take(&mut self.cwr);
+        Outgoing { seq, len, fin, cwr, ecn_capable: self.ecn.is_on() && len > 0 }
     }
 
     /// Retransmits a segment that has been declared lost.

@@ -74,9 +74,13 @@ impl Endpoints {
         let client = endpoint_config("client", settings, &seeds)?;
         let server = endpoint_config("server", settings, &seeds)?;
         let accepts = Some((Arc::new(server_config.clone()), acceptor));
+        let mut client = Endpoint::new(client, shared.clock, None, MAX_SEGMENTS);
+        let mut server = Endpoint::new(server, shared.clock, accepts, MAX_SEGMENTS);
+        client.set_ecn(settings.ecn);
+        server.set_ecn(settings.ecn);
         Ok(Self {
-            client: Endpoint::new(client, shared.clock, None, MAX_SEGMENTS),
-            server: Endpoint::new(server, shared.clock, accepts, MAX_SEGMENTS),
+            client,
+            server,
             client_configs,
             client_tokens: Arc::default(),
             server_config,

@@ -3,7 +3,7 @@
 use crate::datagram::PathDirection;
 use crate::spec::{Failure, PepSpec, TcpStack};
 use bentpipe_quic::congestion::{CongestionConfig, FastStart, SenderMetrics, SlowStartName};
-use bentpipe_tcp::{AckFilter, MakeController, Relay, TcpSettings};
+use bentpipe_tcp::{AckFilter, EcnSupport, MakeController, Relay, TcpSettings};
 use bentpipe_units::{Bytes, Span, Time};
 use std::sync::Arc;
 
@@ -67,7 +67,11 @@ impl Pep {
         let others = TcpSettings {
             segment: stack.tcp.segment,
             ack: spec.ack,
-            ecn: stack.tcp.ecn,
+            // The proxies' own controllers are none for L4S.
+            ecn: match stack.tcp.ecn {
+                EcnSupport::Accurate { .. } => EcnSupport::Accurate { l4s: false },
+                other => other,
+            },
             ..TcpSettings::default()
         };
         let settings =
