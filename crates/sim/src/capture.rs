@@ -206,6 +206,13 @@ fn udp_header(from: SocketAddr, to: SocketAddr, payload: usize) -> [u8; UDP_HEAD
 fn tcp_header(from: SocketAddr, to: SocketAddr, segment: &Segment) -> Vec<u8> {
     let Flags { syn, fin, rst, ack, ece, cwr } = segment.flags;
     let length = (segment.tcp_bytes() + segment.option_bytes()) as usize;
+    // With AccECN, AE, CWR and ECE are the low bits of the count (RFC 9768 §3.1).
+    let count = segment.ce_packets;
+    let (ae, cwr, ece) = match count {
+        0 => (false, cwr, ece),
+        _ if syn => (true, cwr, ece),
+        _ => (count & 4 != 0, count & 2 != 0, count & 1 != 0),
+    };
     let bits = [fin, syn, rst, false, ack, false, ece, cwr];
     let flags = (0..).zip(bits).fold(0, |flags, (bit, set)| flags | u8::from(set) << bit);
     // The window of a SYN is not scaled.
@@ -217,7 +224,7 @@ fn tcp_header(from: SocketAddr, to: SocketAddr, segment: &Segment) -> Vec<u8> {
     bytes.extend_from_slice(&to.port().to_be_bytes());
     bytes.extend_from_slice(&(segment.seq as u32).to_be_bytes());
     bytes.extend_from_slice(&(segment.ack as u32).to_be_bytes());
-    bytes.extend_from_slice(&[(length as u8 / 4) << 4, flags]);
+    bytes.extend_from_slice(&[(length as u8 / 4) << 4 | u8::from(ae), flags]);
     bytes.extend_from_slice(&window.to_be_bytes());
     bytes.extend_from_slice(&[0, 0, 0, 0]);
     if syn {
@@ -239,6 +246,8 @@ fn tcp_header(from: SocketAddr, to: SocketAddr, segment: &Segment) -> Vec<u8> {
             bytes.extend_from_slice(&(end as u32).to_be_bytes());
         }
     }
+    // No-operations in the place of AccECN's option, whose byte counts a segment does not have.
+    bytes.resize(length, 1);
     bytes
 }
 
@@ -256,6 +265,7 @@ fn internet_checksum(bytes: &[u8]) -> u16 {
 mod tests {
     use super::*;
     use bentpipe_link::Ecn;
+    use bentpipe_tcp::Sack;
 
     const ENDS: [([u8; 4], u16); 2] = [([198, 18, 0, 1], 50_000), ([198, 19, 0, 1], 443)];
 
@@ -283,6 +293,10 @@ mod tests {
         let header = tcp_header(from, to, &segment);
         assert_eq!((header.len() as u32, header[12] >> 4), (52, 13));
         assert_eq!(header[13], 0x10);
+        // AccECN: a count of 13 is 5 in AE, CWR and ECE, with an option in a pure acknowledgement.
+        let counted = Segment { ce_packets: 13, len: 0, sack: Sack::default(), ..segment };
+        let header = tcp_header(from, to, &counted);
+        assert_eq!((header.len(), header[12], header[13]), (44, 11 << 4 | 1, 0x50));
     }
 
     #[test]

@@ -46,7 +46,11 @@ fn settings() -> impl Strategy<Value = TcpSettings> {
                 receive_buffer_start: Bytes::new((buffer / 2).max(u64::from(segment) * 4)),
                 send_buffer: Bytes::new(send),
                 autotune,
-                ecn,
+                ecn: match (ecn, autotune) {
+                    (false, _) => EcnSupport::Off,
+                    (true, false) => EcnSupport::Classic,
+                    (true, true) => EcnSupport::Accurate { l4s: every.is_multiple_of(2) },
+                },
                 ack: AckPolicy {
                     every,
                     quick,
@@ -146,7 +150,10 @@ proptest! {
         which in 0..CONTROLLERS.len(),
         listens in any::<bool>(),
     ) {
-        let settings = Arc::new(TcpSettings { ecn: EcnSupport::Classic, ..TcpSettings::default() });
+        let accurate = which.is_multiple_of(2);
+        let ecn =
+            if accurate { EcnSupport::Accurate { l4s: true } } else { EcnSupport::Classic };
+        let settings = Arc::new(TcpSettings { ecn, ..TcpSettings::default() });
         let make = controller(CONTROLLERS[which].name);
         let mut now = Time::ZERO;
         let mut end = if listens {
@@ -155,11 +162,13 @@ proptest! {
             Endpoint::connect(now, settings, make, None)
         };
         end.write(now, 50_000);
-        let open = Flags { syn: true, ack: !listens, ece: true, cwr: listens, ..Flags::default() };
+        let (ece, cwr) = (listens || !accurate, listens || accurate);
+        let open = Flags { syn: true, ack: !listens, ece, cwr, ..Flags::default() };
         let opening = Segment {
             ack: u64::from(!listens),
             window: 60_000,
             flags: open,
+            ce_packets: 1,
             ..Segment::default()
         };
         end.handle_segment(now, &opening, Ecn::NotEct);
@@ -178,7 +187,8 @@ proptest! {
             let flags = Flags { fin, syn: syn && seq < 1000, rst: false, ack: true, ece, cwr };
             let timestamp = if len.is_multiple_of(7) { Time::MAX } else { now };
             let echo = Time::from_nanos(echo);
-            let segment = Segment { seq, ack, window, timestamp, echo, len, flags, sack };
+            let ce_packets = (seq ^ ack) as u16;
+            let segment = Segment { seq, ack, window, timestamp, echo, len, flags, sack, ce_packets };
             end.handle_segment(now, &segment, if ce { Ecn::Ce } else { Ecn::NotEct });
             let mut sent = 0;
             while let Some(transmit) = end.poll_transmit(now) {

@@ -59,14 +59,15 @@ fn segment() -> impl Strategy<Value = Segment> {
         prop_oneof![0u32..3000, any::<u32>()],
         flags(),
         sack,
+        any::<u16>(),
     )
-        .prop_map(|(seq, ack, window, timestamp, echo, len, flags, blocks)| {
+        .prop_map(|(seq, ack, window, timestamp, echo, len, flags, blocks, ce_packets)| {
             let mut sack = Sack::default();
             for (start, end) in blocks {
                 sack.push(start, end);
             }
             let (timestamp, echo) = (Time::from_nanos(timestamp), Time::from_nanos(echo));
-            Segment { seq, ack, window, timestamp, echo, len, flags, sack }
+            Segment { seq, ack, window, timestamp, echo, len, flags, sack, ce_packets }
         })
 }
 
@@ -90,7 +91,7 @@ fn settings() -> Arc<TcpSettings> {
         window_share: 1000,
         autotune: false,
         send_buffer: buffer,
-        ecn: EcnSupport::Classic,
+        ecn: EcnSupport::Accurate { l4s: true },
         ..TcpSettings::default()
     })
 }
@@ -180,7 +181,7 @@ proptest! {
         steps in proptest::collection::vec(step(), 0..60),
     ) {
         let mut now = Time::from_millis(1);
-        let settings = Arc::new(TcpSettings { ecn: EcnSupport::Classic, ..TcpSettings::default() });
+        let settings = Arc::new(TcpSettings { ecn: EcnSupport::Accurate { l4s: true }, ..TcpSettings::default() });
         let make = controller();
         let buffer = Bytes::new(BUFFER);
         let mut relay =

@@ -185,6 +185,17 @@ export const METRIC_ROWS = [
     false,
   ],
   [
+    "goodput_share_percent",
+    "population",
+    "%",
+    "neither",
+    "Share of the goodput",
+    "Application bytes of these users in percent of those that all flows and users of the " +
+      "run received in the same direction, from the first start of these users to their last " +
+      "end.",
+    false,
+  ],
+  [
     "packets_dropped",
     "population",
     "packets",

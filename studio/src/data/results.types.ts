@@ -531,6 +531,11 @@ export interface Population {
    * Packets that the network dropped or lost, in percent of those that the users' senders sent.
    */
   dropped_percent: number | null;
+  /**
+   * Application bytes of these users in percent of those that all flows and users of the run
+   * received in the same direction, from the first start of these users to their last end.
+   */
+  goodput_share_percent: number | null;
   /** Mean completion time of all users. */
   mean_completion_s: number | null;
   /**
@@ -581,6 +586,11 @@ export interface SizeClass {
    * Packets that the network dropped or lost, in percent of those that the users' senders sent.
    */
   dropped_percent: number | null;
+  /**
+   * Application bytes of these users in percent of those that all flows and users of the run
+   * received in the same direction, from the first start of these users to their last end.
+   */
+  goodput_share_percent: number | null;
   /** Mean completion time of all users. */
   mean_completion_s: number | null;
   /**
