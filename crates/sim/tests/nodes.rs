@@ -11,6 +11,7 @@ use bentpipe_sim::node::{
     PlacedNode, Segment,
 };
 use bentpipe_sim::{FlowOutcome, HopEnd, RunOutcome, RunSpec, Stack, TcpStack};
+use bentpipe_tcp::EcnSupport;
 use bentpipe_tcp::http::Version;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use common::{download, flow, hop, link, run_spec, tcp_stack};
@@ -235,7 +236,7 @@ fn copies_and_made_packets_have_the_dscp_that_their_original_has_there() {
 #[test]
 fn marks_reach_the_receiver() {
     let mut stack = tcp();
-    stack.tcp.ecn = true;
+    stack.tcp.ecn = EcnSupport::Classic;
     let (flow, _) = run_with(
         &spec(Stack::Tcp(Box::new(stack)), ""),
         calls(|packet, _| {

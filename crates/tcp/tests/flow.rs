@@ -212,7 +212,7 @@ fn ecn_ce_halves_the_window_once_per_rtt_and_is_acknowledged() {
 fn ecn_is_used_only_if_both_ends_agree() {
     for which in [CLIENT, SERVER] {
         let mut both = [settings(), settings()];
-        both[which].ecn = true;
+        both[which].ecn = EcnSupport::Classic;
         let mut pair = Pair::new(both, "newreno", &Pair::path(100, ONE_WAY), 1);
         pair.download(100_000);
         assert!(pair.finish(Time::from_secs(20)));
