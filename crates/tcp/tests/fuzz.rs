@@ -188,7 +188,9 @@ proptest! {
             let timestamp = if len.is_multiple_of(7) { Time::MAX } else { now };
             let echo = Time::from_nanos(echo);
             let ce_packets = (seq ^ ack) as u16;
-            let segment = Segment { seq, ack, window, timestamp, echo, len, flags, sack, ce_packets };
+            let fields = Segment { sack, ce_packets, ..Segment::default() };
+            let segment =
+                Segment { seq, ack, window, timestamp, echo, len, flags, ..fields };
             end.handle_segment(now, &segment, if ce { Ecn::Ce } else { Ecn::NotEct });
             let mut sent = 0;
             while let Some(transmit) = end.poll_transmit(now) {

@@ -181,7 +181,8 @@ proptest! {
         steps in proptest::collection::vec(step(), 0..60),
     ) {
         let mut now = Time::from_millis(1);
-        let settings = Arc::new(TcpSettings { ecn: EcnSupport::Accurate { l4s: true }, ..TcpSettings::default() });
+        let ecn = EcnSupport::Accurate { l4s: true };
+        let settings = Arc::new(TcpSettings { ecn, ..TcpSettings::default() });
         let make = controller();
         let buffer = Bytes::new(BUFFER);
         let mut relay =
