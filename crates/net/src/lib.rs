@@ -6,6 +6,7 @@
 //! - [`handover`]: a server that hands its sockets over to a new process of its program;
 //! - [`get`]: an HTTP/3 client and downloads that can be resumed;
 //! - [`pep`]: a TCP proxy that splits connections;
+//! - [`measure`]: both ends of a measurement of a path;
 //! - [`Resumption`]: Careful Resume for programs with a noq endpoint of their own;
 //! - [`Driver`]: runs a QUIC endpoint of `bentpipe-quic` over a UDP [`Socket`] and the
 //!   [`RealClock`];
@@ -51,6 +52,7 @@ pub mod get;
 pub mod handover;
 pub mod http;
 mod logging;
+pub mod measure;
 mod narrow_window;
 mod path_report;
 pub mod pep;

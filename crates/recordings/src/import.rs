@@ -43,6 +43,8 @@ pub struct Options {
     pub phase: Option<Span>,
     /// Rate of directions for which no file has one.
     pub rate: Option<Rate>,
+    /// Rates of transfers, up and down, for directions for which no file has one: lower bounds.
+    pub transfers: [Option<Rate>; 2],
     /// Licence of the files.
     pub licence: Option<String>,
 }
@@ -474,6 +476,13 @@ impl Parts {
             let gap = has_gap(rows.iter().map(|(at, _)| *at));
             files.push((name.clone(), rates(head, &rows)));
             return Ok((format!("{{ recording = {} }}", quoted(&name)), gap));
+        }
+        if let Some(rate) = options.transfers[place(direction)] {
+            let name = direction.name();
+            let line =
+                format!("rate {name}: {rate}, the best second of one transfer, a lower bound");
+            summary.inferred.push(line);
+            return Ok((quoted(&rate.to_string()), false));
         }
         let Some(rate) = options.rate else {
             return Err(ImportError::Together(format!(

@@ -2,7 +2,8 @@
 //!
 //! [`read`] recognises a file by its content and returns what was measured. [`Import`] puts several
 //! files on one clock and makes a scenario of them: recordings as CSV, rate traces, what was
-//! measured, what was inferred and what nobody knows.
+//! measured, what was inferred and what nobody knows. [`probing`] and [`instants`] turn our own
+//! measurements into such files.
 //!
 //! Delay that a packet waits for a grant, in an outage or in a queue is in several measurements of
 //! one path at once. An import counts each wait once; `waits.rs` has the rules.
@@ -15,8 +16,10 @@ mod error;
 mod format;
 mod formats;
 mod import;
+pub mod instants;
 mod measured;
 mod outages;
+pub mod probing;
 mod rows;
 mod scenario_text;
 mod statistics;

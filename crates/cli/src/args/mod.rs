@@ -13,6 +13,8 @@ pub mod import;
 #[cfg(feature = "real-clock")]
 pub mod interop;
 #[cfg(feature = "product")]
+pub mod measure;
+#[cfg(feature = "product")]
 mod path_memory;
 #[cfg(feature = "product")]
 mod pep;
@@ -146,6 +148,10 @@ pub enum Command {
     /// Make a scenario of measurements of a real path
     #[command(after_help = import::EXAMPLES)]
     Import(import::Import),
+    /// Measure the path to a server that allows it, and make a scenario of it
+    #[cfg(feature = "product")]
+    #[command(after_help = measure::EXAMPLES)]
+    Measure(measure::Measure),
     /// Join the run directories of shards into one
     Merge(Merge),
     /// Compare two sets of runs, and fail if the second is worse

@@ -15,6 +15,7 @@ const SERVE_EXAMPLES: &str = r#"Examples:
   bentpipe serve public --self-signed
   bentpipe serve public --listen 0.0.0.0:443 --cert chain.pem --key key.pem
   bentpipe serve public --self-signed --metrics 127.0.0.1:9090 --log json
+  bentpipe serve public --self-signed --measure token --measure-listen 0.0.0.0:4434
   bentpipe serve --config /etc/bentpipe/serve.toml
   bentpipe serve public --self-signed --save-cert server.pem \
     --congestion bbr3 --slow-start standard --resume none
@@ -79,6 +80,34 @@ pub struct Serve {
     /// [default: an eighth of --max-files, at least 100]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub max_files_per_client: Option<usize>,
+    /// Let clients with the token in this file measure the path to this server (`bentpipe measure`;
+    /// `bentpipe measure --make-token FILE` makes one)
+    #[arg(long, value_name = "FILE")]
+    pub measure: Option<PathBuf>,
+    /// Address and UDP port for them
+    #[arg(
+        long,
+        value_name = "ADDR:PORT",
+        default_value = "127.0.0.1:4434",
+        value_parser = socket_address,
+        requires = "measure"
+    )]
+    pub measure_listen: SocketAddr,
+    /// Most bytes of a measurement, in both directions together, as UDP payload
+    #[arg(long, value_name = "SIZE", default_value = "100 MB", requires = "measure")]
+    pub measure_bytes: Bytes,
+    /// Longest time of a measurement
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "3 min",
+        value_parser = nonzero_time,
+        requires = "measure"
+    )]
+    pub measure_time: Span,
+    /// Time after which a client (an IPv4 address or an IPv6 /56) may measure again
+    #[arg(long, value_name = "TIME", default_value = "10 min", requires = "measure")]
+    pub measure_interval: Span,
     /// Options of the client side.
     #[command(flatten)]
     pub client_side: ClientSide,

@@ -33,6 +33,7 @@ pub fn run(args: &Args) -> Result<u8, LabError> {
         offset: args.offset,
         phase: args.phase.and_then(|phase| phase.0),
         rate: args.rate,
+        transfers: [None; 2],
         licence: args.licence.clone(),
     };
     let import = Import::new(inputs, &options).map_err(refused)?;
@@ -63,13 +64,19 @@ fn bytes(file: &Path) -> Result<Vec<u8>, LabError> {
     Ok(bytes)
 }
 
-/// Writes the files into a new or empty directory.
-fn write(out: &Path, import: &Import) -> Result<(), LabError> {
+/// Makes the directory to write to, and checks that it is empty.
+pub fn check_empty(out: &Path) -> Result<(), LabError> {
     let fail = |error: std::io::Error| LabError::write(out, error);
     bentpipe_files::create_named_dir(out).map_err(fail)?;
     if std::fs::read_dir(out).map_err(fail)?.next().is_some() {
         return Err(LabError::write(out, "it is not empty; allowed: a new or empty directory"));
     }
+    Ok(())
+}
+
+/// Writes the files into a new or empty directory.
+pub fn write(out: &Path, import: &Import) -> Result<(), LabError> {
+    check_empty(out)?;
     for (name, text) in &import.files {
         let file = out.join(name);
         bentpipe_files::replace(&file, text.as_bytes())
@@ -78,7 +85,8 @@ fn write(out: &Path, import: &Import) -> Result<(), LabError> {
     Ok(())
 }
 
-fn summary(summary: &Summary) -> String {
+/// Returns the lists of a summary as text.
+pub fn summary(summary: &Summary) -> String {
     let mut text = String::new();
     for (heading, lines) in summary.blocks() {
         let _ = writeln!(text, "{heading}");

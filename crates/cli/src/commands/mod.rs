@@ -21,6 +21,8 @@ mod init;
 mod interop;
 mod man;
 mod matrix;
+#[cfg(feature = "product")]
+mod measure;
 mod merge;
 mod orbit;
 #[cfg(feature = "product")]
@@ -47,11 +49,12 @@ use bentpipe_lab::LabError;
 use std::path::Path;
 
 /// Commands that a build may lack, and their features.
-pub const OPTIONAL: [(&str, &str); 9] = [
+pub const OPTIONAL: [(&str, &str); 10] = [
     ("serve", "product"),
     ("proxy", "product"),
     ("front", "product"),
     ("get", "product"),
+    ("measure", "product"),
     ("pep", "product"),
     ("path-memory", "product"),
     ("shell", "real-clock"),
@@ -73,6 +76,8 @@ pub fn run(
         Command::Replay(args) => replay::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Import(args) => import::run(&args),
+        #[cfg(feature = "product")]
+        Command::Measure(args) => measure::run(&args),
         Command::Merge(args) => merge::run(&args),
         Command::Compare(args) => compare::run(&args),
         #[cfg(feature = "store")]

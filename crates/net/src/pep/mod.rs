@@ -65,4 +65,5 @@ pub use refusal::Refusal;
 pub use rules::rules;
 pub use target::{Host, Target, TargetError};
 pub use tunnel::header::{Header, HeaderError, read_header, write_header};
+pub(crate) use tunnel::secret::EXIT_NAME;
 pub use tunnel::secret::Secret;

@@ -24,6 +24,8 @@ use crate::front::{CertificateTable, Sites};
 use crate::handover::Inheritance;
 use crate::http::{CacheControl, Files, Root};
 use crate::logging::{ErrorLog, Level, LogFormat, LogWriter};
+use crate::measure::{MeasureLimits, MeasureServer};
+use crate::pep::Secret;
 use crate::prometheus::{MetricsListener, Page};
 use crate::proxy::{Upstream, UpstreamClient};
 use crate::qlog::{Qlog, Traces};
@@ -82,6 +84,7 @@ pub struct ServerBuilder {
     errors: Option<(LogFormat, Box<dyn Write + Send>)>,
     qlog: Option<Qlog>,
     inheritance: Option<Inheritance>,
+    measure: Option<(SocketAddr, Secret, MeasureLimits)>,
 }
 
 impl std::fmt::Debug for ServerBuilder {
@@ -132,6 +135,7 @@ impl ServerBuilder {
             errors: None,
             qlog: None,
             inheritance: None,
+            measure: None,
         }
     }
 
@@ -234,6 +238,13 @@ impl ServerBuilder {
         self
     }
 
+    /// Lets clients that have `token` measure the path, over UDP at `address`. Defaults to nobody.
+    #[must_use]
+    pub fn measure(mut self, address: SocketAddr, token: Secret, limits: MeasureLimits) -> Self {
+        self.measure = Some((address, token, limits));
+        self
+    }
+
     /// Takes the sockets of a server over whose process started this one, instead of binding some:
     /// see [`Server::hand_over`]. It must be a front, as that one, at the same address. The number
     /// of threads stays.
@@ -253,6 +264,7 @@ impl ServerBuilder {
         let Self { address, metrics, threads, .. } = self;
         let at = Where { address, udp_only, metrics, threads };
         let inheritance = self.inheritance.take();
+        let measure = self.measure.take();
         let Prepared { shared, certificates, keys, tls, shutdown, traces } = self.prepare()?;
         let mut listening = match inheritance {
             Some(inheritance) => Listening::inherit(at, inheritance).await?,
@@ -267,6 +279,12 @@ impl ServerBuilder {
         if let Some(waiting) = &waiting {
             waiting.ready().await?;
         }
+        let measure = measure.map(|(address, token, limits)| {
+            MeasureServer::start(address, &token, limits, &shared.clock)
+        });
+        let measure = measure.transpose().map_err(|error| {
+            ServerError::system(std::io::Error::other(format!("measurements: {error}")))
+        })?;
         let (workers, estate) = workers::prepare(&shared, &config, &mut listening)?;
         let workers = Workers::start(workers, &shared.clock).await.map_err(ServerError::system)?;
 
@@ -299,6 +317,7 @@ impl ServerBuilder {
             metrics_address,
             estate,
             passed_on: None,
+            measure,
             traces,
         })
     }

@@ -4,6 +4,7 @@ use super::certificates::CertificateResolver;
 use super::metrics::Metrics;
 use super::shared::Shared;
 use crate::handover::{Estate, HandOverError, PassedOn, Successor};
+use crate::measure::MeasureServer;
 use crate::qlog::{QlogCounts, Traces};
 use crate::shutdown::{Shutdown, drain};
 use crate::workers::Workers;
@@ -30,6 +31,8 @@ pub struct Server {
     pub(super) estate: Option<Arc<Estate>>,
     /// What the process passes on that it was handed over to.
     pub(super) passed_on: Option<PassedOn>,
+    /// The server of measurements, if there is one.
+    pub(super) measure: Option<MeasureServer>,
     /// Dropped last, so that the qlog files include the end of each connection.
     pub(super) traces: Option<Traces>,
 }
@@ -50,6 +53,11 @@ impl Server {
     /// Returns the address for Prometheus, if metrics are enabled.
     pub const fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics_address
+    }
+
+    /// Returns the address of the server of measurements, if there is one.
+    pub fn measure_address(&self) -> Option<SocketAddr> {
+        self.measure.as_ref().map(MeasureServer::address)
     }
 
     /// Returns the server's counters.
@@ -101,7 +109,10 @@ impl Server {
     /// Stops the server. It accepts no more connections and no more requests (GOAWAY, RFC 9114
     /// §5.2), and waits at most `deadline` for the requests under way. Returns the number of
     /// connections that were cut off.
-    pub async fn stop(self, deadline: Span) -> usize {
+    pub async fn stop(mut self, deadline: Span) -> usize {
+        if let Some(measure) = self.measure.take() {
+            measure.stop().await;
+        }
         self.shared.admission.close();
         self.shutdown.start();
         let left = drain(|| self.shared.admission.connections(), deadline.into()).await;

@@ -4,7 +4,7 @@
 use super::config::{HANDSHAKE_TIME, TunnelConfig};
 use super::flow_control::StreamLimits;
 use super::header::{Header, MAX_HEADER, read_header, write_reply};
-use super::secret::{Secret, hint};
+use super::secret::{ALPN, Secret, hint};
 use super::stream::QuicProxyStream;
 use crate::admission::control::{
     AdmissionControl, AdmissionLimits, ConnectionGuard, HandshakeLimits,
@@ -49,7 +49,7 @@ pub(in crate::pep) fn start(
     shared: Arc<Shared>,
     clock: RealClock,
 ) -> Result<(Driver, JoinHandle<io::Result<()>>), PepError> {
-    let config = Arc::new(ServerConfig::with_crypto(Arc::new(secret.server()?)));
+    let config = Arc::new(ServerConfig::with_crypto(Arc::new(secret.server(ALPN)?)));
     let endpoint_config =
         server_endpoint_config(EndpointConfig::default()).map_err(PepError::system)?;
     // The memory of streams is reserved when they become TCP connections.

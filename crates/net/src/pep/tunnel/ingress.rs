@@ -4,7 +4,7 @@
 use super::config::{FLUSH_TIME, HANDSHAKE_TIME, TunnelConfig};
 use super::flow_control::StreamLimits;
 use super::header::{INITIAL_LIMIT, MAX_REPLY, read_reply, write_header};
-use super::secret::{Role, Secret, hint};
+use super::secret::{ALPN, Role, Secret, hint};
 use super::stream::QuicProxyStream;
 use crate::admission::buffers::Buffers;
 use crate::admission::control::ConnectionGuard;
@@ -80,7 +80,7 @@ impl Tunnel {
         config: TunnelConfig,
         (clock, errors): (RealClock, Arc<ErrorLog>),
     ) -> Result<Self, PepError> {
-        let tls = Arc::new(secret.client()?);
+        let tls = Arc::new(secret.client(ALPN)?);
         let (publish, current) = watch::channel(None);
         let (shutdown, supervisor) =
             (Shutdown::new(), TunnelSupervisor { egress, tls, config, clock, errors, publish });

@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// ALPN name of the tunnel's protocol (RFC 7301).
-const ALPN: &[u8] = b"bentpipe-pep/1";
+pub(super) const ALPN: &[u8] = b"bentpipe-pep/1";
 /// Length of a secret, bytes.
 const LENGTH: usize = 32;
 
@@ -35,6 +35,9 @@ pub(super) fn hint(reason: &str) -> &'static str {
         false => "",
     }
 }
+
+/// Name of the end that accepts connections, in its certificate.
+pub(crate) const EXIT_NAME: &str = "exit.pep.bentpipe";
 
 /// The role of a proxy in a tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +53,7 @@ impl Role {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ingress => "entrance.pep.bentpipe",
-            Self::Egress => "exit.pep.bentpipe",
+            Self::Egress => EXIT_NAME,
         }
     }
 }
@@ -82,7 +85,7 @@ impl Secret {
         let secret = Self::parse(text.trim()).ok_or_else(|| {
             wrong(
                 "the file does not hold a secret; expected: 64 hexadecimal digits, as written by \
-                 `--make-secret`"
+                 `bentpipe pep --make-secret` or `bentpipe measure --make-token`"
                     .to_owned(),
             )
         })?;
@@ -118,10 +121,11 @@ impl Secret {
             .map_err(|error| wrong(error.to_string()))
     }
 
-    /// Returns the key and certificate of a role.
-    fn identity(&self, role: Role) -> Result<Identity, PepError> {
+    /// Returns the key and certificate of a role in the protocol of this ALPN name: a secret that
+    /// serves two protocols has other keys in each.
+    fn identity(&self, role: Role, alpn: &[u8]) -> Result<Identity, PepError> {
         let mut seed = [0; 32];
-        let key = Salt::new(HKDF_SHA256, ALPN).extract(&self.0);
+        let key = Salt::new(HKDF_SHA256, alpn).extract(&self.0);
         let info = [role.name().as_bytes()];
         key.expand(&info, HKDF_SHA256)
             .and_then(|expanded| expanded.fill(&mut seed))
@@ -130,33 +134,33 @@ impl Secret {
     }
 
     /// Returns the certificates that trust a role.
-    fn roots(&self, role: Role) -> Result<RootCertStore, PepError> {
+    fn roots(&self, role: Role, alpn: &[u8]) -> Result<RootCertStore, PepError> {
         let mut roots = RootCertStore::empty();
-        for certificate in self.identity(role)?.certificates {
+        for certificate in self.identity(role, alpn)?.certificates {
             roots.add(certificate).map_err(PepError::system)?;
         }
         Ok(roots)
     }
 
-    /// Returns the TLS configuration of the ingress.
-    pub(super) fn client(&self) -> Result<QuicClientConfig, PepError> {
-        let own = self.identity(Role::Ingress)?;
+    /// Returns the TLS configuration of the ingress, in the protocol of this ALPN name.
+    pub(crate) fn client(&self, alpn: &[u8]) -> Result<QuicClientConfig, PepError> {
+        let own = self.identity(Role::Ingress, alpn)?;
         let mut config = rustls::ClientConfig::builder_with_provider(provider(Randomness::System))
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(PepError::system)?
-            .with_root_certificates(self.roots(Role::Egress)?)
+            .with_root_certificates(self.roots(Role::Egress, alpn)?)
             .with_client_auth_cert(own.certificates.clone(), own.private_key())
             .map_err(PepError::system)?;
-        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.alpn_protocols = vec![alpn.to_vec()];
         QuicClientConfig::try_from(config).map_err(PepError::system)
     }
 
-    /// Returns the TLS configuration of the egress. Without early data, which an attacker could
-    /// replay to repeat connections.
-    pub(super) fn server(&self) -> Result<QuicServerConfig, PepError> {
-        let own = self.identity(Role::Egress)?;
+    /// Returns the TLS configuration of the egress, in the protocol of this ALPN name. Without
+    /// early data, which an attacker could replay to repeat connections.
+    pub(crate) fn server(&self, alpn: &[u8]) -> Result<QuicServerConfig, PepError> {
+        let own = self.identity(Role::Egress, alpn)?;
         let provider = provider(Randomness::System);
-        let trusted = Arc::new(self.roots(Role::Ingress)?);
+        let trusted = Arc::new(self.roots(Role::Ingress, alpn)?);
         let verifier = WebPkiClientVerifier::builder_with_provider(trusted, provider.clone())
             .build()
             .map_err(PepError::system)?;
@@ -166,7 +170,7 @@ impl Secret {
             .with_client_cert_verifier(verifier)
             .with_single_cert(own.certificates.clone(), own.private_key())
             .map_err(PepError::system)?;
-        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.alpn_protocols = vec![alpn.to_vec()];
         QuicServerConfig::try_from(config).map_err(PepError::system)
     }
 }
@@ -237,9 +241,11 @@ mod tests {
     #[test]
     fn roles_and_secrets_have_different_keys() {
         let (one, two) = (Secret([1; 32]), Secret([2; 32]));
-        let certificate = |secret: &Secret, role| secret.identity(role).unwrap().certificates;
+        let certificate = |secret: &Secret, role| secret.identity(role, ALPN).unwrap().certificates;
         assert_eq!(certificate(&one, Role::Egress), certificate(&one, Role::Egress));
         assert_ne!(certificate(&one, Role::Egress), certificate(&one, Role::Ingress));
         assert_ne!(certificate(&one, Role::Egress), certificate(&two, Role::Egress));
+        let other = one.identity(Role::Egress, b"other/1").unwrap().certificates;
+        assert_ne!(certificate(&one, Role::Egress), other);
     }
 }

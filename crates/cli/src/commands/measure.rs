@@ -1,0 +1,232 @@
+//! `bentpipe measure`: measures the path to a server that allows it, and makes a scenario of it.
+
+use super::import;
+use crate::args::measure::Measure as Args;
+use crate::output::{self, say};
+use crate::status::{FAILED, OK, USAGE};
+use bentpipe_lab::LabError;
+use bentpipe_net::RealClock;
+use bentpipe_net::measure::{Loaded, Measurement, Outcome, Progress, Sample, Secret, Start};
+use bentpipe_recordings::instants::{self, Period};
+use bentpipe_recordings::{Direction, Import, Input, Options, Probe, Summary, probing};
+use bentpipe_units::{Bytes, Span, Time};
+use std::fmt::Write;
+use std::io::IsTerminal;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+use tokio::sync::mpsc;
+
+/// Interval of pings, nanoseconds.
+const INTERVAL: i64 = 10_000_000;
+/// Time after an instant of the path at which transfers begin.
+const AFTER: Span = Span::from_secs(1);
+/// Most bytes of each transfer.
+const TRANSFER: Bytes = Bytes::from_mb(45);
+/// The period that scenarios know.
+const SLOT: i64 = 15_000_000_000;
+/// How far a period may be from that.
+const NEAR: i64 = 200_000_000;
+
+/// Error message and exit status.
+type Failed = (String, u8);
+
+/// Measures, prints what was found and writes the scenario.
+pub fn run(args: &Args) -> Result<u8, LabError> {
+    if let Some(file) = &args.make_token {
+        return Ok(Secret::make(file)
+            .map_or_else(|error| output::refuse(&error.to_string(), USAGE), |()| OK));
+    }
+    let (Some(server), Some(token), Some(out)) = (&args.server, &args.token, &args.out) else {
+        return Ok(output::refuse("HOST:PORT, --token and --out are needed", USAGE));
+    };
+    // Before anything is sent, as it would be lost.
+    import::check_empty(out)?;
+    match measured(args, server, token) {
+        Ok((outcome, base)) => found(&outcome, base, out),
+        Err((reason, status)) => Ok(output::refuse(&reason, status)),
+    }
+}
+
+/// Measures. Returns the outcome, and what turns its times into nanoseconds since 1970.
+fn measured(args: &Args, server: &str, token: &Path) -> Result<(Outcome, i64), Failed> {
+    let secret = Secret::from_file(token).map_err(|error| (error.to_string(), USAGE))?;
+    let address = resolve(server)?;
+    consent(args, address)?;
+    let clock = RealClock::new();
+    let unix = clock.system().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let base = i64::try_from(unix).unwrap_or(i64::MAX) - nanos(clock.now());
+    let measurement = Measurement {
+        server: address,
+        token: secret,
+        bytes: args.bytes,
+        time: args.time,
+        probes: args.pings,
+        transfer: (args.transfer, TRANSFER),
+        start: start(),
+    };
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.map_err(|error| (error.to_string(), FAILED))?;
+    let outcome = runtime.block_on(async {
+        let (progress, mut told) = mpsc::channel(8);
+        let say = tokio::spawn(async move {
+            while let Some(step) = told.recv().await {
+                tell(step);
+            }
+        });
+        let outcome = measurement.run(&clock, progress).await;
+        // It has told everything once the other end is dropped.
+        let _ = say.await;
+        outcome
+    });
+    Ok((outcome.map_err(|reason| (reason, FAILED))?, base))
+}
+
+fn resolve(server: &str) -> Result<SocketAddr, Failed> {
+    let wrong = |reason: String| {
+        (format!("{}: {reason}; allowed: HOST:PORT", output::printable(server)), USAGE)
+    };
+    let mut addresses = server.to_socket_addrs().map_err(|error| wrong(error.to_string()))?;
+    addresses.next().ok_or_else(|| wrong("it has no address".to_owned()))
+}
+
+/// Says what will be sent, and asks unless the command line has answered.
+fn consent(args: &Args, server: SocketAddr) -> Result<(), Failed> {
+    say!(
+        "Measures the path to {server}: up to {} and {}, with pings for {}, a download and an \
+         upload",
+        args.bytes,
+        args.time,
+        args.pings
+    );
+    if args.yes {
+        return Ok(());
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(("nobody to ask whether to send; allowed: --yes".to_owned(), USAGE));
+    }
+    say!("Send? [y/N]");
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).map_err(|error| (error.to_string(), FAILED))?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => Err(("nothing was sent".to_owned(), FAILED)),
+    }
+}
+
+fn tell(step: Progress) {
+    match step {
+        Progress::Granted(bytes, time) => say!("granted: {bytes}, {time}; pings"),
+        Progress::Waiting(time) => {
+            say!("waits {:.1} s for the path's next instant", time.as_secs_f64());
+        }
+        Progress::Download => say!("download"),
+        Progress::Upload => say!("upload"),
+    }
+}
+
+fn nanos(time: Time) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// Lets transfers begin a second after an instant of a path that reconfigures.
+fn start() -> Start {
+    Box::new(|samples| {
+        let probes = probes(samples, 0);
+        let period = instants::find(&probes)?;
+        let last = probes.last()?.sent;
+        let next = last + (period.at - last).rem_euclid(period.length);
+        u64::try_from(next).ok().map(|nanos| Time::from_nanos(nanos) + AFTER)
+    })
+}
+
+/// Returns the pings on the clock that begins `base` before ours.
+fn probes(samples: &[Sample], base: i64) -> Vec<Probe> {
+    let probe = |sample: &Sample| {
+        let rtt = sample.rtt().and_then(|rtt| i64::try_from(rtt.as_nanos()).ok());
+        Probe {
+            sent: base + nanos(sample.sent),
+            rtt,
+            one_way: sample.delays.filter(|_| rtt.is_some()),
+            loss: f64::from(u8::from(rtt.is_none())),
+            lost_in: sample
+                .arrived
+                .filter(|_| rtt.is_none())
+                .map(|arrived| if arrived { Direction::Down } else { Direction::Up }),
+        }
+    };
+    samples.iter().map(probe).collect()
+}
+
+/// Writes and prints what was found.
+fn found(outcome: &Outcome, base: i64, out: &Path) -> Result<u8, LabError> {
+    let (probes, drift) = probing::without_drift(&probes(&outcome.samples, base));
+    let period = instants::find(&probes);
+    let [down, up] = &outcome.transfers;
+    let options = Options {
+        phase: period.and_then(phase),
+        transfers: [up, down].map(|transfer| probing::highest_second(&transfer.bins)),
+        ..Options::default()
+    };
+    let bytes = probing::irtt_json(&probes, INTERVAL).into_bytes();
+    let raw = String::from_utf8_lossy(&bytes).into_owned();
+    let name = "pings.json".to_owned();
+    let input = Input { name: name.clone(), bytes, format: None, direction: None };
+    let refused = |reason: String| LabError::Usage {
+        argument: "HOST:PORT",
+        reason: format!("measured, but {reason}"),
+    };
+    let mut import =
+        Import::new(vec![input], &options).map_err(|error| refused(error.to_string()))?;
+    import.files.push((name, raw));
+    import.files.push(("transfers.csv".to_owned(), rows(&outcome.transfers)));
+    add(&mut import.summary, outcome, period, drift);
+    import::write(out, &import)?;
+    let mut text = import::summary(&import.summary);
+    let scenario = out.join("scenario.toml");
+    let _ = writeln!(text, "\nTo run it: bentpipe run {}", scenario.display());
+    output::print(&text)
+}
+
+/// Returns the phase of a period of 15 s, as `import` takes it.
+fn phase(period: Period) -> Option<Span> {
+    ((period.length - SLOT).abs() <= NEAR)
+        .then(|| u64::try_from(period.at.rem_euclid(SLOT)).ok().map(Span::from_nanos))?
+}
+
+/// Adds what an import does not know to its lists.
+fn add(summary: &mut Summary, outcome: &Outcome, period: Option<Period>, drift: f64) {
+    for (name, Loaded { bins, rtt }) in ["download", "upload"].iter().zip(&outcome.transfers) {
+        let bytes = Bytes::new(bins.iter().sum());
+        let rate = probing::highest_second(bins).map_or_else(|| "-".to_owned(), |r| r.to_string());
+        let rtt =
+            rtt.map_or_else(|| "-".to_owned(), |rtt| format!("{:.1} ms", rtt.as_millis_f64()));
+        summary.measured.push(format!(
+            "{name}: {bytes} of IP packets, best second {rate}, smoothed RTT up to {rtt}"
+        ));
+    }
+    let Outcome { used, took, .. } = outcome;
+    summary.measured.push(format!("used: {used} of UDP payload in {:.1} s", took.as_secs_f64()));
+    summary.inferred.push(match period {
+        Some(Period { at, length, agree }) => format!(
+            "instants every {:.2} s, {:.2} s after a multiple of that in UTC: {agree} steps or \
+             outages agree",
+            length as f64 / 1e9,
+            at.rem_euclid(length) as f64 / 1e9
+        ),
+        None => "no period: fewer than 3 steps or outages agree".to_owned(),
+    });
+    summary.inferred.push(format!("drift of the far clock: {:.1} ppm, taken away", drift * 1e6));
+}
+
+/// Returns the transfers as rows: bytes of IP packets at the receiver in each 100 ms.
+fn rows(transfers: &[Loaded; 2]) -> String {
+    let mut text = "direction,time_s,bytes\n".to_owned();
+    for (name, transfer) in ["down", "up"].iter().zip(transfers) {
+        for (index, bytes) in transfer.bins.iter().enumerate() {
+            let _ = writeln!(text, "{name},{}.{},{bytes}", index / 10, index % 10);
+        }
+    }
+    text
+}

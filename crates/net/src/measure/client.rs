@@ -1,0 +1,387 @@
+//! The client of measurements.
+
+use super::transfer::{Bounds, read_message, read_to, receive, send, used};
+use super::wire::{Answer, Message, Probe, bins};
+use super::{ALPN, connection};
+use crate::clock::RealClock;
+use crate::driver::Driver;
+use crate::pep::{EXIT_NAME, Secret};
+use bentpipe_quic::{Conn, RawStream, Task};
+use bentpipe_units::{Bytes, Span, Time};
+use bytes::{Bytes as Piece, BytesMut};
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{sleep, sleep_until};
+
+/// Interval of probes.
+const INTERVAL: Span = Span::from_millis(10);
+/// Time for the answers to the last probes.
+const LAST_ANSWERS: Span = Span::from_secs(2);
+/// Window, in probes, whose loss ends a measurement, and the loss: 5 % in 5 s.
+const LOSS_WINDOW: usize = 500;
+const MAX_LOST: usize = 25;
+/// Pause between transfers, in which queues drain.
+const PAUSE: Span = Span::from_secs(2);
+/// Time limit of a handshake.
+const HANDSHAKE_TIME: Span = Span::from_secs(15);
+/// Part of the rest of the budget that a transfer may take: packets have headers, and some are sent
+/// twice.
+const HEADROOM: f64 = 0.9;
+
+/// Returns when transfers may begin, for the probes so far: after an instant of a path that
+/// reconfigures. `None` for at once.
+pub type Start = Box<dyn FnOnce(&[Sample]) -> Option<Time> + Send>;
+
+/// What to measure.
+pub struct Measurement {
+    /// The server.
+    pub server: SocketAddr,
+    /// Its token.
+    pub token: Secret,
+    /// Most bytes of UDP payload, in both directions together.
+    pub bytes: Bytes,
+    /// Longest time.
+    pub time: Span,
+    /// Time of the probes.
+    pub probes: Span,
+    /// Longest time of each transfer, and its most bytes.
+    pub transfer: (Span, Bytes),
+    /// When transfers begin.
+    pub start: Start,
+}
+
+impl std::fmt::Debug for Measurement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Measurement").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+/// What a measurement is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// The server has granted bytes and time.
+    Granted(Bytes, Span),
+    /// It waits for the beginning of a transfer.
+    Waiting(Span),
+    /// The download has begun.
+    Download,
+    /// The upload has begun.
+    Upload,
+}
+
+/// The fate of a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// Time at which it was sent.
+    pub sent: Time,
+    /// Delays in nanoseconds, up and down, on two clocks: only their sum and their changes mean
+    /// something. `None` if it was lost.
+    pub delays: Option<(i64, i64)>,
+    /// If it was lost: true if the server had received it, so that its answer was lost; `None` if
+    /// nobody knows.
+    pub arrived: Option<bool>,
+}
+
+impl Sample {
+    /// Returns the RTT without the server's time.
+    pub fn rtt(&self) -> Option<Span> {
+        let (up, down) = self.delays?;
+        u64::try_from(up + down).ok().map(Span::from_nanos)
+    }
+}
+
+/// A transfer: bytes of IP packets in each 100 ms at the receiver, and the longest smoothed RTT of
+/// the client meanwhile.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// The bins.
+    pub bins: Vec<u64>,
+    /// Longest smoothed RTT.
+    pub rtt: Option<Span>,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The probes, in order.
+    pub samples: Vec<Sample>,
+    /// The download and the upload.
+    pub transfers: [Loaded; 2],
+    /// Bytes of UDP payload that were used, in both directions together, as this end counts them.
+    pub used: Bytes,
+    /// Time from the beginning of the connection to its end.
+    pub took: Span,
+}
+
+impl Measurement {
+    /// Measures. `progress` gets what it is doing.
+    ///
+    /// # Errors
+    /// Why it could not be done, as text with a remedy.
+    pub async fn run(
+        self,
+        clock: &RealClock,
+        progress: mpsc::Sender<Progress>,
+    ) -> Result<Outcome, String> {
+        let server = self.server;
+        let driver = Driver::for_client(server, clock).map_err(|error| error.to_string())?;
+        let tls = self.token.client(ALPN).map_err(|error| error.to_string())?;
+        let config = connection(clock.base())?.with_acknowledger();
+        let (config, attachments) = config.client(Arc::new(tls));
+        let (done, outcome) = oneshot::channel();
+        let (begin, begun) = oneshot::channel::<()>();
+        let own = clock.clone();
+        let app = move |conn: Conn| {
+            Box::pin(async move {
+                if begun.await.is_ok() {
+                    let outcome = measure(&conn, self, &own, &progress).await;
+                    conn.close(0, b"");
+                    // The caller may be gone.
+                    let _ = done.send(outcome);
+                }
+            }) as Task
+        };
+        let name = EXIT_NAME.to_owned();
+        let (conn, started) = driver.connect(config, server, name, attachments, app).await?;
+        let refused = |reason: String| {
+            let hint = if reason.contains("certificate") || reason.contains("cryptographic") {
+                "; the token is another one: both ends need the same file"
+            } else {
+                ""
+            };
+            format!("{server} does not measure: {reason}{hint}")
+        };
+        driver.handshake(&conn, HANDSHAKE_TIME).await.map_err(refused)?;
+        let _ = begin.send(());
+        let outcome = match outcome.await {
+            Ok(Ok(outcome)) => Ok(Outcome { took: clock.now().since(started), ..outcome }),
+            Ok(Err(reason)) => Err(reason),
+            Err(_) => Err("the connection ended".to_owned()),
+        };
+        let closed = conn.closed().map(|error| error.to_string());
+        driver.close_all(0).await;
+        // The connection knows better why a stream has ended.
+        outcome.map_err(|reason| match closed {
+            Some(closed) if closed.contains("certificate") => refused(closed),
+            _ => reason,
+        })
+    }
+}
+
+async fn measure(
+    conn: &Conn,
+    plan: Measurement,
+    clock: &RealClock,
+    progress: &mpsc::Sender<Progress>,
+) -> Result<Outcome, String> {
+    let began = clock.now();
+    let (bytes, time) = begin(conn, plan.bytes, plan.time).await?;
+    let end = began + time;
+    // The caller may not want to know.
+    let _ = progress.send(Progress::Granted(Bytes::new(bytes), time)).await;
+    let probes = (clock.now() + plan.probes).min(end);
+    let samples = probe(conn, clock, probes).await?;
+    let now = clock.now();
+    if let Some(at) = (plan.start)(&samples).filter(|at| *at > now && *at < end) {
+        let _ = progress.send(Progress::Waiting(at.since(now))).await;
+        sleep_until(clock.instant(at).into()).await;
+    }
+    let mut transfers = [Loaded::default(), Loaded::default()];
+    for (index, step) in [Progress::Download, Progress::Upload].into_iter().enumerate() {
+        let rest = bytes.saturating_sub(used(conn)) as f64 * HEADROOM;
+        // The first leaves half of the rest for the second.
+        let share = if index == 0 { rest / 2.0 } else { rest };
+        let bounds = Bounds {
+            bytes: plan.transfer.1.get().min(share as u64),
+            end: (clock.now() + plan.transfer.0).min(end),
+        };
+        let _ = progress.send(step).await;
+        transfers[index] = transfer(conn, clock, bounds, step).await?;
+        sleep(PAUSE.into()).await;
+    }
+    Ok(Outcome { samples, transfers, used: Bytes::new(used(conn)), took: Span::ZERO })
+}
+
+/// Asks for bytes and time. Returns what was granted.
+async fn begin(conn: &Conn, bytes: Bytes, time: Span) -> Result<(u64, Span), String> {
+    let mut stream = RawStream::open(conn).await?;
+    let asked = bytes.get();
+    let millis = u32::try_from(time.as_nanos() / 1_000_000).unwrap_or(u32::MAX);
+    stream.write_all(&Message::Begin { millis, bytes: asked }.encode()).await?;
+    match read_message(&mut stream).await? {
+        (Message::Granted { millis, bytes }, _) => {
+            // The server's bounds hold; less than asked for is possible, more is not.
+            Ok((bytes.min(asked), Span::from_millis(millis.into()).min(time)))
+        }
+        (Message::Later { millis }, _) => {
+            let wait = Span::from_millis(millis.into());
+            Err(format!(
+                "the server measures with others or has measured with this network \
+                lately; allowed: again in {wait}"
+            ))
+        }
+        (other, _) => Err(format!("the server answered with {other:?}")),
+    }
+}
+
+/// Sends a probe at each interval until `end`, and collects the answers.
+async fn probe(conn: &Conn, clock: &RealClock, end: Time) -> Result<Vec<Sample>, String> {
+    let mut samples: Vec<Sample> = Vec::new();
+    let mut due = clock.now();
+    let last = end + LAST_ANSWERS;
+    loop {
+        let next = if due < end { due } else { last };
+        tokio::select! {
+            datagram = poll_fn(|cx| conn.poll_datagram(cx)) => {
+                let datagram = datagram.map_err(|error| error.to_string())?;
+                if let Ok(answer) = Answer::decode(&datagram) {
+                    take(&mut samples, answer, clock.now());
+                }
+            }
+            () = sleep_until(clock.instant(next).into()) => {
+                if due >= end {
+                    return Ok(samples);
+                }
+                let sent = clock.now();
+                let number = u32::try_from(samples.len()).map_err(|error| error.to_string())?;
+                let probe = Probe { number, sent: sent.as_nanos() };
+                conn.send_datagram(Piece::copy_from_slice(&probe.encode()))?;
+                samples.push(Sample { sent, delays: None, arrived: None });
+                due += INTERVAL;
+                bearable(&samples)?;
+            }
+        }
+    }
+}
+
+/// Takes an answer: its probe's delays, and what the server has seen of those before.
+fn take(samples: &mut [Sample], answer: Answer, now: Time) {
+    let number = answer.probe.number as usize;
+    let signed = |nanos: u64| i64::try_from(nanos).unwrap_or(i64::MAX);
+    let Some(sample) = samples.get_mut(number) else { return };
+    // What the server says of the time is not trusted, but for its own clock.
+    let sent = sample.sent.as_nanos();
+    if answer.probe.sent != sent || answer.answered < answer.received {
+        return;
+    }
+    let up = signed(answer.received).saturating_sub(signed(sent));
+    let down = signed(now.as_nanos()).saturating_sub(signed(answer.answered));
+    sample.delays = sample.delays.or(Some((up, down)));
+    for back in 1..=64.min(number) {
+        let before = &mut samples[number - back];
+        let arrived = answer.arrived >> (back - 1) & 1 == 1;
+        if before.delays.is_none() {
+            before.arrived = Some(arrived || before.arrived == Some(true));
+        }
+    }
+}
+
+/// Returns an error if the path loses more than a measurement may add to.
+fn bearable(samples: &[Sample]) -> Result<(), String> {
+    // Those of the last two seconds may still be answered.
+    let settled = samples.len().saturating_sub(200);
+    let window = &samples[settled.saturating_sub(LOSS_WINDOW)..settled];
+    let lost = window.iter().filter(|sample| sample.delays.is_none()).count();
+    if window.len() == LOSS_WINDOW && lost > MAX_LOST {
+        return Err(format!(
+            "the path lost {lost} of {LOSS_WINDOW} probes in 5 s: stopped, as more load would harm \
+             others; allowed: 5 %"
+        ));
+    }
+    Ok(())
+}
+
+/// Downloads or uploads within `bounds`, and watches the RTT.
+async fn transfer(
+    conn: &Conn,
+    clock: &RealClock,
+    bounds: Bounds,
+    step: Progress,
+) -> Result<Loaded, String> {
+    let mut rtt = None;
+    let watch = async {
+        while conn.closed().is_none() {
+            sleep(super::BIN.into()).await;
+            rtt = rtt.max(conn.smoothed_rtt());
+        }
+    };
+    let bins = tokio::select! {
+        bins = transferred(conn, clock, bounds, step) => bins,
+        () = watch => Err("the connection ended in a transfer".to_owned()),
+    };
+    bins.map(|bins| Loaded { bins, rtt })
+}
+
+/// Downloads or uploads within `bounds`. Returns what arrived at the other end.
+async fn transferred(
+    conn: &Conn,
+    clock: &RealClock,
+    bounds: Bounds,
+    step: Progress,
+) -> Result<Vec<u64>, String> {
+    let millis = u32::try_from(bounds.end.since(clock.now()).as_nanos() / 1_000_000);
+    let (millis, bytes) = (millis.unwrap_or(u32::MAX), bounds.bytes);
+    let mut stream = RawStream::open(conn).await?;
+    if step == Progress::Download {
+        stream.write_all(&Message::Download { millis, bytes }.encode()).await?;
+        return Ok(receive(conn, &mut stream, bounds, clock).await);
+    }
+    stream.write_all(&Message::Upload { millis, bytes }.encode()).await?;
+    // At the end of the time the server stops the stream, and reports.
+    send(&mut stream, bounds, clock).await;
+    report(&mut stream).await
+}
+
+/// Reads what the server received.
+async fn report(stream: &mut RawStream) -> Result<Vec<u64>, String> {
+    let (message, rest) = read_message(stream).await?;
+    let Message::Bins { count } = message else {
+        return Err(format!("the server answered with {message:?}"));
+    };
+    // `Message::decode` bounds the count.
+    let length = usize::try_from(count).unwrap_or_default() * 8;
+    let mut bytes = BytesMut::from(&rest[..]);
+    read_to(stream, &mut bytes, length).await?;
+    Ok(bins(&bytes[..length]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_say_in_which_direction_a_probe_was_lost() {
+        let sample =
+            |millis| Sample { sent: Time::from_millis(millis), delays: None, arrived: None };
+        let mut samples: Vec<Sample> = (0..4).map(|number| sample(10 * number)).collect();
+        let sent = samples[3].sent.as_nanos();
+        let probe = Probe { number: 3, sent };
+        // The second and the first of the three before it have arrived.
+        let answer = Answer { probe, received: 7, answered: 9, arrived: 0b110 };
+        take(&mut samples, answer, Time::from_nanos(sent + 100));
+        assert_eq!(samples[3].rtt(), Some(Span::from_nanos(98)));
+        let arrived: Vec<_> = samples.iter().map(|sample| sample.arrived).collect();
+        assert_eq!(arrived, [Some(true), Some(true), Some(false), None]);
+        let forged = Answer { probe: Probe { number: 2, sent: 1 }, ..answer };
+        take(&mut samples, forged, Time::from_nanos(sent + 100));
+        assert_eq!(samples[2].delays, None);
+        take(&mut samples, Answer { probe: Probe { number: 9, sent }, ..answer }, Time::ZERO);
+    }
+
+    #[test]
+    fn loss_above_5_percent_ends_a_measurement() {
+        let sample = |lost: bool| Sample {
+            sent: Time::ZERO,
+            delays: (!lost).then_some((1, 1)),
+            arrived: None,
+        };
+        let with = |every: usize| -> Vec<Sample> {
+            (0..LOSS_WINDOW + 200).map(|number| sample(number % every == 0)).collect()
+        };
+        assert_eq!(bearable(&with(20)), Ok(()));
+        assert!(bearable(&with(10)).is_err_and(|reason| reason.contains("50 of 500")));
+        assert_eq!(bearable(&with(10)[..600]), Ok(()), "too early to tell");
+    }
+}

@@ -1,0 +1,182 @@
+//! Measurements: within their budget, only with the token, and of no use to reflect or amplify.
+
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
+
+use bentpipe_net::RealClock;
+use bentpipe_net::measure::{MeasureLimits, MeasureServer, Measurement, Outcome, Secret};
+use bentpipe_units::{Bytes, Span};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::net::UdpSocket;
+use tokio::sync::mpsc;
+
+fn token() -> Secret {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("token");
+    Secret::make(&file).unwrap();
+    Secret::from_file(&file).unwrap()
+}
+
+fn server(token: &Secret, limits: MeasureLimits) -> MeasureServer {
+    let address = (Ipv4Addr::LOCALHOST, 0).into();
+    MeasureServer::start(address, token, limits, &RealClock::new()).unwrap()
+}
+
+/// No pause between measurements.
+fn limits() -> MeasureLimits {
+    MeasureLimits { interval: Span::ZERO, ..MeasureLimits::default() }
+}
+
+async fn measure(server: SocketAddr, token: &Secret, bytes: Bytes) -> Result<Outcome, String> {
+    let plan = Measurement {
+        server,
+        token: token.clone(),
+        bytes,
+        time: Span::from_secs(60),
+        probes: Span::from_secs(1),
+        transfer: (Span::from_secs(2), Bytes::from_mb(4)),
+        start: Box::new(|_| None),
+    };
+    let (progress, _told) = mpsc::channel(8);
+    plan.run(&RealClock::new(), progress).await
+}
+
+/// Passes datagrams between a client and a server, and counts their bytes.
+struct Relay {
+    address: SocketAddr,
+    /// From the client, and to it.
+    bytes: Arc<[AtomicU64; 2]>,
+    first: Arc<Mutex<Vec<u8>>>,
+}
+
+/// Keeps the first datagram.
+fn keep(kept: &Mutex<Vec<u8>>, datagram: &[u8]) {
+    let mut kept = kept.lock().unwrap();
+    if kept.is_empty() {
+        *kept = datagram.to_vec();
+    }
+}
+
+impl Relay {
+    async fn start(server: SocketAddr) -> Self {
+        let near = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let far = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let address = near.local_addr().unwrap();
+        let bytes: Arc<[AtomicU64; 2]> = Arc::default();
+        let first: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let (counted, kept) = (bytes.clone(), first.clone());
+        tokio::spawn(async move {
+            let (mut client, mut to, mut from) = (None, vec![0; 65_536], vec![0; 65_536]);
+            loop {
+                tokio::select! {
+                    Ok((length, remote)) = near.recv_from(&mut to) => {
+                        client = Some(remote);
+                        counted[0].fetch_add(length as u64, Relaxed);
+                        keep(&kept, &to[..length]);
+                        let _ = far.send_to(&to[..length], server).await;
+                    }
+                    Ok((length, _)) = far.recv_from(&mut from) => {
+                        counted[1].fetch_add(length as u64, Relaxed);
+                        if let Some(client) = client {
+                            let _ = near.send_to(&from[..length], client).await;
+                        }
+                    }
+                }
+            }
+        });
+        Self { address, bytes, first }
+    }
+
+    fn counted(&self) -> [u64; 2] {
+        [0, 1].map(|index: usize| self.bytes[index].load(Relaxed))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_measurement_has_pings_and_transfers_and_stays_below_its_budget() {
+    let token = token();
+    let server = server(&token, limits());
+    let relay = Relay::start(server.address()).await;
+    let budget = Bytes::from_mb(10);
+    let outcome = measure(relay.address, &token, budget).await.unwrap();
+    let answered = outcome.samples.iter().filter_map(|sample| sample.rtt()).count();
+    assert!((80..=101).contains(&outcome.samples.len()), "{}", outcome.samples.len());
+    assert!(answered * 10 >= outcome.samples.len() * 9, "{answered} of 100");
+    for transfer in &outcome.transfers {
+        let bytes: u64 = transfer.bins.iter().sum();
+        assert!((1_000_000..5_000_000).contains(&bytes), "{bytes} in {:?}", transfer.bins);
+    }
+    let [up, down] = relay.counted();
+    assert!(up + down <= budget.get(), "{up} and {down} bytes on the wire");
+    assert!(outcome.used <= budget, "{}", outcome.used);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_token_a_client_gets_a_refusal_and_nothing_else() {
+    let server = server(&token(), limits());
+    let relay = Relay::start(server.address()).await;
+    let reason = measure(relay.address, &token(), Bytes::from_mb(10)).await.unwrap_err();
+    assert!(reason.contains("token"), "{reason}");
+    let [up, down] = relay.counted();
+    assert!(down < 2 * up && down < 10_000, "{up} bytes sent, {down} received");
+    server.stop().await;
+}
+
+/// What a forged address would get: less than was sent, as it is validated first.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_amplifies_nothing() {
+    let token = token();
+    let server = server(&token, limits());
+    let relay = Relay::start(server.address()).await;
+    measure(relay.address, &token, Bytes::from_mb(10)).await.unwrap();
+    let initial = relay.first.lock().unwrap().clone();
+    assert!(initial.len() >= 1200, "the first datagram of a client: {} bytes", initial.len());
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let (mut sent, mut received, mut buffer) = (0, 0, vec![0; 65_536]);
+    for attempt in 0..50_u8 {
+        let mut datagram = initial.clone();
+        // Other connection IDs too: each could be another client.
+        datagram[6] ^= if attempt % 2 == 0 { 0 } else { attempt };
+        sent += socket.send_to(&datagram, server.address()).await.unwrap();
+        let wait = Duration::from_millis(20);
+        while let Ok(Ok((length, _))) =
+            tokio::time::timeout(wait, socket.recv_from(&mut buffer)).await
+        {
+            received += length;
+        }
+    }
+    assert!(received < sent / 4, "{sent} bytes sent, {received} received");
+    // Bytes that are no QUIC get no answer.
+    for _ in 0..50 {
+        socket.send_to(&[0x40; 1400], server.address()).await.unwrap();
+    }
+    let none = tokio::time::timeout(Duration::from_millis(500), socket.recv_from(&mut buffer));
+    let length = none.await.map_or(0, |received| received.unwrap().0);
+    assert!(length < 1400, "{length} bytes for 1400");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_network_waits_for_its_turn() {
+    let token = token();
+    let server = server(&token, MeasureLimits::default());
+    measure(server.address(), &token, Bytes::from_mb(2)).await.unwrap();
+    let reason = measure(server.address(), &token, Bytes::from_mb(2)).await.unwrap_err();
+    assert!(reason.contains("again in"), "{reason}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_keeps_its_own_bounds() {
+    let token = token();
+    let limits = MeasureLimits { bytes: Bytes::from_mb(1), ..limits() };
+    let server = server(&token, limits);
+    let relay = Relay::start(server.address()).await;
+    let outcome = measure(relay.address, &token, Bytes::from_mb(100)).await.unwrap();
+    let [up, down] = relay.counted();
+    assert!(up + down <= 1_000_000, "{up} and {down} bytes, {}", outcome.used);
+    server.stop().await;
+}
