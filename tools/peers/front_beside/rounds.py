@@ -1,0 +1,245 @@
+"""A round for each web server: everything is started, asked, and ended."""
+
+import contextlib
+import hashlib
+import html
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+from tools.peers.front_beside.servers import SERVERS, Places
+from tools.running import ROOT, waited
+
+HERE = Path(__file__).resolve().parent
+OWN = HERE / "programs"
+FILE = 1_000_000
+# What Chromium does, and tells the application.
+PAGE = """<link rel="icon" href="data:,"><p>HOST</p><script>
+const events = () => new Promise(done => {
+    const source = new EventSource("/app/events"), got = []
+    source.onmessage = event => { if (got.push(event.data) === 3) { source.close(); done(3) } }
+    source.onerror = () => { source.close(); done(got.length) }
+})
+const socket = () => new Promise(done => {
+    const socket = new WebSocket(`wss://${location.host}/app/ws`)
+    socket.onopen = () => socket.send("hello")
+    socket.onmessage = event => { done(event.data); socket.close() }
+    socket.onerror = () => done("failed")
+})
+const upload = async () => {
+    const answer = await fetch("/app/upload", {method: "POST", body: new Uint8Array(1e6)})
+    return (await answer.json()).length
+}
+addEventListener("load", async () => {
+    const protocol = performance.getEntriesByType("navigation")[0].nextHopProtocol
+    const result = {protocol, events: await events(), upload: await upload(), ws: await socket()}
+    await fetch("/app/result", {method: "POST", body: JSON.stringify(result)})
+})
+</script>"""
+
+
+def run(arguments, programs, folder):
+    """Returns the rows of the table."""
+    if not programs.python.exists():
+        reason = f"{programs.python} is missing; see peers/install aioquic, or give --python"
+        return [row("all", "aioquic", "everything", reason, None)]
+    hosts = ["a.test", "b.test"] + [f"h{number}.test" for number in range(arguments.hosts - 2)]
+    folder.chmod(0o755)
+    subprocess.run([programs.python, HERE / "certificates.py", folder, *hosts], check=True)
+    spec = files(folder, hosts, arguments)
+    quic_go, why_not = built(programs, folder)
+    rows = []
+    for name in arguments.servers.split(","):
+        program, version, command = SERVERS[name]
+        if not programs.find(program):
+            rows.append(row(name, "all", "everything", f"{program} is not installed", None))
+            continue
+        print(f"{name}: {programs.version(program, *version)}", file=sys.stderr)
+        places = Places(folder, hosts, *free_ports(3))
+        with contextlib.ExitStack() as stack:
+            rows += one(arguments, programs, places, name, command, spec, stack,
+                        (quic_go, why_not))
+    return rows
+
+
+def one(arguments, programs, places, name, command, spec, stack, go):
+    """Starts a web server and a front, and asks for everything."""
+    python, environment = str(programs.python), programs.environment
+    start(stack, [python, str(OWN / "application.py"), str(places.application),
+                  str(places.folder / "www")], environment, ready=True)
+    grpc, why = grpc_server(stack, python, places, environment)
+    start(stack, command(places, programs), environment)
+    if not waited(lambda: connects(places.port), 20):
+        return [row(name, "all", "everything", f"{name} does not listen", False)]
+    before = over_tcp(places, spec)
+    listen = f"127.0.0.1:{places.port}"
+    front = [str(arguments.bentpipe), "front", "--certs", str(places.folder / "live"),
+             "--upstream", f"https://{listen}", "--listen", listen]
+    started = start(stack, front, environment, ready=True)
+    checked = subprocess.run([*front, "--check", "--json"], capture_output=True, text=True)
+    rows = [check_row(name, checked, places)]
+    asked = {**spec, "port": places.port, "ca": str(places.folder / "ca.pem"),
+             "hosts": places.hosts, "megabytes": int(arguments.slow)}
+    for line in lines([python, str(OWN / "http3_client.py"), json.dumps(asked)], environment):
+        if line["asked"].startswith("gRPC") and not grpc:
+            line["measured"], line["right"] = why, None
+        rows.append(row(name, "aioquic", line["asked"], line["measured"], line["right"]))
+    rows += large(name, go, places, arguments)
+    rows.append(chromium(name, programs, places))
+    after = over_tcp(places, spec)
+    text = f"{before[0]} before, {after[0]} after, {after[1]} bytes"
+    rows.append(row(name, "curl", "the same over TCP, at the web server itself", text,
+                    before == after and after[0].startswith("2 200")))
+    if started.poll() is not None:
+        rows.append(row(name, "front", "is still running", f"ended: {started.returncode}", False))
+    return rows
+
+
+def row(server, client, asked, measured, right):
+    return {"server": server, "client": client, "asked": asked, "measured": measured,
+            "right": right}
+
+
+def files(folder, hosts, arguments):
+    """Writes the files of the hosts. Returns what clients have to know of them."""
+    content = os.urandom(FILE)
+    for place, host in enumerate(hosts):
+        www = folder / "www" / host
+        www.mkdir(parents=True)
+        (www / "index.html").write_text(PAGE.replace("HOST", html.escape(host)))
+        if place < 2:
+            (www / "file.bin").write_bytes(content)
+            with (www / "sparse.bin").open("wb") as sparse:
+                sparse.truncate(int(arguments.large * 1e6))
+    return {"file_sha256": hashlib.sha256(content).hexdigest(),
+            "range_sha256": hashlib.sha256(content[1000:2000]).hexdigest()}
+
+
+def check_row(name, checked, places):
+    try:
+        report = json.loads(checked.stdout)
+    except ValueError:
+        return row(name, "front", "--check", checked.stderr.strip()[:100], False)
+    answers = [probe.get("status") for host in report["hosts"] for probe in host["upstreams"]]
+    good = sum(status == 200 for status in answers)
+    text = f"{len(report['hosts'])} hosts, {good} answer 200, status {checked.returncode}"
+    return row(name, "front", "--check", text, good == len(places.hosts))
+
+
+def grpc_server(stack, python, places, environment):
+    """Returns whether there is one, and otherwise why not."""
+    if subprocess.run([python, "-c", "import grpc"], capture_output=True).returncode:
+        return False, f"grpcio is not installed for {python}"
+    start(stack, [python, str(OWN / "grpc_server.py"), str(places.grpc)], environment, ready=True)
+    return True, ""
+
+
+def large(name, go, places, arguments):
+    program, why = go
+    if not program:
+        return [row(name, "quic-go", "large transfers", why, None)]
+    size = (places.folder / "www/a.test/sparse.bin").stat().st_size
+    command = [program, str(places.port), str(places.folder / "ca.pem"), "a.test",
+               str(int(arguments.upload * 1e6)), str(size)]
+    found = lines(command, dict(os.environ))
+    rows = [row(name, "quic-go", line["asked"], line["measured"], line["right"]) for line in found]
+    return rows or [row(name, "quic-go", "large transfers", "nothing was printed", False)]
+
+
+def built(programs, folder):
+    """Builds the client on quic-go. Returns its path, or None and why."""
+    if not shutil.which("go"):
+        return None, "go is not installed"
+    source = folder / "quic-go"
+    source.mkdir()
+    shutil.copy(OWN / "quic_go.go", source / "main.go")
+    for name in ("go.mod", "go.sum"):
+        shutil.copy(ROOT / "peers/quic-go" / name, source)
+    done = subprocess.run(["go", "build", "-o", "client", "main.go"], cwd=source,
+                          capture_output=True, text=True)
+    if done.returncode:
+        return None, "it does not build: " + done.stderr.strip().splitlines()[-1][:100]
+    return str(source / "client"), ""
+
+
+def chromium(name, programs, places):
+    """Loads the page of a host, and reads what it has found out."""
+    found = programs.find("chromium") or programs.find("google-chrome")
+    asked = "page over h3, SSE, upload and WebSocket of it"
+    if not found:
+        return row(name, "chromium", asked, "chromium is not installed", None)
+    spki = (places.folder / "a.test.spki").read_text()
+    command = [found, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-proxy-server",
+               "--disable-background-networking", "--disable-component-update", "--no-first-run",
+               f"--user-data-dir={places.folder}/chromium-{name}", "--enable-quic",
+               "--host-resolver-rules=MAP *.test 127.0.0.1",
+               f"--origin-to-force-quic-on=a.test:{places.port}",
+               f"--ignore-certificate-errors-spki-list={spki}", f"https://a.test:{places.port}/"]
+    url = f"http://127.0.0.1:{places.application}/app/result"
+    with contextlib.ExitStack() as stack:
+        start(stack, command, dict(os.environ))
+        told = waited(lambda: urllib.request.urlopen(url).read(), 60)
+    if not told:
+        return row(name, "chromium", asked, "no result within 60 s", False)
+    result = json.loads(told)
+    expected = {"protocol": "h3", "events": 3, "upload": 1_000_000, "ws": "hello"}
+    text = ", ".join(f"{key} {value}" for key, value in result.items())
+    return row(name, "chromium", asked, text, result == expected)
+
+
+def over_tcp(places, spec):
+    """Asks the web server itself for a file. Returns its version and status, size and hash."""
+    url = f"https://a.test:{places.port}/file.bin"
+    got = subprocess.run(
+        ["curl", "-sS", "--cacert", str(places.folder / "ca.pem"), "--resolve",
+         f"a.test:{places.port}:127.0.0.1", "-o", str(places.folder / "curl.bin"), "-w",
+         "%{http_version} %{http_code}", url], capture_output=True, text=True)
+    body = (places.folder / "curl.bin").read_bytes()
+    whole = hashlib.sha256(body).hexdigest() == spec["file_sha256"]
+    return got.stdout, len(body), whole
+
+
+def lines(command, environment):
+    """Runs a client. Returns the JSON lines that it prints."""
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def start(stack, command, environment, ready=False):
+    """Starts a program, which is ended with the round. `ready`: waits for its first line."""
+    output = subprocess.PIPE if ready else subprocess.DEVNULL
+    process = subprocess.Popen(command, env=environment, stdout=output, text=True,
+                               stderr=None if ready else subprocess.DEVNULL)
+    stack.callback(end, process)
+    if ready and not process.stdout.readline():
+        raise SystemExit(f"{' '.join(command)} has ended before it was ready")
+    return process
+
+
+def end(process):
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def free_ports(count):
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def connects(port):
+    time.sleep(0.05)
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
