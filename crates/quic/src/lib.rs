@@ -51,7 +51,7 @@ pub use crate::observer::TrafficStats;
 pub use crate::path_memory::{DEFAULT_LIFETIME, PathLease, PathMemory};
 pub use crate::stream::{
     BidiStream, FrameError, HeaderMemory, Http3, MAX_HEADER_FRAME, MAX_ZEROS, MalformedSection,
-    RawStream, Reassembler, RecvStream, SendStream, StreamEnd, take_tokens, zeros,
+    RawStream, Reassembler, RecvStream, SendStream, StreamEnd, WEBSOCKET, take_tokens, zeros,
 };
 /// Congestion control, for the types in this crate's API.
 pub use bentpipe_congestion as congestion;

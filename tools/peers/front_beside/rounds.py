@@ -20,7 +20,7 @@ HERE = Path(__file__).resolve().parent
 OWN = HERE / "programs"
 FILE = 1_000_000
 # What Chromium does, and tells the application.
-PAGE = """<link rel="icon" href="data:,"><p>HOST</p><script>
+PAGE = """<!doctype html><link rel="icon" href="data:,"><p>HOST</p><script>
 const events = () => new Promise(done => {
     const source = new EventSource("/app/events"), got = []
     source.onmessage = event => { if (got.push(event.data) === 3) { source.close(); done(3) } }
@@ -38,7 +38,11 @@ const upload = async () => {
 }
 addEventListener("load", async () => {
     const protocol = performance.getEntriesByType("navigation")[0].nextHopProtocol
-    const result = {protocol, events: await events(), upload: await upload(), ws: await socket()}
+    const result = {protocol}
+    for (const [name, work] of Object.entries({events, upload, ws: socket})) {
+        const late = new Promise(done => setTimeout(done, 10000, "no result within 10 s"))
+        result[name] = await Promise.race([work(), late])
+    }
     await fetch("/app/result", {method: "POST", body: JSON.stringify(result)})
 })
 </script>"""

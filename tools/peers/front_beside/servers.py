@@ -44,7 +44,6 @@ CADDY = """
     storage file_system {folder}/caddy
     servers {{
         protocols h1 h2
-        trusted_proxies static 127.0.0.1/32
     }}
 }}
 {sites}
@@ -55,7 +54,9 @@ https://{host}:{port} {{
     tls {live}/{host}/fullchain.pem {live}/{host}/privkey.pem
     header Alt-Svc "h3=\\":{port}\\"; ma=86400"
     handle /app/* {{
-        reverse_proxy 127.0.0.1:{application}
+        reverse_proxy 127.0.0.1:{application} {{
+            trusted_proxies 127.0.0.1/32
+        }}
     }}
     handle /echo.Echo/* {{
         reverse_proxy h2c://127.0.0.1:{grpc}
@@ -76,6 +77,8 @@ ServerName localhost
 Listen 127.0.0.1:{port}
 Protocols h2 http/1.1
 SSLSessionCache none
+TypesConfig /dev/null
+AddType text/html .html
 LimitRequestBody 0
 <Directory {www}>
     Require all granted
@@ -97,8 +100,8 @@ APACHE_SITE = """
     ProxyPass /echo.Echo/ h2c://127.0.0.1:{grpc}/echo.Echo/
 </VirtualHost>
 """
-MODULES = ("mpm_event authz_core dir headers socache_shmcb ssl http2 proxy proxy_http proxy_http2 "
-           "proxy_wstunnel").split()
+MODULES = ("mpm_event authz_core dir headers mime socache_shmcb ssl http2 proxy proxy_http "
+           "proxy_http2 proxy_wstunnel").split()
 HAPROXY = """
 global
     maxconn 4000

@@ -74,7 +74,7 @@ pub(crate) struct UpstreamClient {
 pub(crate) enum Forwarded {
     /// A response with its content.
     Response(Response<()>, ResponseBody),
-    /// It agrees to a WebSocket. Clients ask for one over HTTP/1.1 or HTTP/2.
+    /// It agrees to a WebSocket.
     WebSocket(Response<()>, WebSocket),
 }
 

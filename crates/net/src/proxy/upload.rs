@@ -102,7 +102,7 @@ impl Upload {
     }
 
     /// Returns no content.
-    pub(super) fn empty() -> Self {
+    pub fn empty() -> Self {
         Self { ended: true, ..Self::new(futures_util::stream::empty(), Some(0)) }
     }
 

@@ -1,31 +1,32 @@
 //! WebSocket connections: after the upstream's 101, bytes go both ways.
 //!
-//! Clients ask for one over HTTP/1.1 (RFC 6455), or on a stream of HTTP/2 (RFC 8441). The upstream
-//! gets HTTP/1.1 in both cases.
+//! Clients ask for one over HTTP/1.1 (RFC 6455), or on a stream of HTTP/2 (RFC 8441) or HTTP/3 (RFC
+//! 9220). The upstream gets HTTP/1.1 in all cases.
 
 use super::pool::Slot;
 use crate::admission::activity::Activity;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use bentpipe_quic::WEBSOCKET;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE,
 };
 use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use hyper::ext::Protocol;
-use hyper::upgrade::OnUpgrade;
+use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::time::{Instant, sleep, timeout};
 
 /// Time for both sides to become ready after 101. Our choice.
 const UPGRADE_TIME: Duration = Duration::from_secs(10);
 /// Bytes read at a time in each direction. Our choice: most messages are smaller.
-const BUFFER: usize = 16 * 1024;
+pub(crate) const BUFFER: usize = 16 * 1024;
 /// Silence of a WebSocket or a stream of gRPC that is not yet a stall, for which it could lose its
 /// place to a request that waits. Our choice: longer than the interval of most pings.
 pub(super) const SILENCE: Duration = Duration::from_secs(60);
@@ -37,8 +38,8 @@ const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 pub(super) enum Handshake {
     /// Over HTTP/1.1. The client checks the upstream's proof itself.
     Http1,
-    /// On a stream of HTTP/2, which has no key (RFC 8441 §5), so the proxy sends this one.
-    Http2(HeaderValue),
+    /// On a stream of HTTP/2 or HTTP/3, which has no key (RFC 8441 §5), so the proxy sends this one.
+    Stream(HeaderValue),
 }
 
 impl Handshake {
@@ -52,13 +53,13 @@ impl Handshake {
         }
         let mut nonce = [0; 16];
         SystemRandom::new().fill(&mut nonce).ok()?;
-        HeaderValue::try_from(BASE64_STANDARD.encode(nonce)).ok().map(Self::Http2)
+        HeaderValue::try_from(BASE64_STANDARD.encode(nonce)).ok().map(Self::Stream)
     }
 
     /// Adds the fields for the upstream.
     pub fn ask(&self, headers: &mut HeaderMap) {
         add_upgrade(headers);
-        if let Self::Http2(key) = self {
+        if let Self::Stream(key) = self {
             headers.insert(SEC_WEBSOCKET_KEY, key.clone());
         }
     }
@@ -67,7 +68,7 @@ impl Handshake {
     pub fn is_agreed<T>(&self, response: &Response<T>) -> bool {
         let proved = match self {
             Self::Http1 => true,
-            Self::Http2(key) => response.headers().get(SEC_WEBSOCKET_ACCEPT) == Some(&proof(key)),
+            Self::Stream(key) => response.headers().get(SEC_WEBSOCKET_ACCEPT) == Some(&proof(key)),
         };
         response.status() == StatusCode::SWITCHING_PROTOCOLS
             && upgrades(response.headers())
@@ -78,7 +79,7 @@ impl Handshake {
     pub fn agree(&self, response: &mut Response<()>) {
         match self {
             Self::Http1 => add_upgrade(response.headers_mut()),
-            Self::Http2(_) => {
+            Self::Stream(_) => {
                 *response.status_mut() = StatusCode::OK;
                 response.headers_mut().remove(SEC_WEBSOCKET_ACCEPT);
                 response.headers_mut().remove(CONTENT_LENGTH);
@@ -87,14 +88,15 @@ impl Handshake {
     }
 
     /// Returns the status for a client when the upstream answers with `status` and no WebSocket, if
-    /// that would be read as agreement: over HTTP/2, any success is.
+    /// that would be read as agreement: on a stream, any success is.
     pub fn refusal(&self, status: StatusCode) -> Option<StatusCode> {
-        let misleading = matches!(self, Self::Http2(_)) && status.is_success();
+        let misleading = matches!(self, Self::Stream(_)) && status.is_success();
         misleading.then_some(StatusCode::BAD_GATEWAY)
     }
 }
 
-/// Returns whether a request asks for a WebSocket, and nothing else (RFC 6455 §4.1, RFC 8441 §5).
+/// Returns whether a request asks for a WebSocket, and nothing else (RFC 6455 §4.1, RFC 8441 §5, RFC
+/// 9220 §3).
 pub(crate) fn asks_for_websocket<T>(request: &Request<T>) -> bool {
     match (request.version(), request.method()) {
         (Version::HTTP_11, &Method::GET) => upgrades(request.headers()),
@@ -102,6 +104,9 @@ pub(crate) fn asks_for_websocket<T>(request: &Request<T>) -> bool {
             .extensions()
             .get::<Protocol>()
             .is_some_and(|protocol| protocol.as_str().eq_ignore_ascii_case("websocket")),
+        (Version::HTTP_3, &Method::CONNECT) => {
+            request.extensions().get::<h3::ext::Protocol>() == Some(&WEBSOCKET)
+        }
         _ => false,
     }
 }
@@ -141,12 +146,32 @@ fn proof(key: &HeaderValue) -> HeaderValue {
 pub(crate) struct WebSocket {
     upstream: OnUpgrade,
     /// Its place among the upstream's connections.
+    slot: Slot,
+}
+
+/// The upstream's side of a WebSocket, once it is ready.
+#[derive(Debug)]
+pub(crate) struct UpstreamSide {
+    /// What the upstream sends.
+    pub from: ReadHalf<TokioIo<Upgraded>>,
+    /// What it is sent.
+    pub to: WriteHalf<TokioIo<Upgraded>>,
     _slot: Slot,
 }
 
 impl WebSocket {
     pub(super) fn new(upstream: OnUpgrade, slot: Slot) -> Self {
-        Self { upstream, _slot: slot }
+        Self { upstream, slot }
+    }
+
+    /// Waits for the upstream's side.
+    ///
+    /// # Errors
+    /// It did not become ready.
+    pub async fn upstream(self) -> io::Result<UpstreamSide> {
+        let upgraded = timeout(UPGRADE_TIME, self.upstream).await?.map_err(io::Error::other)?;
+        let (from, to) = split(TokioIo::new(upgraded));
+        Ok(UpstreamSide { from, to, _slot: self.slot })
     }
 
     /// Passes bytes between the client and the upstream until both directions have ended, one has
@@ -160,22 +185,49 @@ impl WebSocket {
         idle: Duration,
         activity: &Activity,
     ) -> io::Result<()> {
-        let both = async { tokio::try_join!(client, self.upstream).map_err(io::Error::other) };
-        let (client, upstream) = timeout(UPGRADE_TIME, both).await??;
+        let client = async { timeout(UPGRADE_TIME, client).await?.map_err(io::Error::other) };
+        let (client, upstream) = tokio::try_join!(client, self.upstream())?;
         let (client, to_client) = split(TokioIo::new(client));
-        let (upstream, to_upstream) = split(TokioIo::new(upstream));
-        let last = Mutex::new(Instant::now());
-        let passed = || {
-            *last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-            activity.waits_after(SILENCE);
-        };
-        passed();
+        let UpstreamSide { from, to, _slot } = upstream;
+        let progress = Passing::new(activity);
         let pass = async {
-            tokio::try_join!(pass(client, to_upstream, &passed), pass(upstream, to_client, &passed))
+            tokio::try_join!(pass(client, to, &progress), pass(from, to_client, &progress))
         };
         tokio::select! {
             passed = pass => passed.map(|_| ()),
-            () = idle_for(&last, idle) => Err(io::ErrorKind::TimedOut.into()),
+            () = progress.idle_for(idle) => Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+}
+
+/// When bytes were last passed.
+#[derive(Debug)]
+pub(crate) struct Passing<'a> {
+    last: Mutex<Instant>,
+    activity: &'a Activity,
+}
+
+impl<'a> Passing<'a> {
+    /// Returns that bytes were passed now.
+    pub fn new(activity: &'a Activity) -> Self {
+        let passing = Self { last: Mutex::new(Instant::now()), activity };
+        passing.passed();
+        passing
+    }
+
+    /// Notes that bytes were passed.
+    pub fn passed(&self) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        self.activity.waits_after(SILENCE);
+    }
+
+    /// Waits until nothing was passed for `limit`.
+    pub async fn idle_for(&self, limit: Duration) {
+        loop {
+            sleep(limit / 4).await;
+            if self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= limit {
+                return;
+            }
         }
     }
 }
@@ -183,7 +235,7 @@ impl WebSocket {
 async fn pass(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    passed: impl Fn(),
+    progress: &Passing<'_>,
 ) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER];
     loop {
@@ -193,16 +245,7 @@ async fn pass(
         };
         to.write_all(data).await?;
         to.flush().await?;
-        passed();
-    }
-}
-
-async fn idle_for(last: &Mutex<Instant>, limit: Duration) {
-    loop {
-        sleep(limit / 4).await;
-        if last.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= limit {
-            return;
-        }
+        progress.passed();
     }
 }
 
@@ -246,6 +289,18 @@ mod tests {
     }
 
     #[test]
+    fn so_is_one_of_http3() {
+        let asks = |method: Method, protocol: h3::ext::Protocol| {
+            let mut request = Request::new(());
+            (*request.version_mut(), *request.method_mut()) = (Version::HTTP_3, method);
+            request.extensions_mut().insert(protocol);
+            asks_for_websocket(&request)
+        };
+        assert!(asks(Method::CONNECT, WEBSOCKET) && !asks(Method::GET, WEBSOCKET));
+        assert!(!asks(Method::CONNECT, h3::ext::Protocol::WEB_TRANSPORT));
+    }
+
+    #[test]
     fn the_proof_is_that_of_the_specification() {
         // RFC 6455 §1.3.
         let key = HeaderValue::from_static("dGhlIHNhbXBsZSBub25jZQ==");
@@ -256,7 +311,7 @@ mod tests {
             response.headers_mut().insert(SEC_WEBSOCKET_ACCEPT, accept.parse().unwrap());
             response
         };
-        let handshake = Handshake::Http2(key);
+        let handshake = Handshake::Stream(key);
         assert!(handshake.is_agreed(&response("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")));
         assert!(!handshake.is_agreed(&response("s3pPLMBiTxaQ9kYGzzhZRbK+xO0=")));
         assert!(Handshake::Http1.is_agreed(&response("for the client to check")));
@@ -267,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_success_without_a_websocket_is_not_passed_over_http2() {
-        let handshake = Handshake::Http2(HeaderValue::from_static("k"));
+        let handshake = Handshake::Stream(HeaderValue::from_static("k"));
         assert_eq!(handshake.refusal(StatusCode::OK), Some(StatusCode::BAD_GATEWAY));
         assert_eq!(handshake.refusal(StatusCode::FORBIDDEN), None);
         assert_eq!(Handshake::Http1.refusal(StatusCode::OK), None);

@@ -1,5 +1,6 @@
 //! HTTP/3. Each connection and each request has a task, which the endpoint runs.
 
+use super::http3_websocket::{Agreed, relay};
 use super::malformed::is_malformed;
 use super::origin::{Origin, Route};
 use super::path_metrics::PathView;
@@ -11,7 +12,8 @@ use crate::admission::control::ConnectionGuard;
 use crate::admission::send_memory::SendBufferGrant;
 use crate::path_report::{PathReport, accepts_trailers};
 use crate::proxy::{
-    Piece, RequestContext, Upload, UpstreamClient, announced_length, expects_continue, is_grpc,
+    Forwarded, Piece, RequestContext, Upload, UpstreamClient, announced_length, asks_for_websocket,
+    expects_continue, is_grpc,
 };
 use bentpipe_quic::congestion::ResumeHandle;
 use bentpipe_quic::{BidiStream, Conn, Http3, RecvStream, SendStream, SenderMetrics};
@@ -60,8 +62,11 @@ pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, guard: ConnectionGuar
     watch(&conn, &shared, guard, path.clone());
     let transport = Http3::new(conn.clone(), shared.tuning.stream_window())
         .limit_headers(shared.tuning.max_header_frame(), shared.header_memory.clone());
+    // For WebSockets (RFC 9220 §3).
+    let extended_connect = matches!(shared.origin, Origin::Upstream(_));
     let built = h3::server::builder()
         .max_field_section_size(shared.limits.header.get())
+        .enable_extended_connect(extended_connect)
         .build::<_, Bytes>(transport)
         .await;
     let Ok(mut connection) = built else { return };
@@ -277,7 +282,7 @@ async fn respond(
                     Ok(Route { upstream, .. }) => {
                         forward(conn, streams, upstream, &request, from, stall).await
                     }
-                    Err(status) => Some(StreamedResponse::status(status, now)),
+                    Err(status) => Some(Answer::Response(StreamedResponse::status(status, now))),
                 }
             };
             let forwarded = tokio::select! {
@@ -287,8 +292,13 @@ async fn respond(
                     return stream.stop_stream(Code::H3_EXCESSIVE_LOAD);
                 }
             };
-            let Some(response) = forwarded else { return };
-            response
+            match forwarded {
+                Some(Answer::Response(response)) => response,
+                Some(Answer::WebSocket(agreed)) => {
+                    return relay_websocket(context, agreed, stream, &activity, log).await;
+                }
+                None => return,
+            }
         }
     };
     log.set_status(response.head.status());
@@ -308,6 +318,33 @@ async fn respond(
         }
         // The client is gone or has cancelled the request.
         Err(None) => {}
+    }
+}
+
+/// What a request gets.
+enum Answer {
+    Response(StreamedResponse),
+    WebSocket(Agreed),
+}
+
+/// Relays a WebSocket until it ends.
+async fn relay_websocket(
+    context: &Context,
+    agreed: Agreed,
+    mut stream: RequestStream<SendStream, Bytes>,
+    activity: &Activity,
+    mut log: RequestLog,
+) {
+    let Context { conn, shared, client, .. } = context;
+    log.set_status(agreed.head.status());
+    let mut grant = shared.send_memory.register(*client);
+    let limits = (&mut grant, activity);
+    match relay(agreed, (conn, &mut stream), shared, limits).await {
+        Ok(bytes) => {
+            log.add_bytes(bytes);
+            delivered(context, &stream, grant, log).await;
+        }
+        Err(code) => stream.stop_stream(code),
     }
 }
 
@@ -337,7 +374,20 @@ async fn forward(
     request: &Request<()>,
     from: RequestContext,
     stall: Span,
-) -> Option<StreamedResponse> {
+) -> Option<Answer> {
+    let now = from.now;
+    if asks_for_websocket(request) {
+        let mut content = content;
+        return Some(match upstream.forward(request, Upload::empty(), from).await {
+            Ok(Forwarded::WebSocket(head, websocket)) => {
+                Answer::WebSocket(Agreed { head, websocket, content })
+            }
+            refused => {
+                content.stop_sending(Code::H3_NO_ERROR);
+                Answer::Response(StreamedResponse::forwarded(refused, now))
+            }
+        });
+    }
     if expects_continue(request.headers()) && upstream.refusal(request).is_none() {
         let mut head = Response::new(());
         *head.status_mut() = StatusCode::CONTINUE;
@@ -348,9 +398,8 @@ async fn forward(
     let pause = (!is_grpc(request)).then_some(stall);
     conn.spawn(read_content(content, sender, pause));
     let upload = Upload::from_http3(pieces, announced_length(request.headers()));
-    let now = from.now;
     let result = upstream.forward(request, upload, from).await;
-    Some(StreamedResponse::forwarded(result, now))
+    Some(Answer::Response(StreamedResponse::forwarded(result, now)))
 }
 
 /// Reads a request's content until the receiver is gone. The client may `pause` for that long.

@@ -1,7 +1,9 @@
-//! WebSockets through the proxy: over HTTP/1.1, and over streams of HTTP/2.
+//! WebSockets through the proxy: over HTTP/1.1, and over streams of HTTP/2 and HTTP/3.
 
 use super::exchange::{over_http3, tls};
+use super::frames;
 use super::kit::{certificate, listener, noise, soon, until};
+use super::peer::Peer;
 use super::proxy::Proxied;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -15,9 +17,10 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper::ext::Protocol;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use noq::{RecvStream, VarInt};
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -33,19 +36,21 @@ struct Echo {
     address: SocketAddr,
     /// The last head of a request.
     seen: Arc<Mutex<String>>,
+    /// WebSockets that are open.
+    open: Arc<AtomicUsize>,
 }
 
 impl Echo {
     async fn new() -> Self {
         let (listener, address) = listener().await;
-        let seen = Arc::new(Mutex::new(String::new()));
-        let last = seen.clone();
+        let (seen, open) = (Arc::new(Mutex::new(String::new())), Arc::new(AtomicUsize::new(0)));
+        let (last, count) = (seen.clone(), open.clone());
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(echo(stream, last.clone()));
+                tokio::spawn(echo(stream, last.clone(), count.clone()));
             }
         });
-        Self { address, seen }
+        Self { address, seen, open }
     }
 
     /// Returns the value of a field of the last request.
@@ -58,7 +63,7 @@ impl Echo {
     }
 }
 
-async fn echo(mut stream: TcpStream, seen: Arc<Mutex<String>>) {
+async fn echo(mut stream: TcpStream, seen: Arc<Mutex<String>>, open: Arc<AtomicUsize>) {
     let mut received = Vec::new();
     while !received.windows(4).any(|end| end == b"\r\n\r\n") {
         if stream.read_buf(&mut received).await.unwrap_or(0) == 0 {
@@ -80,9 +85,11 @@ async fn echo(mut stream: TcpStream, seen: Arc<Mutex<String>>) {
     if !answer.starts_with("HTTP/1.1 101 ") {
         return;
     }
+    open.fetch_add(1, Relaxed);
     let (mut from, mut to) = stream.split();
     let _ = tokio::io::copy(&mut from, &mut to).await;
     let _ = to.shutdown().await;
+    open.fetch_sub(1, Relaxed);
 }
 
 fn field(head: &str, name: &str) -> Option<String> {
@@ -223,6 +230,112 @@ async fn over_http2_each_has_a_stream() {
     for (path, status) in [("/no", 403), ("/plain", 502), ("/liar", 502)] {
         assert_eq!(http2.ask(path).await.status(), status, "{path}");
     }
+}
+
+/// Returns a request of HTTP/3 for a protocol, with a literal name (RFC 9204 §4.5.6). Entry 15 of the
+/// static table is `:method CONNECT`.
+fn extended_connect(path: &str, protocol: &[u8]) -> Vec<u8> {
+    let length = protocol.len() as u8;
+    let protocol = [&[0x27, 2][..], b":protocol", &[length], protocol].concat();
+    let referer = frames::field(13, b"https://localhost/");
+    frames::request(15, path, &[protocol, referer].concat())
+}
+
+/// Reads the head of a response, and returns its status, of those that are in the static table, and
+/// the rest of its fields.
+async fn status_of(recv: &mut RecvStream) -> (u16, Vec<u8>) {
+    let mut start = [0; 2];
+    soon(recv.read_exact(&mut start)).await.unwrap();
+    assert_eq!(start[0], frames::HEADERS);
+    let mut rest = Vec::new();
+    let length = match start[1] >> 6 {
+        0 => usize::from(start[1]),
+        1 => {
+            let mut more = [0];
+            recv.read_exact(&mut more).await.unwrap();
+            usize::from(start[1] & 0x3f) << 8 | usize::from(more[0])
+        }
+        _ => panic!("a long head"),
+    };
+    rest.resize(length, 0);
+    recv.read_exact(&mut rest).await.unwrap();
+    // The status comes first (RFC 9204, appendix A).
+    let status = match rest[2..] {
+        [0xd9, ..] => 200,
+        [0xff, rest, ..] => [100, 204, 206, 302, 400, 403, 421, 425, 500][usize::from(rest)],
+        // 500 and a digit, with a Huffman code (RFC 7541, appendix B): 011011 00000 000xx.
+        [0x5f, 0x09, 0x82, 0x6c, digit, ..] => 500 + u16::from(digit),
+        _ => panic!("{rest:x?}"),
+    };
+    (status, rest)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn over_http3_each_has_a_stream() {
+    let echo = Echo::new().await;
+    let proxied = Proxied::of(echo.address, |upstream| upstream).await;
+    let peer = Peer::connect(&proxied.server, &proxied.trust).await;
+    let mut settings = [0; 64];
+    loop {
+        let mut stream = soon(peer.connection.accept_uni()).await.unwrap();
+        let length = soon(stream.read(&mut settings)).await.unwrap().unwrap();
+        if settings[..2] == [0, frames::SETTINGS] {
+            // SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 9220 §5).
+            assert!(settings[3..length].windows(2).any(|pair| pair == [8, 1]), "{settings:x?}");
+            break;
+        }
+    }
+    let content = noise(2_000_000);
+    for _ in 0..2 {
+        let (mut send, mut recv) = peer.ask(&extended_connect("/ws", b"websocket")).await;
+        assert_eq!(status_of(&mut recv).await.0, 200);
+        assert_eq!(echo.line(), "GET /ws HTTP/1.1");
+        assert_eq!(echo.field("connection").as_deref(), Some("Upgrade"));
+        assert_eq!(echo.field("referer").as_deref(), Some("https://localhost/"));
+        assert_eq!(echo.field("sec-websocket-key").map(|key| key.len()), Some(24));
+        let sending = async {
+            send.write_all(&frames::frame(frames::DATA, 2_000_000)).await.unwrap();
+            send.write_all(&content).await.unwrap();
+            send.finish().unwrap();
+        };
+        let (_, returned) =
+            soon(async { tokio::join!(sending, recv.read_to_end(4_000_000)) }).await;
+        assert!(frames::data(&returned.unwrap()) == content);
+    }
+    assert_eq!(proxied.server.metrics().websockets.load(Relaxed), 2);
+    for (path, protocol, status) in [
+        ("/no", &b"websocket"[..], 403),
+        ("/plain", b"websocket", 502),
+        ("/liar", b"websocket", 502),
+        ("/ws", b"connect-udp", 501),
+        ("/ws", b"webtransport", 501),
+    ] {
+        let (_, mut recv) = peer.ask(&extended_connect(path, protocol)).await;
+        assert_eq!(status_of(&mut recv).await.0, status, "{path}");
+    }
+    // A client that cancels ends the upstream's connection, and the place is free again.
+    let (mut send, mut recv) = peer.ask(&extended_connect("/ws", b"websocket")).await;
+    assert_eq!(status_of(&mut recv).await.0, 200);
+    assert_eq!(echo.open.load(Relaxed), 1);
+    send.reset(VarInt::from_u32(0x10c)).unwrap();
+    until("the upstream's connection ends", || echo.open.load(Relaxed) == 0).await;
+    let error = soon(recv.read_to_end(10)).await.unwrap_err();
+    assert!(format!("{error:?}").contains("268"), "H3_REQUEST_CANCELLED: {error:?}");
+    peer.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn over_http3_one_that_is_idle_ends() {
+    let echo = Echo::new().await;
+    let (certificate, trust) = certificate();
+    let upstream = Upstream::new(&format!("http://{}", echo.address)).unwrap();
+    let limits = Limits { websocket_idle: Span::from_millis(400), ..Limits::default() };
+    let server = Server::proxy(upstream, certificate).limits(limits).start().await.unwrap();
+    let peer = Peer::connect(&server, &trust).await;
+    let (_send, mut recv) = peer.ask(&extended_connect("/ws", b"websocket")).await;
+    assert_eq!(status_of(&mut recv).await.0, 200);
+    assert!(soon(recv.read_to_end(10)).await.is_err());
+    until("the upstream's connection ends", || echo.open.load(Relaxed) == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

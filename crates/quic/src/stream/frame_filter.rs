@@ -6,13 +6,15 @@
 //! as they arrive: a frame that is too long or not allowed is an error at once, unknown frames are
 //! dropped as they arrive, short frames are passed on when complete, and the content of DATA frames
 //! passes without a copy. It also checks what h3 leaves unchecked: the order of the frames of a
-//! message, and the payloads of control frames.
+//! message, and the payloads of control frames. It changes one thing: the names of protocols that
+//! h3 does not know, see [`protocol`].
 
 use super::frame_log::FrameLog;
 use super::message_order::MessageOrder;
+use super::protocol;
 use super::pseudo_fields::{self, MalformedSection, Section};
 use bentpipe_qlog::Initiator;
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use h3::error::Code;
 use noq_proto::Side;
 use std::collections::VecDeque;
@@ -311,19 +313,28 @@ impl FrameFilter {
         if let Some([kind, length]) = integers(&self.partial) {
             self.log_frame(kind, length, length);
             let start = self.partial.len().saturating_sub(length as usize);
-            self.check_payload(kind, start)?;
+            if let Some(changed) = self.check_payload(kind, start)? {
+                self.partial.clear();
+                put_integer(&mut self.partial, kind);
+                put_integer(&mut self.partial, changed.len() as u64);
+                self.partial.extend_from_slice(&changed);
+            }
         }
         self.pass_partial();
         self.position = Position::FrameHeader;
         Ok(())
     }
 
-    /// Checks the complete payload of a frame, which begins at `start` of what is buffered.
-    fn check_payload(&mut self, kind: u64, start: usize) -> Result<(), FrameError> {
+    /// Checks the complete payload of a frame, which begins at `start` of what is buffered. Returns
+    /// what is passed on instead, if it is not the same.
+    fn check_payload(&mut self, kind: u64, start: usize) -> Result<Option<BytesMut>, FrameError> {
         let payload = &self.partial[start..];
         let malformed = FrameError::Malformed { kind, length: payload.len() as u64 };
         match kind {
-            frame::HEADERS => pseudo_fields::check(payload, self.section)?,
+            frame::HEADERS => {
+                let protocol = pseudo_fields::check(payload, self.section)?;
+                return Ok(protocol.and_then(|value| protocol::renamed(payload, value)));
+            }
             frame::SETTINGS => {
                 let count = count_integers(payload).ok_or(malformed)?;
                 if count % 2 == 1 {
@@ -345,7 +356,7 @@ impl FrameFilter {
             }
             _ => {}
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Writes a frame to the trace. `held`: bytes of its payload that are held after its header.
@@ -404,6 +415,11 @@ fn integers<const N: usize>(mut bytes: &[u8]) -> Option<[u64; N]> {
         bytes = &bytes[length..];
     }
     Some(integers)
+}
+
+/// Appends a variable-length integer below 2^62, in eight bytes (RFC 9000 §16).
+fn put_integer(bytes: &mut BytesMut, value: u64) {
+    bytes.put_u64(value | 3 << 62);
 }
 
 /// Returns the number of variable-length integers in `bytes`. `None` if the last one is cut.

@@ -1,6 +1,7 @@
 //! A check of the pseudo-header fields in an encoded field section (RFC 9114 §4.3), which the `h3`
 //! crate does not make: it accepts them after other fields, and the last of several.
 
+use std::ops::Range;
 use thiserror::Error;
 
 /// Why a field section is malformed.
@@ -37,44 +38,58 @@ const NAMES: [&[u8]; 6] =
 
 /// The index of `:status` there, the only one of responses.
 const STATUS: usize = 5;
+/// The index of `:protocol` there.
+const PROTOCOL: usize = 3;
 
-/// Huffman codes of the characters in these names, with their lengths in bits (RFC 7541,
-/// appendix B).
-const CODES: [(u8, u32, u32); 16] = [
+/// Huffman codes of the characters in these names and in the protocols that are known here, with
+/// their lengths in bits (RFC 7541, appendix B).
+const CODES: [(u8, u32, u32); 21] = [
+    (b'-', 0x16, 6),
     (b':', 0x5c, 7),
     (b'a', 0x3, 5),
+    (b'b', 0x23, 6),
     (b'c', 0x4, 5),
     (b'd', 0x24, 6),
     (b'e', 0x5, 5),
     (b'h', 0x27, 6),
     (b'i', 0x6, 5),
+    (b'k', 0x75, 7),
     (b'l', 0x28, 6),
     (b'm', 0x29, 6),
+    (b'n', 0x2a, 6),
     (b'o', 0x7, 5),
     (b'p', 0x2b, 6),
     (b'r', 0x2c, 6),
     (b's', 0x8, 5),
     (b't', 0x9, 5),
     (b'u', 0x2d, 6),
+    (b'w', 0x78, 7),
     (b'y', 0x7a, 7),
 ];
+
+/// Characters of the longest text that is decoded. No name or protocol that is known here is longer.
+const MAX_TEXT: usize = 16;
 
 /// Bits that the bytes of an integer after the first may have, in the `h3` crate.
 const MAX_SHIFT: u32 = 63;
 
 /// Checks a field section encoded by QPACK (RFC 9204 §4.5) without a dynamic table, which we do
-/// not offer. A section that cannot be parsed is left to the library.
+/// not offer. A section that cannot be parsed is left to the library. Returns where the value of
+/// `:protocol` is in `fields`, as it is encoded, if it has one.
 ///
 /// # Errors
 /// A pseudo-header field is late, repeated, in trailers, or of the other direction.
-pub(super) fn check(fields: &[u8], section: Section) -> Result<(), MalformedSection> {
+pub(super) fn check(
+    fields: &[u8],
+    section: Section,
+) -> Result<Option<Range<usize>>, MalformedSection> {
     let mut reader = Reader(fields);
-    let (mut seen, mut others) = ([false; NAMES.len()], false);
+    let (mut seen, mut others, mut protocol) = ([false; NAMES.len()], false, None);
     // Required Insert Count and Base.
     if reader.integer(8).is_none() || reader.integer(7).is_none() {
-        return Ok(());
+        return Ok(None);
     }
-    while let Some(name) = reader.field_line() {
+    while let Some((name, value)) = reader.field_line() {
         let Some(pseudo) = name else {
             others = true;
             continue;
@@ -91,8 +106,24 @@ pub(super) fn check(fields: &[u8], section: Section) -> Result<(), MalformedSect
         if std::mem::replace(&mut seen[pseudo], true) {
             return Err(MalformedSection::Repeated);
         }
+        if pseudo == PROTOCOL {
+            let end = fields.len() - reader.0.len();
+            protocol = Some(end - value..end);
+        }
     }
-    Ok(())
+    Ok(protocol)
+}
+
+/// Returns the text of an encoded string whose length has 7 bits (RFC 9204 §4.1.2). `None` if it is
+/// longer than 16 characters, or has others than those of protocols that are known here.
+pub(super) fn short_text(encoded: &[u8]) -> Option<Vec<u8>> {
+    let (huffman, text) = Reader(encoded).string(7)?;
+    if !huffman {
+        return (text.len() <= MAX_TEXT).then(|| text.to_vec());
+    }
+    let (name, bits, count) = decode(text);
+    // What is left is padding: less than a byte, of ones (RFC 7541 §5.2).
+    (count < 8 && bits == (1 << count) - 1).then_some(name)
 }
 
 struct Reader<'a>(&'a [u8]);
@@ -132,13 +163,14 @@ impl<'a> Reader<'a> {
         Some((huffman, text))
     }
 
-    /// Reads a field line. `Some(None)` is an ordinary field. `None` at the end, and at lines that
-    /// are invalid without a dynamic table.
-    fn field_line(&mut self) -> Option<Option<usize>> {
+    /// Reads a field line. Returns the pseudo-header field that it is, if it is one, and the bytes
+    /// of its encoded value. `None` at the end, and at lines that are invalid without a dynamic
+    /// table.
+    fn field_line(&mut self) -> Option<(Option<usize>, usize)> {
         let first = *self.0.first()?;
         if first & 0x80 != 0 {
             let index = self.integer(6)?;
-            return (first & 0x40 != 0).then(|| of_static_table(index));
+            return (first & 0x40 != 0).then(|| (of_static_table(index), 0));
         }
         let name = if first & 0x40 != 0 {
             let index = self.integer(4)?;
@@ -149,8 +181,9 @@ impl<'a> Reader<'a> {
         } else {
             return None;
         };
+        let before = self.0.len();
         self.string(7)?;
-        Some(name)
+        Some((name, before - self.0.len()))
     }
 }
 
@@ -169,15 +202,16 @@ fn of_static_table(index: usize) -> Option<usize> {
 
 /// Returns the index of `name` in [`NAMES`].
 fn position(huffman: bool, name: &[u8]) -> Option<usize> {
-    let decoded = huffman.then(|| decode(name));
+    let decoded = huffman.then(|| decode(name).0);
     let name = decoded.as_deref().unwrap_or(name);
     NAMES.iter().position(|known| *known == name)
 }
 
-/// Decodes a name of the characters in [`CODES`]. Any other name is cut off.
-fn decode(mut encoded: &[u8]) -> Vec<u8> {
+/// Decodes a text of the characters in [`CODES`]. Any other text is cut off. Returns the bits that
+/// are left, and their number, too.
+fn decode(mut encoded: &[u8]) -> (Vec<u8>, u32, u32) {
     let (mut name, mut bits, mut count) = (Vec::new(), 0u32, 0);
-    'characters: while name.len() < 16 {
+    'characters: while name.len() < MAX_TEXT {
         while count < 7 {
             let Some((byte, rest)) = encoded.split_first() else { break };
             (bits, count, encoded) = (bits << 8 | u32::from(*byte), count + 8, rest);
@@ -192,7 +226,7 @@ fn decode(mut encoded: &[u8]) -> Vec<u8> {
         }
         break;
     }
-    name
+    (name, bits, count + 8 * u32::try_from(encoded.len()).unwrap_or(u32::MAX / 16))
 }
 
 #[cfg(test)]
@@ -220,9 +254,9 @@ mod tests {
         let authority = literal(b":authority");
         let other = literal(b"accept");
         let whole = section(&[&get, &https, &path, &authority, &other]);
-        assert_eq!(check(&whole, Section::Request), Ok(()));
+        assert_eq!(check(&whole, Section::Request), Ok(None));
         assert_eq!(check(&whole, Section::Trailers), Err(MalformedSection::InTrailers));
-        assert_eq!(check(&section(&[&other]), Section::Trailers), Ok(()));
+        assert_eq!(check(&section(&[&other]), Section::Trailers), Ok(None));
         let late = section(&[&get, &other, &path]);
         assert_eq!(check(&late, Section::Request), Err(MalformedSection::Late));
         // Entry 95 of the static table is user-agent.
@@ -253,10 +287,35 @@ mod tests {
     #[test]
     fn pseudo_fields_have_a_direction() {
         let (get, ok) = (section(&[&[0xc0 | 17]]), section(&[&[0xc0 | 25]]));
-        assert_eq!(check(&get, Section::Request), Ok(()));
-        assert_eq!(check(&ok, Section::Response), Ok(()));
+        assert_eq!(check(&get, Section::Request), Ok(None));
+        assert_eq!(check(&ok, Section::Response), Ok(None));
         for (fields, of) in [(&get, Section::Response), (&ok, Section::Request)] {
             assert_eq!(check(fields, of), Err(MalformedSection::OtherDirection));
+        }
+    }
+
+    #[test]
+    fn the_value_of_a_protocol_is_found_and_read() {
+        let (connect, https) = ([0xc0 | 15], [0xc0 | 23]);
+        let value = |text: &[u8]| [&[text.len() as u8][..], text].concat();
+        // As Python's hpack 4 encodes them.
+        let websocket = [0x87, 0xf0, 0x58, 0xd0, 0x72, 0x75, 0x2a, 0x7f];
+        let connect_udp = [0x88, 0x21, 0xea, 0xa8, 0xa4, 0x4a, 0xd6, 0xc9, 0x5f];
+        for (encoded, text) in [
+            (value(b"websocket"), &b"websocket"[..]),
+            (websocket.to_vec(), b"websocket"),
+            (connect_udp.to_vec(), b"connect-udp"),
+        ] {
+            let line = [&[0x27, 2][..], b":protocol", &encoded].concat();
+            let fields = section(&[&connect, &line, &https, &literal(b"accept")]);
+            let found = check(&fields, Section::Request).unwrap().unwrap();
+            assert_eq!(&fields[found.clone()], encoded);
+            assert_eq!(short_text(&fields[found]).as_deref(), Some(text));
+        }
+        assert_eq!(check(&section(&[&connect, &https]), Section::Request), Ok(None));
+        // Characters of others, no padding, padding of a byte and more.
+        for wrong in [&[0x81, 0xff][..], &[0x81, 0x00], &[0x83, 0xf0, 0xff, 0xff], &[0x85, 0xf0]] {
+            assert_eq!(short_text(wrong).filter(|text| !text.is_empty()), None, "{wrong:x?}");
         }
     }
 
@@ -283,7 +342,10 @@ mod tests {
         #[test]
         fn any_bytes_can_be_checked(bytes: Vec<u8>) {
             for section in [Section::Request, Section::Response, Section::Trailers] {
-                let _ = check(&bytes, section);
+                let found = check(&bytes, section);
+                if let Ok(Some(value)) = found {
+                    let _ = short_text(&bytes[value]);
+                }
             }
         }
     }

@@ -29,7 +29,9 @@ func main() {
 	pool.AppendCertsFromPEM(authority)
 	transport := &http3.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: pool},
-		Dial: func(ctx context.Context, _ string, security *tls.Config, config *quic.Config) (*quic.Conn, error) {
+		Dial: func(
+			ctx context.Context, _ string, security *tls.Config, config *quic.Config,
+		) (*quic.Conn, error) {
 			return quic.DialAddrEarly(ctx, "127.0.0.1:"+port, security, config)
 		},
 	}
@@ -49,7 +51,8 @@ func main() {
 	if err == nil {
 		err = json.NewDecoder(response.Body).Decode(&answer)
 	}
-	right := err == nil && answer.Length == upload && answer.Sha256 == hex.EncodeToString(digest.Sum(nil))
+	same := answer.Sha256 == hex.EncodeToString(digest.Sum(nil))
+	right := err == nil && answer.Length == upload && same
 	report("large upload", answer.Length, begin, right, err)
 
 	begin = time.Now()
