@@ -70,8 +70,9 @@ pub struct Front {
     #[arg(long, value_name = "TIME", default_value = "24 h")]
     pub drain_reload: Span,
     /// The site's web server: `http://HOST[:PORT]`, `https://HOST[:PORT]` or `unix:/PATH`; for
-    /// HTTP/2 `h2c://`, `h2://` (with TLS) or `unix+h2c:`; after `NAME=` or `*.NAME=`, that of one
-    /// host or of those below it. Repeat it for several hosts, or for several equal servers
+    /// HTTP/2 `h2c://`, `h2://` (with TLS) or `unix+h2c:`; followed by ` send-proxy-v2`, it is told
+    /// clients' addresses; after `NAME=` or `*.NAME=`, that of one host or of those below it.
+    /// Repeat it for several hosts, or for several equal servers
     #[arg(long, value_name = "[NAME=]URL", default_value = "https://127.0.0.1:443")]
     pub upstream: Vec<String>,
     /// Start this share of the clients, selected by their networks, as RFC 9002 has it and without

@@ -118,8 +118,8 @@ pub struct Serve {
 #[command(after_help = PROXY_EXAMPLES)]
 pub struct Proxy {
     /// The web server to put behind the proxy: `http://HOST[:PORT]`, `https://HOST[:PORT]` or
-    /// `unix:/PATH`; for HTTP/2 `h2c://`, `h2://` (with TLS) or `unix+h2c:`. Repeat it for several
-    /// equal servers
+    /// `unix:/PATH`; for HTTP/2 `h2c://`, `h2://` (with TLS) or `unix+h2c:`; followed by
+    /// ` send-proxy-v2`, it is told clients' addresses. Repeat it for several equal servers
     #[arg(long, value_name = "URL", required = true)]
     pub upstream: Vec<String>,
     /// Send this host name to the upstream, instead of the one that clients request

@@ -6,6 +6,7 @@ use super::http2::ActiveStream;
 use super::outgoing::OutgoingHead;
 use super::pace::Pace;
 use super::pool::{ActiveRequest, Member, Pool, Slot, UpstreamCounts};
+use super::proxy_protocol::Source;
 use super::response_body::ResponseBody;
 use super::send_error::SendError;
 use super::upload::{Fault, Upload};
@@ -31,8 +32,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
+use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep, timeout};
 
+/// The port of https, which clients leave out.
+const HTTPS: u16 = 443;
 /// Servers that get one request, one after the other. Our choice.
 const MAX_ATTEMPTS: usize = 3;
 /// Longest time of a health check. Our choice.
@@ -94,6 +98,8 @@ struct Failure {
 #[derive(Debug, Clone)]
 pub(crate) struct RequestContext {
     pub client: IpAddr,
+    /// The client's port.
+    pub port: u16,
     /// Whether the request waits for its client.
     pub activity: Arc<Activity>,
     pub version: Version,
@@ -104,6 +110,8 @@ pub(crate) struct RequestContext {
     pub named: bool,
     /// Time for which a stream of gRPC may be silent in both directions.
     pub silence: Span,
+    /// Gets the fields of early hints (RFC 8297), if the client may be sent them.
+    pub hints: Option<Sender<HeaderMap>>,
     pub now: SystemTime,
 }
 
@@ -169,6 +177,8 @@ impl UpstreamClient {
             name: None,
             grpc: false,
             keep: true,
+            source: None,
+            hints: None,
         };
         let (Ok(request), Some(connections)) =
             (outgoing.to(&member.server, Upload::empty()), self.connections.get(member.index))
@@ -223,7 +233,10 @@ impl UpstreamClient {
         }
         let host = fields::host(request).ok_or(StatusCode::BAD_REQUEST)?;
         let beside = self.upstream.beside.is_some();
-        let (named, now) = (context.named, context.now);
+        let (named, now, hints) = (context.named, context.now, context.hints.clone());
+        let asked_port = host.port_u16().unwrap_or(HTTPS);
+        let source = Source { address: context.client, port: context.port, asked_port };
+        let source = Some(source);
         let name = beside.then(|| host.clone());
         let forwarding = Forwarding {
             client: context.client,
@@ -252,7 +265,7 @@ impl UpstreamClient {
         // A stream of HTTP/2 asks with CONNECT, and HTTP/1.1 with GET.
         let method = if handshake.is_some() { &Method::GET } else { request.method() };
         let (grpc, keep) = (limits.grpc, named || !beside);
-        let outgoing = OutgoingHead { method, path, headers, name, grpc, keep };
+        let outgoing = OutgoingHead { method, path, headers, name, grpc, keep, source, hints };
         let progress = grpc.then(|| upload.progress());
         let (mut response, active) = self.ask_servers(outgoing, upload, &limits).await?;
         let slot = Slot::new(place, active);

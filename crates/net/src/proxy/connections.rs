@@ -2,16 +2,23 @@
 
 use super::dial::Dialer;
 use super::http2::{ActiveStream, Http2Pool};
+use super::proxy_protocol::{Source, header};
 use super::send_error::SendError;
 use super::upload::Upload;
 use super::upstream::{Protocol, UpstreamServer};
+use http::header::{CONNECTION, HOST, HeaderValue, UPGRADE};
 use http::{Request, Response, Uri, Version};
 use hyper::body::Incoming;
+use hyper::client::conn::http1;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::ClientConfig;
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::Arc;
 use std::time::Duration;
+use tower_service::Service;
 
 /// Time that an unused connection is kept. Our choice: less than most servers keep theirs. A
 /// connection that the upstream has closed is replaced.
@@ -25,6 +32,21 @@ pub(super) struct Connections {
     http1: Client<HttpsConnector<Dialer>, Upload>,
     /// Not for a server that is asked over HTTP/1.1 alone.
     http2: Option<Http2Pool>,
+    /// For a server that is told its clients' addresses.
+    told: Option<Told>,
+}
+
+/// How a server is asked that is told its client's address: on a connection for each request.
+struct Told {
+    dialer: Dialer,
+    /// For HTTP/1.1, and for HTTP/2.
+    tls: [Arc<ClientConfig>; 2],
+}
+
+impl fmt::Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Told").field("dialer", &self.dialer).finish_non_exhaustive()
+    }
 }
 
 /// A request to one server.
@@ -36,6 +58,8 @@ pub(super) struct ServerRequest {
     pub server: Uri,
     /// Whether its connection over HTTP/2 is kept. Over HTTP/1.1, the request says so itself.
     pub keep: bool,
+    /// The client, for a server that is told its address.
+    pub source: Option<Source>,
 }
 
 impl Connections {
@@ -53,7 +77,12 @@ impl Connections {
             let connector = builder().enable_http2().wrap_connector(dialer());
             Http2Pool::new(connector, BUFFER, IDLE_TIME)
         });
-        Self { http1, http2 }
+        let told = server.proxy_protocol.then(|| {
+            let mut over_http2 = tls.clone();
+            over_http2.alpn_protocols = vec![b"h2".to_vec()];
+            Told { dialer: dialer(), tls: [tls.clone(), over_http2].map(Arc::new) }
+        });
+        Self { http1, http2, told }
     }
 
     /// Sends a request, and returns the response, with its place on a connection that it shares.
@@ -62,8 +91,12 @@ impl Connections {
     /// The server cannot be reached, or does not respond.
     pub async fn send(
         &self,
-        ServerRequest { request, server, keep }: ServerRequest,
+        request: ServerRequest,
     ) -> Result<(Response<Incoming>, Option<ActiveStream>), SendError> {
+        if let Some(told) = &self.told {
+            return told.send(request).await;
+        }
+        let ServerRequest { request, server, keep, .. } = request;
         match &self.http2 {
             Some(http2) if request.version() == Version::HTTP_2 => {
                 let (response, stream) = http2.send(request, &server, keep).await?;
@@ -71,5 +104,39 @@ impl Connections {
             }
             _ => Ok((self.http1.request(request).await?, None)),
         }
+    }
+}
+
+impl Told {
+    async fn send(
+        &self,
+        ServerRequest { mut request, server, source, .. }: ServerRequest,
+    ) -> Result<(Response<Incoming>, Option<ActiveStream>), SendError> {
+        let dialer = self.dialer.clone().with_header(header(source));
+        let [over_http1, over_http2] = &self.tls;
+        if request.version() == Version::HTTP_2 {
+            let connector = HttpsConnector::from((dialer, over_http2.clone()));
+            let alone = Http2Pool::new(connector, BUFFER, IDLE_TIME);
+            let (response, stream) = alone.send(request, &server, false).await?;
+            return Ok((response, Some(stream)));
+        }
+        let mut connector = HttpsConnector::from((dialer, over_http1.clone()));
+        poll_fn(|cx| connector.poll_ready(cx)).await.map_err(SendError::connect)?;
+        let stream = connector.call(server).await.map_err(SendError::connect)?;
+        let (mut sender, connection) =
+            http1::Builder::new().max_buf_size(BUFFER).handshake(stream).await?;
+        // Its error is that of the request.
+        tokio::spawn(connection.with_upgrades());
+        let uri = std::mem::take(request.uri_mut());
+        let host = uri.authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok());
+        *request.uri_mut() = uri.path_and_query().cloned().map(Uri::from).unwrap_or_default();
+        let headers = request.headers_mut();
+        if let Some(host) = host.filter(|_| !headers.contains_key(HOST)) {
+            headers.insert(HOST, host);
+        }
+        if !headers.contains_key(UPGRADE) {
+            headers.append(CONNECTION, HeaderValue::from_static("close"));
+        }
+        Ok((sender.send_request(request).await?, None))
     }
 }

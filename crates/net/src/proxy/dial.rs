@@ -10,6 +10,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 use tower_service::Service;
@@ -22,6 +23,8 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 pub(super) struct Dialer {
     server: UpstreamServer,
     tcp: HttpConnector,
+    /// Sent first on each connection.
+    header: Vec<u8>,
 }
 
 impl Dialer {
@@ -30,7 +33,12 @@ impl Dialer {
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(CONNECT_TIME));
-        Self { server, tcp }
+        Self { server, tcp, header: Vec::new() }
+    }
+
+    /// Sends `header` first on each connection.
+    pub fn with_header(self, header: Vec<u8>) -> Self {
+        Self { header, ..self }
     }
 }
 
@@ -44,10 +52,13 @@ impl Service<Uri> for Dialer {
     }
 
     fn call(&mut self, _: Uri) -> Self::Future {
+        let header = self.header.clone();
         if let Some(path) = self.server.socket.clone() {
             return Box::pin(async move {
                 let connected = timeout(CONNECT_TIME, UnixStream::connect(path)).await;
-                let stream = connected.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+                let mut stream =
+                    connected.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+                stream.write_all(&header).await?;
                 Ok(UpstreamStream::Unix(TokioIo::new(stream)))
             });
         }
@@ -61,7 +72,11 @@ impl Service<Uri> for Dialer {
             Err(error) => return Box::pin(async move { Err(error.into()) }),
         };
         let connecting = self.tcp.call(uri);
-        Box::pin(async move { Ok(UpstreamStream::Tcp(connecting.await?)) })
+        Box::pin(async move {
+            let mut stream = connecting.await?;
+            stream.inner_mut().write_all(&header).await?;
+            Ok(UpstreamStream::Tcp(stream))
+        })
     }
 }
 

@@ -15,6 +15,7 @@ mod outgoing;
 mod pace;
 mod pool;
 mod probe;
+mod proxy_protocol;
 mod response_body;
 mod send_error;
 mod upload;

@@ -1,11 +1,14 @@
 //! The head of a request, as each server of an upstream gets it.
 
 use super::connections::ServerRequest;
+use super::proxy_protocol::Source;
 use super::upload::Upload;
 use super::upstream::{Protocol, UpstreamServer};
 use http::header::{CONNECTION, HOST, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE};
 use http::uri::{Authority, Scheme};
 use http::{HeaderMap, Method, Request, StatusCode, Uri, Version};
+use hyper::ext::on_informational;
+use tokio::sync::mpsc::Sender;
 
 /// The head of a request to the upstream, but for the server that gets it.
 pub(super) struct OutgoingHead<'a> {
@@ -19,6 +22,10 @@ pub(super) struct OutgoingHead<'a> {
     pub grpc: bool,
     /// Whether the connection is kept for further requests. Over HTTP/1.1, the fields say so too.
     pub keep: bool,
+    /// The client, for servers that are told by the PROXY protocol.
+    pub source: Option<Source>,
+    /// Gets the fields of early hints (103).
+    pub hints: Option<Sender<HeaderMap>>,
 }
 
 impl OutgoingHead<'_> {
@@ -42,6 +49,7 @@ impl OutgoingHead<'_> {
             uri.path_and_query(path).build().map_err(|_| StatusCode::BAD_REQUEST)
         };
         let asked = name.unwrap_or(&server.authority);
+        let source = self.source;
         let mut request = Request::new(content);
         *request.method_mut() = self.method.clone();
         *request.headers_mut() = self.headers.clone();
@@ -65,7 +73,15 @@ impl OutgoingHead<'_> {
                 *request.uri_mut() = uri(host, self.path)?;
             }
         }
-        Ok(ServerRequest { request, server: uri(asked.clone(), "/")?, keep: self.keep })
+        if let Some(hints) = self.hints.clone() {
+            on_informational(&mut request, move |response| {
+                if response.status() == StatusCode::EARLY_HINTS {
+                    // More than there is room for are left out.
+                    let _ = hints.try_send(response.headers().clone());
+                }
+            });
+        }
+        Ok(ServerRequest { request, server: uri(asked.clone(), "/")?, keep: self.keep, source })
     }
 }
 
@@ -89,6 +105,8 @@ mod tests {
             name: Some(Authority::from_static("a.test")),
             grpc: false,
             keep: true,
+            source: None,
+            hints: None,
         };
         let asked = |head: &OutgoingHead<'_>, url: &str| {
             let server = UpstreamServer::new(url).unwrap();

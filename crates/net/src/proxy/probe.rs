@@ -56,6 +56,8 @@ impl UpstreamClient {
             name,
             grpc: false,
             keep: false,
+            source: None,
+            hints: None,
         };
         let request = outgoing
             .to(&member.server, Upload::empty())

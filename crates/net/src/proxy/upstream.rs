@@ -16,7 +16,7 @@ pub enum UpstreamError {
     #[error(
         "`{url}` cannot be an upstream: {reason}; allowed: http://HOST[:PORT], \
          https://HOST[:PORT] or unix:/PATH, and over HTTP/2 h2c://HOST[:PORT], h2://HOST[:PORT] or \
-         unix+h2c:/PATH"
+         unix+h2c:/PATH; each may be followed by ` send-proxy-v2`"
     )]
     Url {
         /// The URL.
@@ -31,6 +31,10 @@ pub enum UpstreamError {
     #[error("`{0}` is not a path; allowed: /PATH, with a query if needed")]
     Path(String),
 }
+
+/// What follows the URL of a server that is told its clients' addresses by the PROXY protocol; the
+/// word is HAProxy's.
+const SEND_PROXY: &str = "send-proxy-v2";
 
 /// The version of HTTP by which a server is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +55,8 @@ pub(super) struct UpstreamServer {
     /// Where to connect to over TCP. Of a socket in the file system, a placeholder.
     pub authority: Authority,
     pub socket: Option<PathBuf>,
+    /// Whether it is told the client's address by the PROXY protocol.
+    pub proxy_protocol: bool,
 }
 
 impl fmt::Display for UpstreamServer {
@@ -68,14 +74,21 @@ impl fmt::Display for UpstreamServer {
 }
 
 impl UpstreamServer {
-    pub fn new(url: &str) -> Result<Self, UpstreamError> {
-        let wrong = |reason| UpstreamError::Url { url: url.to_owned(), reason };
+    /// Returns the server of a URL, which may be followed by a space and [`SEND_PROXY`].
+    pub fn new(text: &str) -> Result<Self, UpstreamError> {
+        let wrong = |reason| UpstreamError::Url { url: text.to_owned(), reason };
+        let (url, proxy_protocol) = match text.split_once(' ') {
+            None => (text, false),
+            Some((url, SEND_PROXY)) => (url, true),
+            Some(_) => return Err(wrong("what follows it is not `send-proxy-v2`")),
+        };
         for (prefix, protocol) in [("unix:", Protocol::Http1), ("unix+h2c:", Protocol::Http2)] {
             let Some(path) = url.strip_prefix(prefix) else { continue };
             let path = Some(PathBuf::from(path)).filter(|path| path.is_absolute());
             let socket = Some(path.ok_or_else(|| wrong("its path does not begin with /"))?);
             let authority = Authority::from_static("localhost");
-            return Ok(Self { scheme: Scheme::HTTP, protocol, authority, socket });
+            let scheme = Scheme::HTTP;
+            return Ok(Self { scheme, protocol, authority, socket, proxy_protocol });
         }
         let parts = url.parse::<Uri>().map_err(|_| wrong("it is not a URL"))?.into_parts();
         let (scheme, protocol) = match parts.scheme.as_ref().map(Scheme::as_str) {
@@ -90,7 +103,7 @@ impl UpstreamServer {
         if parts.path_and_query.is_some_and(|path| path != "/") {
             return Err(wrong("it has a path, and the paths of requests are forwarded unchanged"));
         }
-        Ok(Self { scheme, protocol, authority, socket: None })
+        Ok(Self { scheme, protocol, authority, socket: None, proxy_protocol })
     }
 }
 
@@ -123,7 +136,8 @@ pub struct Upstream {
 impl Upstream {
     /// Returns the server at `url`, which consists of a scheme, a host and a port, or is `unix:` or
     /// `unix+h2c:` and the path of a socket. Over `h2c` and `h2` (with TLS), requests go over
-    /// HTTP/2, and over `https` those of gRPC do.
+    /// HTTP/2, and over `https` those of gRPC do. If ` send-proxy-v2` follows, the server is told
+    /// its client's address by the PROXY protocol, on a connection for each request.
     ///
     /// # Errors
     /// A URL with other parts.
@@ -268,6 +282,7 @@ mod tests {
             ("http://", "it is not a URL"),
             ("unix:run/site.sock", "its path does not begin with /"),
             ("unix+h2c:", "its path does not begin with /"),
+            ("http://h send-proxy", "what follows it is not `send-proxy-v2`"),
         ] {
             let error = Upstream::new(url).unwrap_err().to_string();
             assert!(error.contains(reason) && error.contains(url), "{error}");
@@ -282,6 +297,9 @@ mod tests {
         ] {
             let server = UpstreamServer::new(url).unwrap();
             assert_eq!((server.to_string(), server.protocol), (url.to_owned(), protocol));
+            let told = UpstreamServer::new(&format!("{url} send-proxy-v2")).unwrap();
+            assert_eq!((told.to_string(), told.protocol), (url.to_owned(), protocol));
+            assert!(told.proxy_protocol && !server.proxy_protocol);
         }
         let upstream = Upstream::new("http://h").unwrap();
         assert!(upstream.clone().and("https://other:1").unwrap().is_https());

@@ -38,7 +38,7 @@ const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 pub(super) enum Handshake {
     /// Over HTTP/1.1. The client checks the upstream's proof itself.
     Http1,
-    /// On a stream of HTTP/2 or HTTP/3, which has no key (RFC 8441 §5), so the proxy sends this one.
+    /// On a stream of HTTP/2 or HTTP/3, which has no key (RFC 8441 §5): the proxy sends this one.
     Stream(HeaderValue),
 }
 
@@ -95,8 +95,8 @@ impl Handshake {
     }
 }
 
-/// Returns whether a request asks for a WebSocket, and nothing else (RFC 6455 §4.1, RFC 8441 §5, RFC
-/// 9220 §3).
+/// Returns whether a request asks for a WebSocket, and nothing else (RFC 6455 §4.1, RFC 8441 §5,
+/// RFC 9220 §3).
 pub(crate) fn asks_for_websocket<T>(request: &Request<T>) -> bool {
     match (request.version(), request.method()) {
         (Version::HTTP_11, &Method::GET) => upgrades(request.headers()),

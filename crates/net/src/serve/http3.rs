@@ -20,15 +20,17 @@ use bentpipe_quic::{BidiStream, Conn, Http3, RecvStream, SendStream, SenderMetri
 use bentpipe_units::Span;
 use bytes::{Buf, Bytes};
 use futures_util::FutureExt;
+use futures_util::future::Either;
 use h3::error::Code;
 use h3::error::StreamError;
 use h3::quic::StreamId;
 use h3::server::{RequestResolver, RequestStream};
-use http::header::TRAILER;
+use http::header::{LINK, TRAILER};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use tokio::sync::mpsc;
@@ -56,6 +58,9 @@ const STALL_UNIT: u64 = 256 * 1024;
 /// Pieces of a request's content that may wait for the upstream. Our choice. Each piece is what
 /// arrived at once.
 const UPLOAD_QUEUE: usize = 32;
+
+/// Early hints (RFC 8297) that may wait to be sent. Our choice: servers send one.
+const MAX_HINTS: usize = 4;
 
 /// Serves a connection until it ends. The guard is dropped when the connection has ended.
 pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, guard: ConnectionGuard, path: PathView) {
@@ -269,11 +274,13 @@ async fn respond(
             let route = upstreams.route(&request, conn.server_name().as_deref());
             let from = RequestContext {
                 client,
+                port: conn.remote_address().map_or(0, |remote| remote.port()),
                 activity: activity.clone(),
                 version: Version::HTTP_3,
                 early,
                 named: route.is_ok_and(|route| route.named),
                 silence: shared.limits.websocket_idle,
+                hints: None,
                 now,
             };
             let streams = (&mut stream, content);
@@ -282,7 +289,7 @@ async fn respond(
                     Ok(Route { upstream, .. }) => {
                         forward(conn, streams, upstream, &request, from, stall).await
                     }
-                    Err(status) => Some(Answer::Response(StreamedResponse::status(status, now))),
+                    Err(status) => Some(Either::Left(StreamedResponse::status(status, now))),
                 }
             };
             let forwarded = tokio::select! {
@@ -293,9 +300,11 @@ async fn respond(
                 }
             };
             match forwarded {
-                Some(Answer::Response(response)) => response,
-                Some(Answer::WebSocket(agreed)) => {
-                    return relay_websocket(context, agreed, stream, &activity, log).await;
+                Some(Either::Left(response)) => response,
+                Some(Either::Right(agreed)) => {
+                    // On the heap: most requests have none.
+                    let relaying = relay_websocket(context, *agreed, stream, &activity, log);
+                    return Box::pin(relaying).await;
                 }
                 None => return,
             }
@@ -321,11 +330,8 @@ async fn respond(
     }
 }
 
-/// What a request gets.
-enum Answer {
-    Response(StreamedResponse),
-    WebSocket(Agreed),
-}
+/// What a request gets: a response, or a WebSocket.
+type Answer = Either<StreamedResponse, Box<Agreed>>;
 
 /// Relays a WebSocket until it ends.
 async fn relay_websocket(
@@ -372,7 +378,7 @@ async fn forward(
     (stream, content): (&mut RequestStream<SendStream, Bytes>, RequestStream<RecvStream, Bytes>),
     upstream: &UpstreamClient,
     request: &Request<()>,
-    from: RequestContext,
+    mut from: RequestContext,
     stall: Span,
 ) -> Option<Answer> {
     let now = from.now;
@@ -380,11 +386,11 @@ async fn forward(
         let mut content = content;
         return Some(match upstream.forward(request, Upload::empty(), from).await {
             Ok(Forwarded::WebSocket(head, websocket)) => {
-                Answer::WebSocket(Agreed { head, websocket, content })
+                Either::Right(Box::new(Agreed { head, websocket, content }))
             }
             refused => {
                 content.stop_sending(Code::H3_NO_ERROR);
-                Answer::Response(StreamedResponse::forwarded(refused, now))
+                Either::Left(StreamedResponse::forwarded(refused, now))
             }
         });
     }
@@ -398,8 +404,35 @@ async fn forward(
     let pause = (!is_grpc(request)).then_some(stall);
     conn.spawn(read_content(content, sender, pause));
     let upload = Upload::from_http3(pieces, announced_length(request.headers()));
-    let result = upstream.forward(request, upload, from).await;
-    Some(Answer::Response(StreamedResponse::forwarded(result, now)))
+    let (hints, mut hinted) = mpsc::channel(MAX_HINTS);
+    from.hints = takes_hints(request).then_some(hints);
+    let mut asking = pin!(upstream.forward(request, upload, from));
+    let result = loop {
+        tokio::select! {
+            biased;
+            result = &mut asking => break result,
+            Some(fields) = hinted.recv() => {
+                within(stall, stream.send_response(early_hints(&fields))).await?.ok()?;
+            }
+        }
+    };
+    Some(Either::Left(StreamedResponse::forwarded(result, now)))
+}
+
+/// Returns whether the client may be sent early hints: it loads a page in a browser. Others may
+/// take them for the response, and get nothing by them.
+fn takes_hints(request: &Request<()>) -> bool {
+    request.headers().get("sec-fetch-mode").is_some_and(|mode| mode == "navigate")
+}
+
+/// Returns early hints with the links of `fields`.
+fn early_hints(fields: &HeaderMap) -> Response<()> {
+    let mut head = Response::new(());
+    *head.status_mut() = StatusCode::EARLY_HINTS;
+    for link in fields.get_all(LINK) {
+        head.headers_mut().append(LINK, link.clone());
+    }
+    head
 }
 
 /// Reads a request's content until the receiver is gone. The client may `pause` for that long.

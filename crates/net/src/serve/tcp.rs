@@ -26,7 +26,7 @@ use hyper::service::service_fn;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -105,7 +105,6 @@ async fn serve(
     let _ = guard.handshake_complete();
     // A WebSocket outlives the HTTP connection that it began on.
     let guard = Arc::new(guard);
-    let client = remote.ip().to_canonical();
     let requests = Requests::new();
     // Of an HTTP/1.1 connection. A stream of HTTP/2 has its own.
     let activity = Arc::new(Activity::default());
@@ -120,7 +119,7 @@ async fn serve(
                 // Known here, and not where the library calls the service.
                 let activity = StreamProgress::current_activity().unwrap_or(of_connection);
                 let upgrading = Upgrading { guard, requests, activity };
-                let response = respond(request, shared, client, active, upgrading).await;
+                let response = respond(request, shared, remote, active, upgrading).await;
                 Ok::<_, Infallible>(with_alt_svc(response, alt_svc))
             }
         })
@@ -239,10 +238,11 @@ fn with_alt_svc(mut response: Response<Outgoing>, alt_svc: HeaderValue) -> Respo
 async fn respond(
     mut request: Request<Incoming>,
     shared: Arc<Shared>,
-    client: IpAddr,
+    remote: SocketAddr,
     active: ActiveRequest,
     upgrading: Upgrading,
 ) -> Response<Outgoing> {
+    let (client, port) = (remote.ip().to_canonical(), remote.port());
     let activity = upgrading.activity.clone();
     let upgrade = asks_for_websocket(&request).then(|| hyper::upgrade::on(&mut request));
     let version = request.version();
@@ -263,9 +263,18 @@ async fn respond(
             let upload = Upload::from_hyper(incoming, shared.limits.stall_time.into());
             // TLS over TCP accepts no early data here.
             let (early, activity) = (false, activity.clone());
-            let silence = shared.limits.websocket_idle;
-            let from =
-                |named| RequestContext { client, version, early, named, silence, now, activity };
+            let from = |named| RequestContext {
+                client,
+                port,
+                version,
+                early,
+                named,
+                silence: shared.limits.websocket_idle,
+                // Clients over TCP get none.
+                hints: None,
+                now,
+                activity,
+            };
             // Certificates of hosts are for UDP only.
             let forwarded = match upstreams.route(&request, None) {
                 Ok(Route { upstream, named }) => {

@@ -13,6 +13,7 @@ mod front;
 mod full_disk;
 mod grpc;
 mod handover;
+mod hints;
 mod hostile;
 mod http3_limits;
 #[path = "../kit/mod.rs"]

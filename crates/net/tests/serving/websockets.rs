@@ -232,8 +232,8 @@ async fn over_http2_each_has_a_stream() {
     }
 }
 
-/// Returns a request of HTTP/3 for a protocol, with a literal name (RFC 9204 §4.5.6). Entry 15 of the
-/// static table is `:method CONNECT`.
+/// Returns a request of HTTP/3 for a protocol, with a literal name (RFC 9204 §4.5.6). Entry 15 of
+/// the static table is `:method CONNECT`.
 fn extended_connect(path: &str, protocol: &[u8]) -> Vec<u8> {
     let length = protocol.len() as u8;
     let protocol = [&[0x27, 2][..], b":protocol", &[length], protocol].concat();

@@ -1,7 +1,7 @@
 //! Protocols of extended CONNECT (RFC 9220 §3), as `h3` names them.
 //!
-//! h3 0.0.8 knows two protocols, and refuses a request for a WebSocket as malformed. So the value of
-//! `:protocol` is changed before the library reads it: `websocket` is read as `connect-udp`
+//! h3 0.0.8 knows two protocols, and refuses a request for a WebSocket as malformed. So the value
+//! of `:protocol` is changed before the library reads it: `websocket` is read as `connect-udp`
 //! ([`WEBSOCKET`]), and `connect-udp`, which nobody offers here, as `webtransport`.
 
 use super::pseudo_fields::short_text;

@@ -67,7 +67,7 @@ const CODES: [(u8, u32, u32); 21] = [
     (b'y', 0x7a, 7),
 ];
 
-/// Characters of the longest text that is decoded. No name or protocol that is known here is longer.
+/// Characters of the longest text that is decoded: no name or protocol here is longer.
 const MAX_TEXT: usize = 16;
 
 /// Bits that the bytes of an integer after the first may have, in the `h3` crate.
