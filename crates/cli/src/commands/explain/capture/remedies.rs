@@ -273,7 +273,7 @@ fn of_round_trips(recorded: &CapturedTransfer, ends: &Ends) -> Option<Remedy> {
         });
     }
     let trips = (handshake / rtt.max(1e-9)).round();
-    let is_known = trips >= 1.0 && trips < MOST_TRIPS;
+    let is_known = (1.0..MOST_TRIPS).contains(&trips);
     (is_known && handshake >= WORTH * completion).then(|| Remedy {
         cause: TimePart::Handshake,
         setting: "fewer round trips before the request: TLS 1.3, QUIC, sessions that resume"
