@@ -203,10 +203,22 @@ fn losses(recorded: &CapturedTransfer) -> String {
         (false, _) if loses_in_bursts(evidence) => {
             format!(", in bursts, as at a policer or a short queue{}", got_through(recorded))
         }
+        (false, true) if is_short_queue(recorded) => {
+            ", by chance or at a queue of a few packets".to_owned()
+        }
         (false, true) => ", with room in the queue".to_owned(),
         (false, false) => String::new(),
     };
     format!(" after {packets}{episodes}{place}{order}")
+}
+
+/// Packets up to whose time a wait is too short to tell losses at a queue from those by chance.
+const FEW_PACKETS: u64 = 16;
+
+/// Returns true if the longest wait in a queue was that of a few packets.
+fn is_short_queue(recorded: &CapturedTransfer) -> bool {
+    let few = Bytes::new(FEW_PACKETS * 1500);
+    recorded.path.queue <= recorded.path.rate.time_for(few)
 }
 
 /// Returns the rate of the data while it was sent: about what a policer lets pass.
