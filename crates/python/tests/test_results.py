@@ -56,7 +56,7 @@ def test_figures_are_drawn_and_written(results: Results, tmp_path: pathlib.Path)
         assert figure.save(tmp_path / name).read_text(encoding="utf-8") == text
     with pytest.raises(ValueError, match="cannot be written as `.pdf`; allowed: .svg"):
         figure.save(tmp_path / "f.pdf")
-    series = results.figure("series", point=point, series="cwnd", variants="cubic")
+    series = results.figure("series", point=point, series="received", variants="cubic")
     assert series.svg.count("<polyline") == 1
     with pytest.raises(LookupError, match="no figure is named `pie`; allowed: budget, sweep"):
         results.figure("pie")

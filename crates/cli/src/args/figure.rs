@@ -84,7 +84,7 @@ pub enum What {
     Budget,
     /// A metric over the values of a swept key
     Sweep,
-    /// The distribution of a metric over the runs
+    /// The distribution of a metric over the runs, or over the users of a population
     Cdf,
     /// Time series of a run of each variant, over each other
     Series,

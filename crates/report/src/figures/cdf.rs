@@ -1,4 +1,5 @@
-//! The distribution of a metric over the runs: the share of runs at or below a value.
+//! The distribution of a metric over the runs, or of a population over its users: the share of them
+//! at or below a value.
 
 use super::axis::Axis;
 use super::canvas::{Canvas, EDGE, TEXT};
@@ -8,22 +9,43 @@ use super::request::{Drawn, FigureData, FigureError, FigureRequest};
 use super::source::{Case, Measure, cases, choose_point, open_axes};
 use super::table::{Cell, FigureTable};
 use super::words::at_point;
+use bentpipe_results::find_metric;
+use bentpipe_results::metrics::{Better, Row};
 
 const HEIGHT: f64 = 110.0;
 const HEAD: f64 = 14.0;
 /// Fewest runs of which a distribution says something; our choice, as the boxes of the page.
-pub(super) const FEWEST: usize = 5;
+const FEWEST: usize = 5;
 /// Most lines of a figure.
 const MOST_LINES: usize = 12;
 
 /// The share of the runs.
 const SHARE: Scale = Scale { unit: "%", divisor: 0.01 };
 
-/// The sorted values of a variant, and the number of its runs.
+/// The slowdown of a user: its completion time over the least possible on the idle path.
+const SLOWDOWN: Row = Row {
+    name: "slowdown",
+    unit: "",
+    better: Better::Lower,
+    label: "Slowdown",
+    about: "",
+    detail: false,
+};
+/// The other metric of a user.
+const COMPLETION: &str = "completion_s";
+
+/// The sorted values of a variant, and the number of its runs or users.
 struct Line {
     name: Named,
     values: Vec<f64>,
-    runs: usize,
+    all: usize,
+}
+
+/// What the values are of.
+struct Axes {
+    row: Row,
+    /// `Runs` or `Users`.
+    of: &'static str,
 }
 
 pub(super) fn draw(
@@ -31,19 +53,10 @@ pub(super) fn draw(
     request: &FigureRequest,
     canvas: &mut Canvas,
 ) -> Result<Drawn, FigureError> {
-    let measure = Measure::of(data, request)?;
     let cases = cases(data, request);
     let open = open_axes(data, &cases);
     if !open.is_empty() {
         return Err(choose_point(&open));
-    }
-    let most = cases.iter().map(|case| case.runs.len()).max().unwrap_or_default();
-    if most < FEWEST {
-        let reason = format!(
-            "a distribution needs at least {FEWEST} runs of a variant, and there are {most}; \
-             `bentpipe run --repeat 20` makes more"
-        );
-        return Err(FigureError::new("--what", reason));
     }
     if cases.len() > MOST_LINES {
         let reason = format!(
@@ -52,44 +65,106 @@ pub(super) fn draw(
         );
         return Err(FigureError::new("--variant", reason));
     }
-    let lines: Vec<Line> = cases.iter().map(|case| line(*case, &measure)).collect();
+    let at = cases.first().map_or_else(String::new, |case| at_point(case.point));
+    let (axes, lines, title) = match population(data, request) {
+        Some(name) => {
+            let row = user_row(request)?;
+            let lines = cases.iter().map(|case| of_users(*case, name, &row, request.visit));
+            let title = format!("{} of the users of {name}", row.label);
+            (Axes { row, of: "Users" }, lines.collect::<Vec<_>>(), title)
+        }
+        None => {
+            let measure = Measure::of(data, request)?;
+            let lines = cases.iter().map(|case| of_runs(*case, &measure));
+            let words = measure.row.in_sentence();
+            let title = format!("Distribution of {words}{} over the runs", measure.of_flow(data));
+            (Axes { row: measure.row, of: "Runs" }, lines.collect(), title)
+        }
+    };
+    let most = lines.iter().map(|line| line.all).max().unwrap_or_default();
+    if most < FEWEST {
+        let reason = format!(
+            "a distribution needs at least {FEWEST} runs of a variant, and there are {most}; \
+             `bentpipe run --repeat 20` makes more"
+        );
+        return Err(FigureError::new("--what", reason));
+    }
     let values: Vec<f64> = lines.iter().flat_map(|line| line.values.iter().copied()).collect();
     if values.is_empty() {
-        return Err(measure.missing());
+        let reason = format!("no run has a value of `{}`", axes.row.name);
+        return Err(FigureError::new("--metric", reason));
     }
-    plot(canvas, &lines, &measure, &values);
-    let title = format!(
-        "Distribution of {}{} over the runs{}",
-        measure.row.in_sentence(),
-        measure.of_flow(data),
-        at_point(cases[0].point)
-    );
-    Ok(Drawn { title, table: table(&lines, &measure) })
+    plot(canvas, &lines, &axes, &values);
+    Ok(Drawn { title: title + &at, table: table(&lines, &axes) })
 }
 
-fn line(case: Case<'_>, measure: &Measure) -> Line {
+/// Returns the name of the population whose users a request is about: the one that it names, or
+/// the first if there are no flows.
+fn population<'a>(data: FigureData<'a>, request: &FigureRequest) -> Option<&'a str> {
+    let all = data.results.runs.iter().flat_map(|run| &run.populations);
+    let mut names = all.filter(|one| one.per_user.is_some()).map(|one| one.name.as_str());
+    match &request.flow {
+        Some(flow) => names.find(|name| name == flow),
+        None => {
+            let flows = data.results.runs.iter().any(|run| !run.flows.is_empty());
+            if flows { None } else { names.next() }
+        }
+    }
+}
+
+/// Returns the metric of users that a request is about.
+fn user_row(request: &FigureRequest) -> Result<Row, FigureError> {
+    match request.metric.as_deref() {
+        None => Ok(SLOWDOWN),
+        Some(name) if name == SLOWDOWN.name => Ok(SLOWDOWN),
+        Some(COMPLETION) => Ok(find_metric(COMPLETION).map_or(SLOWDOWN, |metric| metric.row)),
+        Some(other) => {
+            let reason = format!(
+                "users of a population have no `{other}`; allowed: {}, {COMPLETION}",
+                SLOWDOWN.name
+            );
+            Err(FigureError::new("--metric", reason))
+        }
+    }
+}
+
+fn of_users(case: Case<'_>, name: &str, row: &Row, visit: Option<usize>) -> Line {
+    let populations = case.runs.iter().flat_map(|run| &run.populations);
+    let own = populations.filter(|one| one.name == name && one.visit == visit.unwrap_or(1));
+    let mut all = 0;
+    let mut values = Vec::new();
+    for users in own.filter_map(|one| one.per_user.as_ref()) {
+        let column = if row.name == COMPLETION { &users.completion_s } else { &users.slowdown };
+        all += column.len();
+        values.extend(column.iter().flatten());
+    }
+    values.sort_by(f64::total_cmp);
+    Line { name: (case.variant.to_owned(), case.index), values, all }
+}
+
+fn of_runs(case: Case<'_>, measure: &Measure) -> Line {
     let mut values = measure.values(case);
     values.sort_by(f64::total_cmp);
-    Line { name: (case.variant.to_owned(), case.index), values, runs: case.runs.len() }
+    Line { name: (case.variant.to_owned(), case.index), values, all: case.runs.len() }
 }
 
-fn plot(canvas: &mut Canvas, lines: &[Line], measure: &Measure, values: &[f64]) {
+fn plot(canvas: &mut Canvas, lines: &[Line], axes: &Axes, values: &[f64]) {
     let (top, bottom) = (canvas.y + HEAD, canvas.y + HEAD + HEIGHT);
     let y = Axis { low: 0.0, high: 1.0, log: false, from: bottom, to: top };
-    let up = Ticks::of(&y, SHARE, "Runs at or below, %".to_owned(), 24.0);
+    let up = Ticks::of(&y, SHARE, format!("{} at or below, %", axes.of), 24.0);
     let left = label_room(canvas, &up.places);
     let x = Axis::over(values, left, canvas.width - EDGE - 4.0);
-    let scale = Scale::of(&measure.row, values.iter().copied().fold(0.0, f64::max));
-    let across = Ticks::of(&x, scale, scale.title(measure.row.label), 40.0);
+    let scale = Scale::of(&axes.row, values.iter().copied().fold(0.0, f64::max));
+    let across = Ticks::of(&x, scale, scale.title(axes.row.label), 40.0);
     draw_frame(canvas, &Frame { x, y }, &across, &up);
     for line in lines {
         let mut steps = vec![(x.from, y.at(0.0))];
         for (index, value) in line.values.iter().enumerate() {
             let at = x.at(*value);
-            steps.push((at, y.at(index as f64 / line.runs as f64)));
-            steps.push((at, y.at((index + 1) as f64 / line.runs as f64)));
+            steps.push((at, y.at(index as f64 / line.all as f64)));
+            steps.push((at, y.at((index + 1) as f64 / line.all as f64)));
         }
-        // Ends below 100 % if some runs have no value.
+        // It ends below 100 % if some have no value.
         let end = steps.last().map_or(y.at(0.0), |(_, y)| *y);
         steps.push((x.to, end));
         let index = line.name.1;
@@ -102,13 +177,28 @@ fn plot(canvas: &mut Canvas, lines: &[Line], measure: &Measure, values: &[f64]) 
     }
 }
 
-fn table(lines: &[Line], measure: &Measure) -> FigureTable {
-    let heads = ["variant", "share of runs", &measure.row.heading()].map(str::to_owned);
+fn table(lines: &[Line], axes: &Axes) -> FigureTable {
+    let share = format!("share of {}", axes.of.to_lowercase());
+    let heads = ["variant", &share, &axes.row.heading()].map(str::to_owned);
     let rows = lines.iter().flat_map(|line| {
         line.values.iter().enumerate().map(|(index, value)| {
-            let share = (index + 1) as f64 / line.runs as f64;
+            let share = (index + 1) as f64 / line.all as f64;
             vec![line.name.0.as_str().into(), Cell::Number(share), Cell::Number(*value)]
         })
     });
     FigureTable { heads: heads.to_vec(), rows: rows.collect() }
+}
+
+/// What the list of figures says of this kind; an error if there is nothing to show.
+pub(super) fn offer(data: FigureData<'_>) -> Result<String, String> {
+    let all = data.results.runs.iter().flat_map(|run| &run.populations);
+    if let Some(one) = all.clone().find(|one| one.per_user.is_some()) {
+        let users = one.per_user.as_ref().map_or(0, |users| users.user.len());
+        return Ok(format!("{users} users of `{}` in each run", one.name));
+    }
+    let cases = data.results.runs.chunk_by(|a, b| a.variant == b.variant && a.point == b.point);
+    match cases.map(<[_]>::len).max().unwrap_or_default() {
+        most if most < FEWEST => Err(format!("it needs at least {FEWEST} runs of a variant")),
+        most => Ok(format!("{most} runs of each variant")),
+    }
 }

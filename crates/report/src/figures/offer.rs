@@ -1,8 +1,8 @@
 //! What a run directory offers to figures: kinds, and the names that they accept.
 
-use super::budget;
 use super::request::{FigureData, What};
 use super::source::listed;
+use super::{budget, cdf};
 use bentpipe_results::SweepAxis;
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ pub fn offers(data: FigureData<'_>) -> Vec<Offer> {
         let found = match what {
             What::Budget => budget::offer(data),
             What::Sweep => sweep(data),
-            What::Cdf => cdf(data),
+            What::Cdf => cdf::offer(data),
             What::Series => series(data),
             What::Heat => heat(data),
         };
@@ -80,16 +80,6 @@ fn heat(data: FigureData<'_>) -> Result<String, String> {
             second.key,
             first.values.len() * second.values.len()
         )),
-    }
-}
-
-fn cdf(data: FigureData<'_>) -> Result<String, String> {
-    let cases = data.results.runs.chunk_by(|a, b| a.variant == b.variant && a.point == b.point);
-    match cases.map(<[_]>::len).max().unwrap_or_default() {
-        most if most < super::cdf::FEWEST => {
-            Err(format!("it needs at least {} runs of a variant", super::cdf::FEWEST))
-        }
-        most => Ok(format!("{most} runs of each variant")),
     }
 }
 

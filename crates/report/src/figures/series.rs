@@ -2,7 +2,7 @@
 
 use super::axis::Axis;
 use super::canvas::{Canvas, EDGE, TEXT};
-use super::lines::{Frame, Named, Sample, Ticks, draw_frame, draw_legend, label_room};
+use super::lines::{Frame, Named, Sample, Ticks, draw_frame, draw_legend, draw_mark, label_room};
 use super::numbers::Scale;
 use super::request::{Drawn, FigureData, FigureError, FigureRequest};
 use super::source::{cases, choose_point, listed, open_axes};
@@ -69,6 +69,10 @@ pub(super) fn draw(
             let thin = thinned(&line.points, &x, &y, panel.name == "received");
             let (colour, dash) = (canvas.ink.variant(line.index), canvas.ink.dash(line.index));
             canvas.polyline(&thin, colour, LINE, dash);
+            // A value that never changes is recorded once.
+            if let [(x, y)] = thin[..] {
+                draw_mark(canvas, line.index, x, y);
+            }
         }
         canvas.y += 2.0;
     }

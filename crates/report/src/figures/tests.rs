@@ -165,6 +165,38 @@ fn a_distribution_ends_below_one_if_runs_failed() {
 }
 
 #[test]
+fn a_population_has_the_distribution_of_its_users() {
+    let mut directory = Directory::new();
+    let users = |completion: Value| {
+        json!([{ "name": "ours", "visit": 1, "classes": [], "per_user": {
+            "user": [0, 1, 2], "bytes": [9, 9, 9], "start_s": [0.0, 0.0, 0.0],
+            "completion_s": completion, "slowdown": [1.5, null, 3.0],
+            "packets_dropped": [0, 0, 0] } }])
+    };
+    for run in &mut directory.results.runs {
+        run.flows.clear();
+        run.populations = serde_json::from_value(users(json!([0.5, null, 2.0]))).unwrap();
+    }
+    let draw = |metric: Option<&str>| {
+        let request =
+            FigureRequest { metric: metric.map(str::to_owned), ..at(What::Cdf, "100 ms") };
+        directory.draw(&request, FigureStyle::default())
+    };
+    let figure = draw(None).unwrap();
+    assert!(figure.caption.starts_with("Slowdown of the users of ours, RTT 100 ms."));
+    assert!(figure.svg.contains("Users at or below, %"));
+    // Twelve of the eighteen users of each variant completed.
+    let csv = figure.csv();
+    let last = csv.lines().last().unwrap();
+    assert!(
+        csv.lines().count() == 1 + 24 && last.starts_with("slow,0.6666") && last.ends_with(",3")
+    );
+    assert!(draw(Some("completion_s")).unwrap().csv().lines().last().unwrap().ends_with(",2"));
+    let error = draw(Some("goodput_mbps")).unwrap_err();
+    assert!(error.reason.contains("allowed: slowdown, completion_s"), "{error}");
+}
+
+#[test]
 fn a_line_of_many_points_is_no_larger_than_paper_can_show() {
     let directory = Directory::new();
     let request = FigureRequest { series: vec!["cwnd".to_owned()], ..at(What::Series, "600 ms") };
