@@ -205,8 +205,8 @@ impl DirectionModel {
     }
 
     /// Returns the shortest propagation delay: the constant delay, the lower end of uniform jitter
-    /// (zero for normal jitter), or the lowest step of a schedule; zero if the caller sets the
-    /// delay.
+    /// (zero for normal jitter, the base for that of a Wi-Fi), or the lowest step of a schedule;
+    /// zero if the caller sets the delay.
     pub fn least_delay(&self) -> Span {
         match &self.delay {
             DelayModel::Constant(delay) => *delay,
@@ -214,6 +214,7 @@ impl DirectionModel {
                 base.saturating_sub(*jitter)
             }
             DelayModel::Jitter { distribution: Distribution::Normal, .. } => Span::ZERO,
+            DelayModel::Jitter { base, distribution: Distribution::Wifi, .. } => *base,
             DelayModel::Schedule { delays, .. } => delays.iter().copied().min().unwrap_or_default(),
             DelayModel::External => Span::ZERO,
         }
@@ -350,6 +351,7 @@ mod tests {
             Span::from_millis(40)
         );
         assert_eq!(model(rate(), jitter(Distribution::Normal)).least_delay(), Span::ZERO);
+        assert_eq!(model(rate(), jitter(Distribution::Wifi)).least_delay(), Span::from_millis(50));
         assert_eq!(model(rate(), schedule).least_delay(), Span::from_millis(5));
     }
 }

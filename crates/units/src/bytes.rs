@@ -1,12 +1,13 @@
 //! Amounts of data in bytes.
 
-use crate::parse::{Kind, Unit, quantity};
+use crate::parse::{EXACT, Kind, Unit, quantity};
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
 const BYTES: Kind = Kind {
     name: "size",
     example: "10 MB",
     range: "0 to 9000 TB",
+    most: EXACT,
     units: &[
         Unit { names: &["GB"], size: 1e9 },
         Unit { names: &["MB"], size: 1e6 },

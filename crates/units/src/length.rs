@@ -1,11 +1,12 @@
 //! Lengths in millimetres.
 
-use crate::parse::{Kind, Unit, quantity};
+use crate::parse::{EXACT, Kind, Unit, quantity};
 
 const LENGTH: Kind = Kind {
     name: "length",
     example: "1260 km",
     range: "0 to 9 billion km",
+    most: EXACT,
     units: &[
         Unit { names: &["km"], size: 1e6 },
         Unit { names: &["m"], size: 1e3 },

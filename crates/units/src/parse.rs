@@ -52,6 +52,8 @@ pub(crate) struct Kind {
     pub name: &'static str,
     pub example: &'static str,
     pub range: &'static str,
+    /// Largest value in base units.
+    pub most: f64,
     pub units: &'static [Unit],
 }
 
@@ -74,15 +76,16 @@ impl Kind {
                 },
             )?;
         let base = value * found.size;
-        // Above 2^53, a float cannot represent every integer.
-        if !(0.0..=9_007_199_254_740_992.0).contains(&base) {
+        if !(0.0..=self.most).contains(&base) {
             return Err(UnitError::Range {
                 text: text.to_owned(),
                 kind: self.name,
                 allowed: self.range,
             });
         }
-        Ok(base.round() as u64)
+        // A float has not every integer above 2^53.
+        let whole = if found.size == 1.0 { whole_number(text) } else { None };
+        Ok(whole.unwrap_or(base.round() as u64))
     }
 
     /// Prints `base` in the largest unit that keeps it exact within a few decimals, so that parsing
@@ -99,6 +102,17 @@ impl Kind {
         let smallest = self.units.iter().find(|unit| unit.size == 1.0);
         format!("{base} {}", smallest.map_or("", |unit| unit.names[0]))
     }
+}
+
+/// Largest value of most quantities: up to 2^53, a float represents every integer.
+pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// Returns the number at the beginning of a text, if it is written as a whole one.
+fn whole_number(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, rest) = text.split_at(end);
+    if rest.starts_with(['.', '_']) { None } else { digits.parse().ok() }
 }
 
 /// Splits a text into the number at its beginning and the unit after it.

@@ -1,12 +1,13 @@
 //! Rates in bits per second.
 
-use crate::parse::{Kind, Unit, quantity};
+use crate::parse::{EXACT, Kind, Unit, quantity};
 use crate::{Bytes, Span};
 
 const RATE: Kind = Kind {
     name: "rate",
     example: "50 Mbps",
     range: "0 to 9000 Tbps",
+    most: EXACT,
     units: &[
         Unit { names: &["Gbps", "Gbit/s"], size: 1e9 },
         Unit { names: &["Mbps", "Mbit/s"], size: 1e6 },

@@ -1,12 +1,13 @@
 //! Symbol rates of modems.
 
 use crate::Rate;
-use crate::parse::{Kind, Unit, quantity};
+use crate::parse::{EXACT, Kind, Unit, quantity};
 
 const SYMBOL_RATE: Kind = Kind {
     name: "symbol rate",
     example: "10 MBd",
     range: "0 to 9000 TBd",
+    most: EXACT,
     units: &[
         Unit { names: &["GBd", "Gbaud"], size: 1e9 },
         Unit { names: &["MBd", "Mbaud"], size: 1e6 },

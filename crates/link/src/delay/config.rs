@@ -21,7 +21,7 @@ pub enum DelayConfig {
         /// Centre of the distribution.
         base: Span,
         /// Half the width of the uniform distribution, or the standard deviation of the normal one,
-        /// as in netem. At most `base`.
+        /// as in netem, and at most `base`; the mean of that of a Wi-Fi.
         jitter: Span,
         /// Distribution of the draws. A normal draw below zero counts as zero.
         distribution: Distribution,
@@ -70,6 +70,9 @@ pub enum Distribution {
     Uniform,
     /// Normal, with the jitter as its standard deviation.
     Normal,
+    /// That of a poor Wi-Fi, added to the base: about the jitter in the mean, and tens of
+    /// milliseconds for a few packets.
+    Wifi,
 }
 
 /// A delay as a table: `base` with `jitter`, `schedule`, or `recording`.
@@ -80,7 +83,7 @@ pub(crate) struct Table {
     /// Centre of the delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     base: Option<Span>,
-    /// Half the width (uniform) or the standard deviation (normal).
+    /// Half the width (uniform), the standard deviation (normal) or the mean (wifi).
     #[serde(skip_serializing_if = "Option::is_none")]
     jitter: Option<Span>,
     /// Distribution of jitter. Default: uniform.
@@ -119,6 +122,8 @@ impl DelayConfig {
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         match self {
             Self::Constant(_) => Ok(()),
+            // It is added to the base.
+            Self::Jitter { distribution: Distribution::Wifi, .. } => Ok(()),
             Self::Jitter { base, jitter, .. } if jitter > base => {
                 let problem = format!(
                     "is more than the base delay of {base}, and no packet arrives before it was \

@@ -3,6 +3,7 @@
 use crate::Distribution;
 use crate::delay::external::PortDelays;
 use crate::delay::model::{DelayModel, scheduled};
+use crate::delay::wifi;
 use crate::queue::accepted::Accepted;
 use crate::random::Stream;
 use crate::schedule::{Segment, Timeline};
@@ -231,6 +232,7 @@ impl Delay {
             Self::External(_) => Span::ZERO,
             Self::Jitter { base, jitter, distribution, random } => {
                 let deviation = match distribution {
+                    Distribution::Wifi => return *base + wifi::draw(random, *jitter),
                     Distribution::Uniform => 2.0 * random.unit() - 1.0,
                     Distribution::Normal => random.normal(),
                 };

@@ -4,3 +4,4 @@ pub(crate) mod config;
 pub(crate) mod external;
 pub(crate) mod line;
 pub(crate) mod model;
+mod wifi;
