@@ -65,7 +65,7 @@ impl EpochClock {
             + Span::from_nanos(self.nanos.load(Ordering::Relaxed))
     }
 
-    fn since_unix_epoch(&self) -> Duration {
+    pub(crate) fn since_unix_epoch(&self) -> Duration {
         Duration::from_secs(self.start_unix_secs)
             + Duration::from_nanos(self.nanos.load(Ordering::Relaxed))
     }

@@ -44,6 +44,22 @@ pub fn server(
     epoch: EpochClock,
     secrets: Option<SecretLog>,
 ) -> Result<QuicServerConfig, TlsError> {
+    quic(server_tls(identity, alpn, randomness, epoch, secrets)?)
+}
+
+/// Returns the configuration for QUIC.
+pub(super) fn quic(config: rustls::ServerConfig) -> Result<QuicServerConfig, TlsError> {
+    QuicServerConfig::try_from(config).map_err(|_| TlsError::NoInitialSuite)
+}
+
+/// Returns a server's TLS configuration, before it is one for QUIC.
+pub(super) fn server_tls(
+    identity: &Identity,
+    alpn: &[u8],
+    randomness: Randomness,
+    epoch: EpochClock,
+    secrets: Option<SecretLog>,
+) -> Result<rustls::ServerConfig, TlsError> {
     let mut config =
         rustls::ServerConfig::builder_with_details(provider(randomness), Arc::new(epoch))
             .with_protocol_versions(&[&rustls::version::TLS13])?
@@ -56,7 +72,7 @@ pub fn server(
     if let Some(secrets) = secrets {
         config.key_log = Arc::new(secrets);
     }
-    QuicServerConfig::try_from(config).map_err(|_| TlsError::NoInitialSuite)
+    Ok(config)
 }
 
 /// A client's TLS configuration, with the tickets that it receives.

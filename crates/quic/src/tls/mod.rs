@@ -3,6 +3,7 @@
 mod config;
 mod error;
 mod identity;
+mod long_flight;
 mod null_protection;
 mod randomness;
 mod secret_log;
@@ -11,6 +12,7 @@ pub(crate) mod wrapped;
 pub use config::{ALPN_H3, ALPN_RAW, Client, provider, server};
 pub use error::TlsError;
 pub use identity::Identity;
+pub use long_flight::server_for_long_flights;
 pub use null_protection::{null_client, null_server};
 pub use randomness::{Randomness, seed_this_thread};
 pub use secret_log::SecretLog;

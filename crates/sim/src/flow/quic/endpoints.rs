@@ -10,6 +10,7 @@ use bentpipe_quic::tls::{self, Identity, Randomness};
 use bentpipe_quic::{
     Accept, Acceptor, Endpoint, Handshake, Http, QuicSettings, SettingsError, seeded,
 };
+use bentpipe_units::Span;
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -66,7 +67,7 @@ impl Endpoints {
         };
         let identity = Identity::self_signed(app::SERVER_NAME, seeds.draw("identity"))?;
         let client_configs = client_configs(&identity, alpn, &seeds)?;
-        let server_config = server_config(&identity, alpn, shared)?;
+        let server_config = server_config(&identity, alpn, settings.initial_rtt, shared)?;
         let next_accept: Arc<Mutex<VecDeque<Accept>>> = Arc::default();
         let slot = next_accept.clone();
         let acceptor: Acceptor =
@@ -111,6 +112,10 @@ impl Endpoints {
     }
 }
 
+/// Initial RTT from which tickets are dated for long flights: endpoints that expect it may meet an
+/// RTT of a minute, above which others refuse early data.
+const LONG_FLIGHT: Span = Span::from_secs(10);
+
 /// Returns the client configurations without and with early data.
 fn client_configs(
     identity: &Identity,
@@ -131,11 +136,15 @@ fn client_configs(
 fn server_config(
     identity: &Identity,
     alpn: &'static [u8],
+    initial_rtt: Span,
     shared: &Shared,
 ) -> Result<ServerConfig, SimError> {
     let (epoch, secrets) = (shared.epoch.clone(), shared.secrets.clone());
-    let tls = tls::server(identity, alpn, Randomness::Seeded, epoch, secrets)?;
-    let tls: Arc<dyn crypto::ServerConfig> = Arc::new(tls);
+    let tls: Arc<dyn crypto::ServerConfig> = if initial_rtt >= LONG_FLIGHT {
+        tls::server_for_long_flights(identity, alpn, Randomness::Seeded, epoch, secrets)?
+    } else {
+        Arc::new(tls::server(identity, alpn, Randomness::Seeded, epoch, secrets)?)
+    };
     let tls = if shared.encrypt { tls } else { tls::null_server(tls) };
     let mut config = ServerConfig::with_crypto(tls);
     let mut validation = ValidationTokenConfig::default();
