@@ -2,7 +2,7 @@
 //! and a rate, and a packet arrives no earlier than it is sent.
 #![no_main]
 
-use bentpipe_orbit::contacts::{ContactPlan, dipt, ion};
+use bentpipe_orbit::contacts::{ContactPlan, dipt, hdtn, ion};
 use bentpipe_units::{Bytes, Time};
 use libfuzzer_sys::fuzz_target;
 
@@ -18,6 +18,9 @@ fn check(plan: &ContactPlan) {
 fuzz_target!(|input: (&str, &str)| {
     let (text, events) = input;
     if let Ok(plan) = ion::parse(text) {
+        check(&plan);
+    }
+    if let Ok(plan) = hdtn::parse(text) {
         check(&plan);
     }
     for events in [None, Some(events)] {

@@ -28,8 +28,9 @@ class Check:
         self.scenario, self.id, self.variant = scenario, fields["label"], fields["variant"]
         self.metric, self.limit = fields["metric"], fields["value"]
         self.point = fields.get("point", {})
-        self.least = "below" not in expect
-        self.floor = None if self.least else expect.get("above")
+        # A limit from below, such as a rate, has the best that is possible above it.
+        self.least = self.limit == expect.get("above")
+        self.floor = expect.get("below" if self.least else "above")
         self.measured = result and result["measured"]
         self.passed = result and result["passed"]
 
@@ -130,9 +131,10 @@ class Case:
         return "; ".join(texts)
 
     def floor(self):
-        """The smallest floor of the checks."""
+        """The smallest floor of the checks, or the largest best value of limits from below."""
         floors = [check.floor for check in self.checks if check.floor is not None]
-        return number(min(floors)) if floors else ""
+        best = max if all(check.least for check in self.checks) else min
+        return number(best(floors)) if floors else ""
 
     def reason(self):
         """What is missing, which tests decide, or why a limit is missed."""

@@ -1,5 +1,6 @@
 //! The congestion controller: the events that a sender reports, and the limits that it receives.
 
+use crate::controller_state::StateField;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::fmt::Debug;
 
@@ -308,6 +309,12 @@ pub trait Controller: Debug + Send + Sync {
     /// Returns the current limits.
     fn send_control(&self) -> SendControl;
 
+    /// Reports its own variables, by the names of its document, for series and traces. They are the
+    /// same each time, as far as they have values; a controller need not report any.
+    fn report_state(&self, report: &mut dyn FnMut(StateField)) {
+        let _ = report;
+    }
+
     /// Returns the interface for Careful Resume of a rate-based controller, `None` for a
     /// window-based one.
     fn rate_based(&mut self) -> Option<&mut dyn RateBased> {
@@ -399,6 +406,11 @@ macro_rules! forward_to {
     (@ $field:ident send_control) => {
         fn send_control(&self) -> $crate::controller::SendControl {
             self.$field.send_control()
+        }
+    };
+    (@ $field:ident report_state) => {
+        fn report_state(&self, report: &mut dyn FnMut($crate::controller_state::StateField)) {
+            self.$field.report_state(report);
         }
     };
     (@ $field:ident rate_based) => {

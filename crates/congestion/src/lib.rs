@@ -16,6 +16,7 @@
 //! - [`catalogue`]: every component by its name, with its [`parameters`];
 //! - [`config`], [`factory`]: a choice of components, and the factory made from it;
 //! - [`metrics`], [`pacing`]: metrics of a sender, and its pacing rate;
+//! - [`controller_state`]: a controller's own variables, for series and traces;
 //! - [`send_limits`]: what limited a sender, over time;
 //! - [`windowed`]: extremes over sliding windows.
 
@@ -24,6 +25,7 @@ pub mod catalogue;
 mod chance;
 pub mod config;
 pub mod controller;
+pub mod controller_state;
 pub mod delivery_rate;
 pub mod factory;
 mod limited_range;
@@ -50,6 +52,7 @@ pub use crate::controller::{
     Ack, Controller, ControllerConfig, EcnCe, Loss, PathChange, RateSample, Restart, SendControl,
     SentPacket, minimum_window,
 };
+pub use crate::controller_state::{StateField, StateSeries};
 pub use crate::factory::{ControllerFactory, FastStart};
 pub use crate::metrics::{NumberSeries, SenderMetrics, SenderSeries, SenderStats};
 pub use crate::parameters::{Parameter, ParameterError, ParameterValues};

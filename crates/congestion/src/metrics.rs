@@ -1,7 +1,8 @@
 //! Metrics of a sender: counters and, on request, time series of its packets and congestion
 //! control.
 
-use crate::controller::{Ack, SendControl, SentPacket};
+use crate::controller::{Ack, Controller, SendControl, SentPacket};
+use crate::controller_state::{StateField, StateSeries};
 use crate::pacing::pacing_rate;
 use crate::send_limits::{LimitReporter, SendLimit, SendLimits, SenderNumber};
 use crate::sender_log::SenderLog;
@@ -23,6 +24,8 @@ struct Shared {
     wants_to_send: AtomicBool,
     /// [`SenderStats::bytes_sent`].
     bytes_sent: AtomicU64,
+    /// True if the controller's own variables are recorded.
+    records_state: AtomicBool,
 }
 
 impl std::fmt::Debug for SenderMetrics {
@@ -92,6 +95,8 @@ pub struct SenderSeries {
     pub smoothed_rtt: BoundedSeries,
     /// Phases of the controller, each with its start; at most [`MAX_PHASES`].
     pub phases: Vec<(Time, &'static str)>,
+    /// The controller's own variables, if recorded.
+    pub state: Option<StateSeries>,
     /// Inputs of the last value of `pacing_rate`.
     paced: Option<(Bytes, Option<Rate>, Span)>,
 }
@@ -126,6 +131,7 @@ impl SenderSeries {
             rtt: empty(),
             smoothed_rtt: empty(),
             phases: Vec::new(),
+            state: None,
             paced: None,
         }
     }
@@ -200,6 +206,16 @@ impl SenderStats {
         self.blocked_since = Some(now);
     }
 
+    /// Records variables of the controller, those that have changed.
+    fn on_fields(&mut self, now: Time, fields: &[StateField]) {
+        if let Some(log) = &mut self.log {
+            log.on_fields(now, fields);
+        }
+        if let Some(state) = self.series.as_mut().and_then(|series| series.state.as_mut()) {
+            state.record(now, fields);
+        }
+    }
+
     /// Reports why an attempt to send ended.
     pub fn on_send_stopped(&mut self, now: Time, stop: SendLimit) {
         if let Some(limits) = &mut self.limits {
@@ -257,7 +273,17 @@ impl SenderMetrics {
             stats: Mutex::new(SenderStats::new(limit)),
             wants_to_send: AtomicBool::default(),
             bytes_sent: AtomicU64::default(),
+            records_state: AtomicBool::default(),
         }))
+    }
+
+    /// Records the controller's own variables ([`Controller::report_state`]) from now on: series of
+    /// at most `limit` points, and events of a trace, if there is one.
+    pub fn record_state(&self, limit: SeriesLimit) {
+        self.0.records_state.store(true, Ordering::Relaxed);
+        if let Some(series) = &mut self.stats().series {
+            series.state = Some(StateSeries::new(limit));
+        }
     }
 
     /// Creates metrics like [`SenderMetrics::new`] whose series include the numbers of packets.
@@ -386,6 +412,9 @@ impl SenderMetrics {
             }
             series.smoothed_rtt.push_change(ack.now, ack.smoothed_rtt.as_millis_f64());
         }
+        if self.0.records_state.load(Ordering::Relaxed) {
+            stats.on_fields(ack.now, &Self::sample_fields(ack));
+        }
     }
 
     /// Ends the processing of an ACK. `app_limited` is true if sending last stopped for lack of
@@ -434,6 +463,24 @@ impl SenderMetrics {
         if let Some(limits) = &mut stats.limits {
             limits.restored();
         }
+    }
+
+    /// Records the variables of `controller` after an event, if someone has asked for them.
+    #[inline]
+    pub fn on_controller(&self, now: Time, controller: &dyn Controller) {
+        if self.0.records_state.load(Ordering::Relaxed) {
+            let mut fields = Vec::new();
+            controller.report_state(&mut |field| fields.push(field));
+            self.stats().on_fields(now, &fields);
+        }
+    }
+
+    /// Records the delivery-rate sample of an ACK, if someone has asked for variables.
+    fn sample_fields(ack: &Ack<'_>) -> [StateField; 2] {
+        [
+            StateField::rate("delivery_rate", ack.sample.rate.unwrap_or_default()),
+            StateField::flag("is_app_limited", ack.sample.app_limited),
+        ]
     }
 
     /// Calls [`SenderStats::on_state`].

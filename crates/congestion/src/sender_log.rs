@@ -1,6 +1,7 @@
 //! Events of a sender for qlog: its metrics, and the phases of its controller.
 
 use crate::controller::{Ack, SendControl, SentPacket};
+use crate::controller_state::StateField;
 use crate::pacing::pacing_rate;
 use bentpipe_qlog::{Event, Metrics, QlogSink};
 use bentpipe_units::{Bytes, Span, Time};
@@ -17,6 +18,8 @@ pub(crate) struct SenderLog {
     peak: Option<Bytes>,
     smoothed_rtt: Span,
     phase: Option<&'static str>,
+    /// Variables of the controller in the trace.
+    fields: Vec<StateField>,
 }
 
 impl SenderLog {
@@ -29,6 +32,7 @@ impl SenderLog {
             peak: None,
             smoothed_rtt: Span::ZERO,
             phase: None,
+            fields: Vec::new(),
         }
     }
 
@@ -81,6 +85,22 @@ impl SenderLog {
         if old != Some(control.phase) {
             let event = Event::CongestionStateUpdated { old, new: control.phase };
             self.sink.add(now, &event);
+        }
+    }
+
+    /// Writes the variables that have changed.
+    pub fn on_fields(&mut self, now: Time, fields: &[StateField]) {
+        let mut changed = Vec::new();
+        for field in fields {
+            match self.fields.iter_mut().find(|written| written.name == field.name) {
+                Some(written) if written == field => continue,
+                Some(written) => *written = *field,
+                None => self.fields.push(*field),
+            }
+            changed.push((field.name, field.unit, field.value));
+        }
+        if !changed.is_empty() {
+            self.sink.add(now, &Event::ControllerState(&changed));
         }
     }
 

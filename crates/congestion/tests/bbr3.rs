@@ -337,3 +337,79 @@ fn a_probe_above_the_rate_estimates_no_more_than_the_path_delivers() {
     let bandwidth = bandwidth_mbps(&mut run);
     assert!((15.0..=20.5).contains(&bandwidth), "{bandwidth}");
 }
+
+/// Returns a variable of the controller by its name in the draft.
+fn variable(run: &Run, name: &str) -> f64 {
+    let mut found = None;
+    run.controller.report_state(&mut |field| {
+        if field.name == name {
+            found = Some(field.value);
+        }
+    });
+    found.unwrap_or_else(|| panic!("no variable {name}"))
+}
+
+fn until_phase_begins(run: &mut Run, phase: &str) {
+    let end = run.now + Span::from_secs(60);
+    while run.controller.send_control().phase != phase {
+        assert!(run.now < end, "no {phase} by {end}: {:?}", run.phases);
+        run.until(run.now + Span::from_millis(1));
+    }
+}
+
+#[test]
+fn losses_end_startup_although_the_application_limits() {
+    let mut run = draft(Path { application: Some(Rate::from_mbps(10)), ..plain() });
+    run.until(secs(2.0));
+    assert_eq!(run.controller.send_control().phase, "startup");
+    assert_eq!(variable(&run, "full_bw_reached"), 0.0);
+    run.path.loss = 0.1;
+    until_phase_ends(&mut run, "startup");
+    assert!(run.now < secs(3.0), "{}", run.now);
+    assert_eq!(variable(&run, "full_bw_reached"), 1.0);
+}
+
+#[test]
+fn without_losses_an_application_that_limits_ends_neither_startup_nor_a_probe() {
+    let mut run = draft(Path { application: Some(Rate::from_mbps(10)), ..plain() });
+    run.until(secs(30.0));
+    assert!(run.phases.iter().all(|(_, phase)| ["startup", "probe rtt"].contains(phase)));
+
+    let mut run = draft(plain());
+    run.until(secs(8.0));
+    run.write_at(Some(Rate::from_mbps(10)));
+    let limited = run.now + Span::from_secs(1);
+    run.until(secs(68.0));
+    let probes = run.phases.windows(2).filter(|pair| pair[0].1 == "probe bw up");
+    let after: Vec<_> = probes.filter(|pair| pair[0].0 > limited).map(|pair| pair[1].1).collect();
+    assert!(!after.is_empty() && after.iter().all(|phase| *phase == "probe rtt"), "{after:?}");
+}
+
+#[test]
+fn losses_end_a_probe_although_the_application_limits() {
+    let mut run = draft(plain());
+    run.until(secs(8.0));
+    run.write_at(Some(Rate::from_mbps(10)));
+    run.until(secs(9.0));
+    until_phase_begins(&mut run, "probe bw up");
+    // What Startup left, by its loss at a full queue.
+    let before = variable(&run, "inflight_longterm");
+    run.path.loss = 0.1;
+    until_phase_ends(&mut run, "probe bw up");
+    assert_eq!(run.controller.send_control().phase, "probe bw down");
+    let after = variable(&run, "inflight_longterm");
+    assert!(after > 0.0 && after < before, "{before}, {after} bytes");
+}
+
+#[test]
+fn a_fall_by_a_tenth_at_the_start_of_a_drain_of_a_probe_leads_straight_to_the_next() {
+    let mut run = draft(Path::new(Rate::from_mbps(50), Span::from_millis(40)));
+    run.until(secs(6.0));
+    until_phase_begins(&mut run, "probe bw down");
+    let (began, wait) = (run.now, variable(&run, "bw_probe_wait"));
+    run.path.rate = Rate::from_mbps(45);
+    until_phase_ends(&mut run, "probe bw down");
+    assert_eq!(run.controller.send_control().phase, "probe bw refill");
+    let took = run.now.since(began).as_millis_f64();
+    assert!((took - wait).abs() < 100.0, "{took} ms, bw_probe_wait is {wait} ms");
+}

@@ -39,6 +39,9 @@ pub enum Event<'a> {
         /// State after.
         new: &'a str,
     },
+    /// Some of the controller's own variables have changed: name, unit and value of each. They are
+    /// an extension of quic:recovery_metrics_updated.
+    ControllerState(&'a [(&'static str, &'static str, f64)]),
     /// Careful Resume is in another phase (quic:careful_resume_phase_updated,
     /// draft-ietf-tsvwg-careful-resume-qlog).
     CarefulResumePhaseUpdated(CarefulResume),

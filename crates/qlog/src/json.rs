@@ -32,6 +32,11 @@ impl<'a> Object<'a> {
         self.out
     }
 
+    /// Writes a finite number.
+    pub fn number(&mut self, name: &str, value: f64) {
+        self.key(name).extend_from_slice(value.to_string().as_bytes());
+    }
+
     #[inline]
     pub fn uint(&mut self, name: &str, value: u64) {
         uint(self.key(name), value);

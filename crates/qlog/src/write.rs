@@ -27,7 +27,7 @@ pub(crate) fn name(event: &Event<'_>, form: Form) -> Option<&'static str> {
         Event::RecoveryParametersSet(_) => {
             ("quic:recovery_parameters_set", Some("recovery:parameters_set"))
         }
-        Event::RecoveryMetricsUpdated(_) => {
+        Event::RecoveryMetricsUpdated(_) | Event::ControllerState(_) => {
             ("quic:recovery_metrics_updated", Some("recovery:metrics_updated"))
         }
         Event::CongestionStateUpdated { .. } => {
@@ -67,6 +67,9 @@ pub(crate) fn data(event: &Event<'_>, form: Form, out: &mut Vec<u8>) {
         Event::PacketLost { kind, number } => packet::lost(object, kind, number),
         Event::RecoveryParametersSet(parameters) => recovery(&parameters, object),
         Event::RecoveryMetricsUpdated(values) => metrics(&values, object),
+        Event::ControllerState(fields) => {
+            object.object("controller", |controller| controller_state(fields, controller));
+        }
         Event::CongestionStateUpdated { old, new } => {
             if let Some(old) = old {
                 object.text("old", old);
@@ -215,6 +218,14 @@ fn metrics(metrics: &Metrics, object: &mut Object<'_>) {
     object.uint_if("bytes_in_flight", metrics.bytes_in_flight);
     object.uint_if("ssthresh", metrics.ssthresh);
     object.uint_if("pacing_rate", metrics.pacing_rate);
+}
+
+/// Writes variables of a controller, each with its unit at the end of its name.
+fn controller_state(fields: &[(&str, &str, f64)], object: &mut Object<'_>) {
+    for (name, unit, value) in fields {
+        let separator = if unit.is_empty() { "" } else { "_" };
+        object.number(&format!("{name}{separator}{}", unit.to_ascii_lowercase()), *value);
+    }
 }
 
 fn careful_resume(phase: &CarefulResume, object: &mut Object<'_>) {

@@ -1,6 +1,7 @@
 //! Checks beyond the types: names that do not exist, keys that exclude each other, values that
 //! contradict each other. Every problem is reported at its own place.
 
+use crate::contacts_check;
 use crate::document::{Axis, plain_text};
 use crate::error::{Problem, quoted};
 use crate::flow::Flow;
@@ -98,6 +99,7 @@ fn path(scenario: &Scenario) -> Check {
         self::pep(scenario, pep.get_ref())?;
     }
     recording(path)?;
+    contacts_check::check(path)?;
     let hops = path.hop.iter().filter_map(|hop| hop.get_ref().reconfiguration.as_ref());
     path.reconfiguration.iter().chain(hops).try_for_each(reconfiguration)?;
     if path.hop.is_empty() {
@@ -489,6 +491,10 @@ fn capture(scenario: &Scenario) -> Check {
 
 /// Checks that the path has the hop.
 fn hop(scenario: &Scenario, given: Option<&Spanned<String>>) -> Check {
+    if scenario.path.get_ref().contacts.is_some() {
+        // Its hops have names once the plan is read.
+        return Ok(());
+    }
     let hops = &scenario.path.get_ref().hop;
     let mut hops: Vec<&str> =
         hops.iter().map(|hop| hop.get_ref().name.get_ref().as_str()).collect();

@@ -8,6 +8,8 @@ mod accept;
 mod arrivals;
 mod check;
 mod cities;
+mod contacts;
+mod contacts_check;
 mod document;
 mod error;
 mod expectations;
@@ -40,6 +42,7 @@ pub mod workload;
 
 pub use arrivals::Arrivals;
 pub use check::{check, variant_names};
+pub use contacts::ContactsSection;
 pub use document::{Axis, Document, plain_text};
 pub use error::{Problem, ScenarioError, Source, nearest, quoted};
 pub use expectations::{figures, is_planned, rules};

@@ -1,5 +1,6 @@
 //! The keys of a scenario file at its top level, and those of the path and of the results.
 
+use crate::contacts::ContactsSection;
 use crate::error::Problem;
 use crate::flow::{DefaultsTable, Flow, FlowTable, Variant, VariantTable, WorkloadTable};
 use crate::orbit::OrbitSection;
@@ -128,6 +129,9 @@ pub struct PathSection {
     #[serde(default)]
     #[schemars(with = "Vec<Hop>")]
     pub hop: Vec<Spanned<Hop>>,
+    /// Contact plan, of which a route gives the hops, instead of `hop`.
+    #[schemars(with = "Option<ContactsSection>")]
+    pub contacts: Option<Spanned<ContactsSection>>,
     /// Network of moving satellites, instead of hops.
     #[schemars(with = "Option<OrbitSection>")]
     pub orbit: Option<Spanned<OrbitSection>>,
@@ -278,6 +282,9 @@ pub struct Output {
     /// Keep every point of the time series in `traces.bin`; by default, false, a series has at most
     /// 8192 points.
     pub full_time_series: bool,
+    /// Also record the variables of the congestion controller that sends the data, as time series
+    /// and in qlog; false by default. `bbr3` has them, by the names of its draft.
+    pub controller_state: bool,
     /// Hop whose packets are captured in both directions (pcapng) in the runs with time series.
     /// Its name is `access` on a path without a list of hops.
     #[schemars(with = "Option<String>")]

@@ -49,6 +49,7 @@ fn spec(http: Http, trace: bool, qlog: Forms) -> RunSpec {
         trace: trace.then_some(SeriesLimit::DEFAULT),
         qlog,
         capture: None,
+        controller_state: false,
         encrypt: false,
     }
 }

@@ -177,6 +177,7 @@ impl Options {
             trace: None,
             qlog: Default::default(),
             capture: None,
+            controller_state: false,
             encrypt: false,
         };
         let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false))?;

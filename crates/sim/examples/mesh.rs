@@ -182,6 +182,7 @@ fn main() -> Result<(), Error> {
         trace: None,
         qlog: Default::default(),
         capture: None,
+        controller_state: false,
         encrypt: false,
     };
     let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false))?;

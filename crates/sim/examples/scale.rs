@@ -96,6 +96,7 @@ fn spec(name: &str, flows: u64, duration: Span) -> Result<RunSpec, Error> {
         time_limit: duration * 2,
         trace: None,
         qlog: Default::default(),
+        controller_state: false,
         encrypt: false,
         capture: None,
     })

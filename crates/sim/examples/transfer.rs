@@ -110,6 +110,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "qvis" => Forms::BOTH,
             _ => Forms::NONE,
         },
+        controller_state: false,
         encrypt: text(5, "none") == "encrypt",
         capture: (text(5, "none") == "capture")
             .then(|| CapturePoint { hop: "satellite".to_owned(), end: HopEnd::default() }),

@@ -115,6 +115,7 @@ impl<N: PacketNetwork> Simulation<N> {
         let shared = Shared {
             clock: Clock::new(),
             trace: spec.trace,
+            controller_state: spec.controller_state,
             qlog: spec.qlog,
             encrypt: spec.encrypt || spec.capture.is_some(),
             secrets: spec.capture.is_some().then(SecretLog::default),

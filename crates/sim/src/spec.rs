@@ -36,6 +36,8 @@ pub struct RunSpec {
     /// Largest number of points of each time series, if series are recorded: those of links, and of
     /// the first [`SeriesLimit::MAX_FLOWS`] flows.
     pub trace: Option<SeriesLimit>,
+    /// Whether series and qlog have the variables of the data's congestion controller.
+    pub controller_state: bool,
     /// Forms in which both ends write qlog.
     pub qlog: Forms,
     /// Where packets are captured, in both directions.

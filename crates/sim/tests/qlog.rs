@@ -11,6 +11,7 @@ use bentpipe_quic::qlog::{CAREFUL_RESUME_SCHEMA, Forms, HTTP3_SCHEMA, QUIC_SCHEM
 use bentpipe_quic::{AckBy, Handshake, QuicSettings};
 use bentpipe_sim::{RunOutcome, RunSpec, Stack, Visit};
 use bentpipe_tcp::http::Version;
+use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Rate, Span};
 use common::{download, flow, hop, link, run_complete, run_spec, tcp_stack};
 use serde_json::Value;
@@ -503,4 +504,50 @@ fn the_qvis_format_keeps_the_data_of_the_congestion_graph() {
             .iter()
             .any(|packet| frames(packet, "ack").any(|ack| ack["acked_ranges"].is_array()))
     );
+}
+
+#[test]
+fn variables_of_a_controller_are_in_series_and_traces_of_whoever_asks() {
+    let stack = |congestion: &str| {
+        Stack::quic(QuicSettings {
+            congestion: CongestionConfig {
+                controller: congestion.parse().unwrap(),
+                slow_start: "standard".parse().unwrap(),
+                ..CongestionConfig::default()
+            },
+            ..QuicSettings::default()
+        })
+    };
+    let recorded = |congestion: &str, controller_state: bool| {
+        let hops = vec![hop("satellite", direction(""), direction(""))];
+        let flows = vec![flow("main", stack(congestion), vec![visit(Handshake::OneRtt, true)])];
+        let spec = run_spec(Span::from_millis(600), hops, flows);
+        let trace = Some(SeriesLimit::FULL);
+        let outcome = checked(&RunSpec { qlog: Forms::BOTH, trace, controller_state, ..spec });
+        let series = outcome.trace.as_ref().unwrap().flows[0].series.clone();
+        let [_, server] = ends(&outcome);
+        let variables: BTreeSet<String> = named(&server, "quic:recovery_metrics_updated")
+            .iter()
+            .filter_map(|data| data["controller"].as_object())
+            .flat_map(|fields| fields.keys().cloned())
+            .collect();
+        (series, variables)
+    };
+    let (series, variables) = recorded("bbr3", true);
+    let last = |name: &str| {
+        let found =
+            series.iter().find(|series| series.name == name).unwrap_or_else(|| panic!("{name}"));
+        found.points.last().unwrap().1
+    };
+    assert_eq!(last("full_bw_reached"), 0.0, "2 MB end in Startup");
+    assert!(last("max_bw") > 1.0 && last("min_rtt") >= 600.0);
+    for name in ["pacing_gain", "full_bw_count", "inflight_longterm_bytes", "max_bw_mbps"] {
+        assert!(variables.contains(name), "{name}: {variables:?}");
+    }
+    let (series, variables) = recorded("newreno", true);
+    assert!(series.iter().any(|series| series.name == "delivery_rate"));
+    assert_eq!(variables.len(), 2, "a controller without variables: {variables:?}");
+    let (series, variables) = recorded("bbr3", false);
+    assert!(variables.is_empty());
+    assert!(series.iter().all(|series| series.name != "max_bw"));
 }

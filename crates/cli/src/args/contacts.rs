@@ -15,7 +15,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Contacts {
-    /// Contact plan: a file of ION (ionrc), or the topology of dipt-quic-workbench (JSON)
+    /// Contact plan: ION (ionrc), HDTN (JSON), or the topology of dipt-quic-workbench (JSON)
     #[arg(value_name = "FILE")]
     pub plan: PathBuf,
     /// Events of the workbench, which take links up and down

@@ -5,7 +5,8 @@ use crate::output;
 use crate::tables::{Align, Table};
 use bentpipe_lab::LabError;
 use bentpipe_orbit::contacts::{
-    Contact, ContactError, ContactPlan, Exchange, Route, dipt, ion, wire_bytes,
+    self, Contact, ContactError, ContactPlan, Exchange, Route, delay_steps, hop_name, rate_steps,
+    wire_bytes,
 };
 use bentpipe_units::{Bytes, Span, Time};
 use serde_json::{Value, json};
@@ -59,19 +60,11 @@ pub fn run(args: &Contacts) -> Result<u8, LabError> {
     }
 }
 
-/// Reads the plan, whose format the file's first character tells.
+/// Reads the plan.
 fn read(args: &Contacts) -> Result<ContactPlan, LabError> {
     let text = content(&args.plan)?;
     let events = args.events.as_deref().map(content).transpose()?;
-    let plan = if text.trim_start().starts_with('{') {
-        dipt::parse(&text, events.as_deref())
-    } else if args.events.is_some() {
-        let reason = "a file of ION has its contacts in itself; allowed: beside a topology in JSON";
-        return Err(LabError::Usage { argument: "--events", reason: reason.to_owned() });
-    } else {
-        ion::parse(&text)
-    };
-    plan.map_err(|error| LabError::read(&args.plan, error))
+    contacts::read(&text, events.as_deref()).map_err(|error| LabError::read(&args.plan, error))
 }
 
 fn content(file: &Path) -> Result<String, LabError> {
@@ -113,19 +106,14 @@ fn table(plan: &ContactPlan) -> Table {
             format!("{} → {}", first.from, first.to),
             contacts.len().to_string(),
             clock(first.start.since_start()),
-            if is_open(last) { "–".to_owned() } else { clock(last.end.since_start()) },
+            if last.is_open() { "–".to_owned() } else { clock(last.end.since_start()) },
             clock(gap(contacts)),
             first.rate.to_string(),
             clock(first.delay),
-            if is_open(last) { "–".to_owned() } else { bytes.to_string() },
+            if last.is_open() { "–".to_owned() } else { bytes.to_string() },
         ]);
     }
     table
-}
-
-/// Returns true for a contact that no event of the plan ends.
-fn is_open(contact: &Contact) -> bool {
-    contact.end.as_nanos() >= u64::MAX / 2
 }
 
 fn links(plan: &ContactPlan) -> Value {
@@ -133,7 +121,7 @@ fn links(plan: &ContactPlan) -> Value {
         let each = contacts.iter().map(|one| {
             json!({
                 "start_s": one.start.as_secs_f64(),
-                "end_s": (!is_open(one)).then(|| one.end.as_secs_f64()),
+                "end_s": (!one.is_open()).then(|| one.end.as_secs_f64()),
                 "rate_bps": one.rate.as_bps(),
                 "delay_s": one.delay.as_secs_f64(),
             })
@@ -222,50 +210,28 @@ fn hops(there: &Route<'_>, back: &Route<'_>) -> String {
     text
 }
 
-/// Returns a name of a hop that scenarios accept: its number, and what fits of both nodes.
-fn hop_name(number: usize, from: &str, to: &str) -> String {
-    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let nodes = format!("{from}-{to}").to_ascii_lowercase();
-    let nodes: String = nodes.chars().map(|c| if fits(c) { c } else { '-' }).take(56).collect();
-    format!("{number}-{nodes}")
-}
-
 /// Returns the rate as a schedule, with 0 outside of contacts.
 fn rate(contacts: &[Contact]) -> String {
-    let mut steps: Vec<(u64, u64)> = Vec::new();
-    let mut free_from = 0;
-    for one in contacts {
-        if one.start.as_nanos() > free_from {
-            steps.push((free_from, 0));
-        }
-        steps.push((one.start.as_nanos(), one.rate.as_bps()));
-        free_from = one.end.as_nanos();
+    let steps = rate_steps(contacts);
+    if let [(Time::ZERO, rate)] = steps.as_slice() {
+        return format!("\"{} bps\"", rate.as_bps());
     }
-    if contacts.last().is_some_and(|last| !is_open(last)) {
-        steps.push((free_from, 0));
-    }
-    steps.dedup_by_key(|(_, rate)| *rate);
-    if let [(0, rate)] = steps.as_slice() {
-        return format!("\"{rate} bps\"");
-    }
-    let steps = steps
-        .iter()
-        .map(|(at, rate)| format!("{{ at = \"{} s\", rate = \"{rate} bps\" }}", seconds_text(*at)));
+    let steps = steps.iter().map(|(at, rate)| {
+        let at = seconds_text(at.as_nanos());
+        format!("{{ at = \"{at} s\", rate = \"{} bps\" }}", rate.as_bps())
+    });
     format!("{{ schedule = [{}] }}", steps.collect::<Vec<_>>().join(", "))
 }
 
 /// Returns the delay, as a schedule if it changes.
 fn delay(contacts: &[Contact]) -> String {
-    let mut steps: Vec<(u64, u64)> =
-        contacts.iter().map(|one| (one.start.as_nanos(), one.delay.as_nanos())).collect();
-    steps.dedup_by_key(|(_, delay)| *delay);
-    // Before the first contact nothing leaves.
-    steps[0].0 = 0;
+    let steps = delay_steps(contacts);
     if let [(_, delay)] = steps.as_slice() {
-        return format!("\"{} s\"", seconds_text(*delay));
+        return format!("\"{} s\"", seconds_text(delay.as_nanos()));
     }
     let steps = steps.iter().map(|(at, delay)| {
-        format!("{{ at = \"{} s\", delay = \"{} s\" }}", seconds_text(*at), seconds_text(*delay))
+        let (at, delay) = (seconds_text(at.as_nanos()), seconds_text(delay.as_nanos()));
+        format!("{{ at = \"{at} s\", delay = \"{delay} s\" }}")
     });
     format!("{{ schedule = [{}] }}", steps.collect::<Vec<_>>().join(", "))
 }

@@ -6,7 +6,7 @@ use super::phase::{Jump, PhaseState, Retreat, WindowJump};
 use super::reconnaissance::JumpOpportunity;
 use super::transitions::Trigger;
 use crate::controller::{
-    Ack, Controller, EcnCe, Loss, PathChange, Restart, SendControl, SentPacket,
+    Ack, Controller, EcnCe, Loss, PathChange, Restart, SendControl, SentPacket, forward_to,
 };
 use bentpipe_units::{Bytes, Rate, Time};
 
@@ -111,6 +111,8 @@ impl CarefulResume {
 }
 
 impl Controller for CarefulResume {
+    forward_to!(controller: report_state);
+
     fn on_packet_sent(&mut self, packet: &SentPacket) {
         (self.flight_size, self.next_number) = (packet.in_flight, packet.number.saturating_add(1));
         self.controller.on_packet_sent(packet);

@@ -105,7 +105,7 @@ impl UnsafeJump {
 }
 
 impl Controller for UnsafeJump {
-    forward_to!(controller: on_timeout, on_spurious_loss, on_mtu_update);
+    forward_to!(controller: on_timeout, on_spurious_loss, on_mtu_update, report_state);
 
     fn on_packet_sent(&mut self, packet: &SentPacket) {
         self.next_number = packet.number.saturating_add(1);

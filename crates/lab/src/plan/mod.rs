@@ -111,6 +111,8 @@ pub struct Task {
 pub(crate) struct RecordingSpec {
     /// Limit of each time series, if there are any.
     pub trace: Option<SeriesLimit>,
+    /// Whether these and qlog have the variables of congestion controllers.
+    pub controller_state: bool,
     /// Forms of qlog files.
     pub qlog: Forms,
     /// Where to capture packets.
@@ -368,7 +370,8 @@ impl Plan {
     /// See [`Case::spec`].
     pub fn spec(&self, task: Task) -> Result<RunSpec, LabError> {
         let mut spec = self.cases[task.case].spec(self.seed, task.run)?;
-        let RecordingSpec { trace, qlog, capture } = self.recording_spec(task);
+        let RecordingSpec { trace, controller_state, qlog, capture } = self.recording_spec(task);
+        spec.controller_state = controller_state;
         spec.encrypt = self.crypto == Crypto::Real;
         (spec.trace, spec.qlog, spec.capture) = (trace, qlog, capture);
         Ok(spec)
@@ -390,6 +393,7 @@ impl Plan {
                 true => SeriesLimit::FULL,
                 false => SeriesLimit::shared_by(self.traced_runs(), flows),
             }),
+            controller_state: self.output.controller_state && detailed,
             qlog: match detailed {
                 true => Forms { current: self.output.qlog, qvis: self.output.qvis },
                 false => Forms::default(),
@@ -585,8 +589,8 @@ fn refused_early_data(cases: &[Case]) -> Option<String> {
     }
     (!names.is_empty()).then(|| {
         format!(
-            "servers refuse early data if the RTT is longer than 60 s: the requests of {} are sent \
-             again after the handshake",
+            "servers with `quic.initial_rtt` below 10 s refuse early data if the RTT is longer \
+             than 60 s: the requests of {} are then sent again after the handshake",
             names.join(", ")
         )
     })

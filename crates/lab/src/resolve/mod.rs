@@ -3,6 +3,7 @@
 
 mod bottleneck;
 mod clock;
+mod contacts;
 mod coverage;
 mod error_chain;
 mod extremes;
@@ -170,6 +171,7 @@ pub(crate) fn resolve(
             trace: None,
             qlog: Default::default(),
             capture: None,
+            controller_state: false,
             encrypt: false,
         },
     })

@@ -1,5 +1,6 @@
 //! The path of a scenario: profiles with their overrides, traces, and the RTT.
 
+use super::contacts::contact_hops;
 use super::error_chain::error_chain;
 use super::extremes::Extremes;
 use super::orbit::resolve_orbit;
@@ -154,7 +155,22 @@ pub(crate) fn resolve_path(
         path.add_hop_extremes();
         return Ok(path);
     }
-    if section.hop.is_empty() {
+    if let Some(contacts) = &section.contacts {
+        for hop in contact_hops(contacts, files)? {
+            let section = HopSection {
+                name: &hop.name,
+                profile: None,
+                forward: Some(&hop.forward),
+                reverse: Some(&hop.reverse),
+                half_rtt: None,
+                shared: section.shared.unwrap_or(true),
+                change: None,
+                span: contacts.span(),
+            };
+            add_hop(&mut path, &section, scenario, files)?;
+        }
+        known_capture(&path, scenario)?;
+    } else if section.hop.is_empty() {
         let span = scenario.path.span();
         let half = section.rtt.as_ref().map(|rtt| DirectionPatch {
             delay: Some(DelayConfig::Constant(*rtt.get_ref() / 2)),
@@ -190,6 +206,16 @@ pub(crate) fn resolve_path(
     path.add_recordings(scenario)?;
     path.add_hop_extremes();
     Ok(path)
+}
+
+/// Checks that the captured hop is one of a contact plan, whose hops have names only now.
+fn known_capture(path: &ResolvedPath, scenario: &Scenario) -> Result<(), Problem> {
+    let Some(hop) = &scenario.output.capture else { return Ok(()) };
+    let names = || path.hops.iter().map(|hop| hop.name.as_str());
+    if names().any(|name| name == hop.get_ref()) {
+        return Ok(());
+    }
+    Err(Problem::not_one_of(hop.span(), "hop", hop.get_ref(), names()))
 }
 
 /// A hop of the scenario.

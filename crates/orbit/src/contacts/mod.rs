@@ -1,21 +1,24 @@
 //! Contact plans: when which node can send to which other one, at what rate and over what delay.
 //!
-//! A plan is read from a file of ION ([`ion`]) or of the deep-space workbench ([`dipt`]), and says
-//! when data can arrive at the earliest ([`ContactPlan::earliest_arrival`], [`Route`]). No protocol
-//! that sends over the plan can be faster.
+//! A plan is read from a file of ION ([`ion`]), of HDTN ([`hdtn`]) or of the deep-space workbench
+//! ([`dipt`]), and says when data can arrive at the earliest ([`ContactPlan::earliest_arrival`],
+//! [`Route`]). No protocol that sends over the plan can be faster.
 //!
 //! The last bit of a packet must leave before its contact ends; what has left arrives. A node keeps
 //! what waits for a contact, in the order of arrival, without a limit.
 
 mod arrival;
 pub mod dipt;
+pub mod hdtn;
 pub mod ion;
 mod plan;
+mod steps;
 #[cfg(test)]
 mod tests;
 
 pub use arrival::{Exchange, Route, wire_bytes};
 pub use plan::{Contact, ContactPlan, MAX_CONTACTS};
+pub use steps::{delay_steps, hop_name, rate_steps, read};
 
 use thiserror::Error;
 

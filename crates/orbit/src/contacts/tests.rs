@@ -95,6 +95,30 @@ fn wrong_lines_are_named_with_the_remedy() {
 }
 
 #[test]
+fn a_plan_of_hdtn_is_read_with_either_rate() {
+    let text = r#"{ "contacts": [
+        { "contact": 0, "source": 10, "dest": 2, "startTime": 0, "endTime": 60,
+          "rateBitsPerSec": 8000, "owlt": 1.5 },
+        { "contact": 1, "source": 2, "dest": 10, "startTime": 5, "endTime": 7, "rate": 2,
+          "owlt": 1 } ] }"#;
+    assert!(hdtn::is_plan(text));
+    let plan = hdtn::parse(text).unwrap();
+    let first = &plan.link("10", "2").unwrap()[0];
+    assert_eq!((first.start, first.end), (secs(0), secs(60)));
+    assert_eq!((first.rate, first.delay), (Rate::from_bps(8000), Span::from_millis(1500)));
+    assert_eq!(plan.link("2", "10").unwrap()[0].rate, Rate::from_mbps(2));
+    let wrong =
+        |old: &str, new: &str| hdtn::parse(&text.replace(old, new)).unwrap_err().to_string();
+    assert!(
+        wrong("\"startTime\": 5", "\"startTime\": -5").contains("a start of -5; allowed: 0 to")
+    );
+    assert!(wrong("\"rate\": 2", "\"rate\": 0").contains("a rate of 0; allowed: 1 bit/s"));
+    assert!(wrong("\"rate\": 2,", "").contains("contact 1 has no `rateBitsPerSec`"));
+    assert!(wrong("\"owlt\": 1 }", "\"owlt\": 1e300 }").contains("a light time of 1000"));
+    assert!(wrong("\"dest\": 2", "\"dest\": \"b\"").contains("line 2"));
+}
+
+#[test]
 fn a_packet_waits_for_a_contact_into_which_it_fits() {
     let plan = ContactPlan::new(vec![
         contact("a", "b", (0, 10), 8000, 100),

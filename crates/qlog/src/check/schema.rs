@@ -138,7 +138,7 @@ const RECOVERY: [Field; 5] = [
     optional("max_datagram_size", Kind::Uint),
     optional("initial_congestion_window", Kind::Uint),
 ];
-const METRICS: [Field; 8] = [
+const METRICS: [Field; 9] = [
     optional("min_rtt", Kind::Number),
     optional("smoothed_rtt", Kind::Number),
     optional("latest_rtt", Kind::Number),
@@ -147,6 +147,8 @@ const METRICS: [Field; 8] = [
     optional("bytes_in_flight", Kind::Uint),
     optional("ssthresh", Kind::Uint),
     optional("pacing_rate", Kind::Uint),
+    // Our extension: variables of the controller.
+    optional("controller", Kind::Any),
 ];
 const STATE: [Field; 2] = [optional("old", Kind::Text), required("new", Kind::Text)];
 const PHASE: Kind =

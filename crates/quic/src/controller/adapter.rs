@@ -213,6 +213,7 @@ impl Adapter {
     fn update_metrics(&self) {
         if let Some(metrics) = &self.metrics {
             metrics.on_state(self.now, &self.control, self.sent_packets.bytes_in_flight());
+            metrics.on_controller(self.now, &*self.controller);
         }
     }
 }

@@ -45,6 +45,8 @@ pub struct VisitStart {
     pub progress: VisitProgress,
     /// Largest number of points of its time series, if it records any.
     pub series: Option<SeriesLimit>,
+    /// Whether the variables of its congestion controller are recorded.
+    pub controller_state: bool,
     /// Forms in which its ends write qlog.
     pub qlog: Forms,
     /// End of a visit with a fixed duration.

@@ -124,6 +124,7 @@ impl FlowProgress {
             data_direction: PathDirection::of(visit.direction),
             progress: VisitProgress::new(&visit, now, series),
             series,
+            controller_state: shared.controller_state,
             qlog: self.qlog(&visit, shared),
             ends: visit.duration.map(|duration| now + duration),
             visit,

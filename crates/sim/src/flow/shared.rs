@@ -17,6 +17,8 @@ pub struct Shared {
     pub epoch: EpochClock,
     /// Largest number of points of each time series, if series are recorded.
     pub trace: Option<SeriesLimit>,
+    /// Whether variables of congestion controllers are recorded.
+    pub controller_state: bool,
     /// Forms in which to write qlog.
     pub qlog: Forms,
     /// Whether QUIC packets are encrypted.

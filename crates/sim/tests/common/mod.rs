@@ -49,6 +49,7 @@ pub fn run_spec(base_rtt: Span, hops: Vec<HopSpec>, flows: Vec<FlowSpec>) -> Run
         trace: None,
         qlog: Default::default(),
         capture: None,
+        controller_state: false,
         encrypt: false,
     }
 }

@@ -283,6 +283,7 @@ impl Sender {
     fn report(&self, now: Time) {
         if let Some(metrics) = &self.metrics {
             metrics.on_state(now, &self.controller.send_control(), self.in_flight());
+            metrics.on_controller(now, &*self.controller);
         }
     }
 }

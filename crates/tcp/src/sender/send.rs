@@ -307,6 +307,8 @@ impl Sender {
         }
         if changed {
             stats.on_state(now, &self.controller.send_control(), self.in_flight());
+            drop(stats);
+            metrics.on_controller(now, &*self.controller);
         }
     }
 }

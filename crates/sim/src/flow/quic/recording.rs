@@ -7,7 +7,7 @@ use crate::outcome::{Acknowledgements, QlogFile};
 use bentpipe_quic::observer::{PerAck, TrafficSeries, TrafficStats};
 use bentpipe_quic::qlog::{Form, QlogSink};
 use bentpipe_quic::{ConnectionConfig, FlowControlReport, SenderMetrics};
-use bentpipe_timeseries::{BoundedSeries, Points, Series};
+use bentpipe_timeseries::{BoundedSeries, Points, Series, SeriesLimit};
 use bentpipe_units::Bytes;
 
 /// The records of a connection.
@@ -30,7 +30,7 @@ impl Recording {
     /// Creates empty records of a visit of flow `flow`, with `window` as the first flow-control
     /// window of the data.
     pub fn new(flow: &str, start: &VisitStart, window: Bytes) -> Self {
-        let &VisitStart { series, data_direction, number, qlog, .. } = start;
+        let &VisitStart { series, controller_state, data_direction, number, qlog, .. } = start;
         let sender = data_direction.source();
         let of_receiver = series.map_or(TrafficSeries::Totals, TrafficSeries::Acknowledgements);
         let sink = |side| {
@@ -38,10 +38,14 @@ impl Recording {
             let sink = QlogSink::new(&name, qlog);
             (name, sink)
         };
+        let metrics = [Role::Client, Role::Server]
+            .map(|side| SenderMetrics::new(series.filter(|_| side == sender)));
+        if controller_state {
+            metrics[sender as usize].record_state(series.unwrap_or(SeriesLimit::FULL));
+        }
         Self {
             sender,
-            metrics: [Role::Client, Role::Server]
-                .map(|side| SenderMetrics::new(series.filter(|_| side == sender))),
+            metrics,
             flow_control: FlowControlReport::new(window, series),
             received: TrafficStats::new(of_receiver),
             sent: series.map(|limit| TrafficStats::new(TrafficSeries::Numbers(limit))),

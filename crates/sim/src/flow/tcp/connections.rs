@@ -9,7 +9,6 @@ use bentpipe_link::Ecn;
 use bentpipe_quic::congestion::{SendLimits, SenderMetrics};
 use bentpipe_tcp::FailureMode;
 use bentpipe_tcp::{AckFilter, Endpoint, Flags, Leg, MakeController, Relay, Segment, TcpSettings};
-use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Span, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -116,17 +115,16 @@ impl TcpConnections {
         }
     }
 
-    /// Opens a connection; `make` creates the controllers of client and server. With the limit
-    /// `series`, the data's sender records time series. `log` receives the events of both ends.
+    /// Opens a connection; `make` creates the controllers of client and server. The data's
+    /// sender records in `metrics`; `log` receives the events of both ends.
     pub fn open(
         &mut self,
         now: Time,
         make: [MakeController; 2],
         direction: Direction,
-        series: Option<SeriesLimit>,
+        metrics: SenderMetrics,
         log: Option<TcpLog>,
     ) {
-        let metrics = SenderMetrics::with_numbers(series);
         if let Some(limits) = &self.limits {
             // Number 0 is the flow control above TCP.
             metrics

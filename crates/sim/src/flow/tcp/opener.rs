@@ -13,7 +13,7 @@ use crate::spec::Direction;
 use bentpipe_quic::congestion::{ControllerFactory, FastStart, PathChangeFeed, ResumeHandle};
 use bentpipe_quic::path_memory::Holder;
 use bentpipe_quic::qlog::{Forms, QlogSink};
-use bentpipe_quic::{PathLease, StartLease};
+use bentpipe_quic::{PathLease, SenderMetrics, StartLease};
 use bentpipe_tcp::MakeController;
 use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::Time;
@@ -34,6 +34,8 @@ pub struct Opener {
     holder: u64,
     /// Largest number of points of its time series, if it records any.
     pub series: Option<SeriesLimit>,
+    /// Whether the variables of its congestion controller are recorded.
+    controller_state: bool,
     qlog: Forms,
     /// Path leases of the data's sender: one per connection.
     path_leases: Vec<PathLease>,
@@ -62,6 +64,7 @@ impl Opener {
             name: format!("{}-visit{}", progress.spec.name, start.number),
             holder: (progress.index as u64) << 32 | u64::from(start.number) << 12,
             series: start.series,
+            controller_state: start.controller_state,
             qlog: start.qlog,
             path_leases: Vec::new(),
             start_leases: Vec::new(),
@@ -74,7 +77,11 @@ impl Opener {
         let sender = PathDirection::of(self.direction).source();
         let make = self.controllers(now, number, log.as_ref().map(|log| log.sink(sender)));
         let series = self.series.filter(|_| number == 0);
-        connections.open(now, make, self.direction, series, log);
+        let metrics = SenderMetrics::with_numbers(series);
+        if self.controller_state && number == 0 {
+            metrics.record_state(series.unwrap_or(SeriesLimit::FULL));
+        }
+        connections.open(now, make, self.direction, metrics, log);
     }
 
     /// Returns the controllers of a new connection: client, then server. `sink` receives the events

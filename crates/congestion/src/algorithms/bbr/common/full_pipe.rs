@@ -19,6 +19,16 @@ pub struct FullPipe {
 }
 
 impl FullPipe {
+    /// Returns the rate that the search compares with (full_bw).
+    pub fn baseline(&self) -> Rate {
+        self.baseline
+    }
+
+    /// Returns the number of rounds without growth (full_bw_count).
+    pub fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
     /// Starts a new search that compares with the rate `baseline` (ResetFullBW).
     pub fn restart_search(&mut self, baseline: Rate) {
         *self = Self { reached: self.reached, baseline, ..Self::default() };

@@ -7,7 +7,7 @@ use bentpipe_units::{Bytes, Rate, Span};
 
 impl Bbr3 {
     /// BBR.pacing_gain (§5.6.1).
-    fn pacing_gain(&self) -> f64 {
+    pub(super) fn pacing_gain(&self) -> f64 {
         match self.state {
             State::Startup => self.parameters.startup_pacing_gain,
             State::Drain => 0.5,
@@ -23,6 +23,11 @@ impl Bbr3 {
             State::Up => self.parameters.cwnd_gain + 0.25,
             _ => self.parameters.cwnd_gain,
         }
+    }
+
+    /// BBR.cwnd_gain, with that of ProbeRTT.
+    pub(super) fn reported_cwnd_gain(&self) -> f64 {
+        if self.state == State::ProbeRtt { super::probe_rtt::CWND_GAIN } else { self.cwnd_gain() }
     }
 
     /// Returns the window, at least that of a Careful Resume probe.

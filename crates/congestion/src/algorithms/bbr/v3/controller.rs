@@ -6,6 +6,7 @@ use crate::algorithms::bbr::common::{send_quantum, volume};
 use crate::controller::{
     Ack, Controller, EcnCe, Loss, PathChange, RateBased, Restart, SendControl, SentPacket,
 };
+use crate::controller_state::StateField;
 use bentpipe_units::{Bytes, Time};
 
 impl Controller for Bbr3 {
@@ -114,6 +115,10 @@ impl Controller for Bbr3 {
             loss_tolerance: self.parameters.loss_threshold,
             ..SendControl::window(self.window(), self.state == State::Startup, phase)
         }
+    }
+
+    fn report_state(&self, report: &mut dyn FnMut(StateField)) {
+        self.report(report);
     }
 
     fn rate_based(&mut self) -> Option<&mut dyn RateBased> {

@@ -27,6 +27,7 @@ mod parameters;
 mod probe_bw;
 mod probe_rtt;
 mod recovery;
+mod report;
 mod startup;
 mod state;
 mod states;

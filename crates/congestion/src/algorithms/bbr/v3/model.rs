@@ -80,6 +80,11 @@ impl MinRtt {
         self.value
     }
 
+    /// Returns BBR.probe_rtt_min_delay and BBR.probe_rtt_min_stamp.
+    pub fn probe_rtt_min(&self) -> (Option<Span>, Time) {
+        (self.recent, self.recent_stamp)
+    }
+
     /// Adds a sample (UpdateMinRTT). `interval` is ProbeRTTInterval; the filter is never shorter
     /// (§2.16.1).
     pub fn update(&mut self, now: Time, rtt: Span, interval: Span) {

@@ -7,7 +7,7 @@ use bentpipe_units::{Bytes, Span, Time};
 const DURATION: Span = Span::from_millis(200);
 
 /// Window in bandwidth-delay products (§2.16.2, ProbeRTTCwndGain).
-const CWND_GAIN: f64 = 0.5;
+pub(super) const CWND_GAIN: f64 = 0.5;
 
 impl Bbr3 {
     /// Returns ProbeRTTInterval. On a long path it has a minimum in RTTs.
