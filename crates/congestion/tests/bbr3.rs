@@ -396,9 +396,11 @@ fn losses_end_a_probe_although_the_application_limits() {
     let before = variable(&run, "inflight_longterm");
     run.path.loss = 0.1;
     until_phase_ends(&mut run, "probe bw up");
-    assert_eq!(run.controller.send_control().phase, "probe bw down");
-    let after = variable(&run, "inflight_longterm");
-    assert!(after > 0.0 && after < before, "{before}, {after} bytes");
+    // A flight that leaves headroom already ends ProbeBW_DOWN with the same ACK.
+    let phase = run.controller.send_control().phase;
+    assert!(["probe bw down", "probe bw cruise"].contains(&phase), "{phase}");
+    // The flight of an application that limits says nothing about the path.
+    assert_eq!(variable(&run, "inflight_longterm"), before);
 }
 
 #[test]
