@@ -25,6 +25,7 @@ mod tcp;
 mod tests;
 mod transport;
 mod visits;
+mod work;
 
 pub use orbit_path::{FlowEnds, OrbitPath};
 pub(crate) use path::{ResolvedPath, resolve_path};
@@ -246,24 +247,6 @@ fn expansions(
     populations.iter().map(expansion).collect()
 }
 
-/// Bytes that a flow of unlimited length is taken to transfer in a second.
-const BYTES_PER_SECOND: f64 = 1e6;
-/// Time that simulating a byte of QUIC takes, compared with a byte of TCP.
-const QUIC_WORK: u64 = 4;
-
-/// Returns the work of simulating `flow`: see [`Case::work`].
-fn work(flow: &FlowSpec) -> u64 {
-    let bytes = flow.visits.iter().map(|visit| match visit.duration {
-        Some(duration) => (duration.as_secs_f64() * BYTES_PER_SECOND) as u64,
-        None => visit.objects.iter().map(|object| object.bytes.get()).fold(0, u64::saturating_add),
-    });
-    let bytes = bytes.fold(0u64, u64::saturating_add);
-    match flow.stack {
-        Stack::Quic(_) => bytes.saturating_mul(QUIC_WORK),
-        _ => bytes,
-    }
-}
-
 impl Case {
     /// Returns the name of the workload of visit number `visit`, from 1, of a flow; empty for an
     /// unknown flow.
@@ -319,9 +302,7 @@ impl Case {
 
     /// Returns roughly how long a run takes, in bytes transferred over TCP.
     pub(crate) fn work(&self) -> u64 {
-        let flows = self.spec.flows.iter().enumerate();
-        let work = flows.map(|(index, flow)| work(flow).saturating_mul(self.users(index) as u64));
-        work.fold(0, u64::saturating_add)
+        work::of(&self.path, &self.spec.flows, |index| self.users(index))
     }
 
     /// Returns when rates, delays, times of loss or routes of the path change for the last time:
