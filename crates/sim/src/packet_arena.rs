@@ -211,8 +211,7 @@ mod tests {
         let waits = |queued: u64, blocked: u64| Service {
             queued: Span::from_millis(queued),
             blocked: Span::from_millis(blocked),
-            serialised_ns: 0,
-            framed: Span::ZERO,
+            ..Service::default()
         };
         assert!(packet_id.count_queued(waits(3000, 0)));
         assert!(!packet_id.count_queued(waits(2000, 0)), "more than 4.29 s together");

@@ -244,7 +244,7 @@ mod tests {
     fn a_route_becomes_hops_with_schedules() {
         let plan = "a contact +10 +20 e m 1000\na contact +30 +40 e m 1000\n\
                     a contact +0 +40 m e 2000\na range +0 +25 e m 600\na range +25 +99 e m 601.5\n";
-        let plan = ion::parse(plan).unwrap();
+        let plan = contacts::ion::parse(plan).unwrap();
         let nodes = |names: [&str; 2]| names.map(str::to_owned);
         let there = Route::new(&plan, &nodes(["e", "m"])).unwrap();
         let back = Route::new(&plan, &nodes(["m", "e"])).unwrap();

@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_wrong_route_is_named_with_the_remedy() {
-        let error = |keys: &str| hops(keys).err().unwrap().to_string();
+        let error = |keys: &str| hops(keys).err().unwrap().message;
         assert!(error("from = \"e\"\nto = \"x\"").contains("its nodes are e, m"));
         let via = error("from = \"e\"\nto = \"m\"\nvia = [\"m\", \"e\"]");
         assert!(via.contains("allowed: nodes from `e` to `m`"), "{via}");
