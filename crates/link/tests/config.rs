@@ -84,7 +84,7 @@ const WRONG: &[(&str, &[&str])] = &[
     ("delay = { base = \"5 ms\", jitter = \"6 ms\" }", &["jitter = 6 ms", "0 s to 5 ms"]),
     (
         "delay = { base = \"5 ms\", distribution = \"pareto\" }",
-        &["pareto", "`uniform` or `normal`"],
+        &["pareto", "`uniform`, `normal`"],
     ),
     (
         "delay = { jitter = \"6 ms\" }",

@@ -40,7 +40,7 @@ fn early_data_over_minutes_is_refused_and_a_note_says_so() {
         let notes = testing::plan(&text).notes;
         notes
             .iter()
-            .any(|note| note.contains("refuse early data") && note.contains("of `0rtt` are sent"))
+            .any(|note| note.contains("refuse early data") && note.contains("of `0rtt` are then sent"))
     };
     assert!(is_noted("rtt = \"61 s\"") && !is_noted("rtt = \"59 s\""));
 }
