@@ -82,10 +82,7 @@ const WRONG: &[(&str, &[&str])] = &[
     ("delay = \"-1 ms\"", &["-1 ms", "0 to 146 years"]),
     ("delay = 0.3", &["0.3", "a delay such as \"300 ms\""]),
     ("delay = { base = \"5 ms\", jitter = \"6 ms\" }", &["jitter = 6 ms", "0 s to 5 ms"]),
-    (
-        "delay = { base = \"5 ms\", distribution = \"pareto\" }",
-        &["pareto", "`uniform`, `normal`"],
-    ),
+    ("delay = { base = \"5 ms\", distribution = \"pareto\" }", &["pareto", "`uniform`, `normal`"]),
     (
         "delay = { jitter = \"6 ms\" }",
         &["neither `base`, `schedule` nor `recording`", "base = \"300 ms\""],

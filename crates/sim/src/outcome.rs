@@ -213,7 +213,8 @@ pub struct FlowOutcome {
     pub bytes: u64,
     /// Of these, bytes that reached the receiver's application.
     pub received: u64,
-    /// Bytes that reached the receiver's application in each 100 ms since the start of the run.
+    /// Bytes that reached the receiver's application in each 100 ms since the start of the run;
+    /// none if it took more than ten days.
     pub received_by_tenth: Vec<u64>,
     /// True if all bytes arrived, or the fixed duration has passed.
     pub completed: bool,

@@ -11,6 +11,9 @@ use std::task::{Context, Poll, Waker};
 
 /// Interval in which received bytes are counted.
 const TENTH: Span = Span::from_millis(100);
+/// Tenths of ten days. Shares of longer transfers are not known, since the counts would take
+/// gigabytes for a year.
+const MAX_TENTHS: usize = 10 * 24 * 3600 * 10;
 
 /// Progress shared by the client's and the server's applications.
 #[derive(Debug, Clone)]
@@ -48,7 +51,8 @@ pub struct State {
     pub first_byte: Option<Time>,
     /// Application bytes received.
     pub received: u64,
-    /// Application bytes received in each 100 ms since the start of the run.
+    /// Application bytes received in each 100 ms since the start of the run; none if it took more
+    /// than ten days.
     pub received_by_tenth: Vec<u64>,
     /// (time, bytes received so far) at each arrival, if recorded.
     pub series: Option<BoundedSeries>,
@@ -156,10 +160,14 @@ impl VisitProgress {
         state.first_byte.get_or_insert(now);
         state.received += bytes as u64;
         let tenth = (now.as_nanos() / TENTH.as_nanos()) as usize;
-        if state.received_by_tenth.len() <= tenth {
-            state.received_by_tenth.resize(tenth + 1, 0);
+        if tenth >= MAX_TENTHS {
+            state.received_by_tenth = Vec::new();
+        } else {
+            if state.received_by_tenth.len() <= tenth {
+                state.received_by_tenth.resize(tenth + 1, 0);
+            }
+            state.received_by_tenth[tenth] += bytes as u64;
         }
-        state.received_by_tenth[tenth] += bytes as u64;
         if let Some(object) = state.objects.get_mut(index) {
             object.received += bytes as u64;
         }
@@ -354,6 +362,16 @@ mod tests {
         progress.ended(0, Time::from_millis(2));
         assert_eq!(progress.completion(), None);
         assert!(progress.state().error.as_ref().unwrap().contains("9 of 10"));
+    }
+
+    #[test]
+    fn transfers_of_months_keep_no_counts_by_tenth() {
+        let progress = VisitProgress::new(&visit(), Time::ZERO, None);
+        progress.received(0, 4, Time::from_millis(250));
+        assert_eq!(progress.state().received_by_tenth, [0, 0, 4]);
+        progress.received(0, 6, Time::from_secs(90 * 86_400));
+        assert!(progress.state().received_by_tenth.is_empty());
+        assert_eq!(progress.state().received, 10);
     }
 
     #[test]

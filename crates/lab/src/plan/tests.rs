@@ -38,9 +38,9 @@ fn early_data_over_minutes_is_refused_and_a_note_says_so() {
         let path = format!("profile = \"geo-50-10\"\n{rtt}");
         let text = testing::TWO_VARIANTS.replace("profile = \"geo-50-10\"", &path);
         let notes = testing::plan(&text).notes;
-        notes
-            .iter()
-            .any(|note| note.contains("refuse early data") && note.contains("of `0rtt` are then sent"))
+        notes.iter().any(|note| {
+            note.contains("refuse early data") && note.contains("of `0rtt` are then sent")
+        })
     };
     assert!(is_noted("rtt = \"61 s\"") && !is_noted("rtt = \"59 s\""));
 }
