@@ -114,7 +114,8 @@ function difference(a: Answer, text: string): string[] {
         : Number.NaN;
   // The change of a value that is rounded itself.
   if (by !== "from nothing" && !near(number, expected)) faults.push(`${by} is not ${expected}`);
-  const up = /raises?|long|fold|nothing/.test(text.slice(0, text.indexOf(":")));
+  // Not in the name: `long-path` is one.
+  const up = /raises?|long|fold|nothing/.test(text.slice(m[1]!.length, text.indexOf(":")));
   if (up !== ratio > 1) faults.push(`${first} against ${base} is not what "${text}" says`);
   return faults;
 }
