@@ -157,9 +157,9 @@ impl<P> LinkPipeline<P> {
     pub fn keep_series(&mut self, limit: SeriesLimit) {
         for stage in &mut self.stages {
             stage.recorders.resize_with(stage.links.len(), || LinkRecorder::new(limit));
-            stage.links.iter_mut().for_each(|link| {
+            for link in &mut stage.links {
                 link.record_rates();
-            });
+            }
         }
     }
 

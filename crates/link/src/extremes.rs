@@ -5,6 +5,7 @@ use crate::loss::process::LoadedLoss;
 use crate::model::DirectionModel;
 use crate::rate::delivery_trace::DeliveryTrace;
 use crate::rate::model::RateModel;
+use crate::schedule::Timeline;
 use bentpipe_units::{Rate, Span};
 
 impl DirectionModel {
@@ -45,21 +46,28 @@ impl DirectionModel {
         let rate = match &self.rate {
             RateModel::Constant(_) => Span::ZERO,
             RateModel::Schedule { timeline, rates, .. } => {
-                let cycles = if timeline.repeat().is_some() { 2 } else { 1 };
-                let steps = timeline.lengths().zip(rates.iter()).collect::<Vec<_>>();
-                longest_run(
-                    (0..cycles)
-                        .flat_map(|_| &steps)
-                        .map(|(length, rate)| if rate.is_zero() { Some(*length) } else { None }),
-                )
+                longest_stop(timeline, |step| rates[step].is_zero())
             }
             RateModel::Trace(trace) => trace.longest_gap(),
-            RateModel::Demand(demand) => demand.longest_outage(),
+            RateModel::Demand(demand) => {
+                longest_stop(&demand.timeline, |step| !demand.is_open[step])
+            }
         };
         // A loss may begin where a rate of zero ends.
         let losses = self.losses.iter().filter(|loss| loss.is_total());
         losses.map(longest_loss).fold(rate, |gap, loss| gap + loss)
     }
+}
+
+/// Returns the longest time of consecutive steps for which `stops` is true.
+fn longest_stop(timeline: &Timeline, stops: impl Fn(usize) -> bool) -> Span {
+    let cycles = if timeline.repeat().is_some() { 2 } else { 1 };
+    let steps = timeline.lengths().enumerate().collect::<Vec<_>>();
+    longest_run(
+        (0..cycles)
+            .flat_map(|_| &steps)
+            .map(|(step, length)| if stops(*step) { Some(*length) } else { None }),
+    )
 }
 
 /// Returns the longest sum of consecutive lengths; `None` ends a sum.

@@ -177,6 +177,25 @@ impl Fields {
         self
     }
 
+    /// Returns what key `name` selects from a table of words.
+    pub(crate) fn choice_of<T: Copy>(&self, name: &str, words: &[(&'static str, T)]) -> Option<T> {
+        let word = self.choice(name)?;
+        words.iter().find(|(known, _)| *known == word).map(|(_, value)| *value)
+    }
+
+    /// Sets a key to the word of `value` in such a table.
+    pub(crate) fn with_choice_of<T: PartialEq>(
+        self,
+        name: &'static str,
+        value: T,
+        words: &[(&'static str, T)],
+    ) -> Self {
+        match words.iter().find(|(_, known)| *known == value) {
+            Some((word, _)) => self.with(name, *word),
+            None => self,
+        }
+    }
+
     /// Returns the name of the entry.
     pub fn name(&self) -> &'static str {
         self.name

@@ -57,8 +57,7 @@ pub struct Link<P> {
     /// Lost packets that [`Self::poll`] has not returned yet.
     lost_packets: LostPackets<P>,
     counters: Counters,
-    /// Total time in which queued packets waited although nothing was being sent: rate zero, or no
-    /// opportunity of a trace. Includes the wait that has just begun, up to its end.
+    /// Total of [`Service::blocked`] time. Includes the wait that has just begun, up to its end.
     blocked: Span,
     /// Counters per port. Empty with one port, which uses those of the link.
     ports: Vec<Counters>,
@@ -556,8 +555,8 @@ impl<P> Link<P> {
         let busy = self.transmitter.busy(begin, end, held.packet.bytes);
         self.count(held.port, |counters| counters.busy += busy);
         let suspended = self.transmitter.suspended(begin, end);
-        let sent = busy.saturating_sub(suspended);
-        let suspended = suspended + self.transmitter.growth_wait(sent, held.packet.bytes);
+        let sending = busy.saturating_sub(suspended);
+        let suspended = suspended + self.transmitter.growth_wait(sending, held.packet.bytes);
         self.blocked += suspended;
         let queued = begin.since(held.sent) + suspended;
         held.queued = queued;

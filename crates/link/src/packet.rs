@@ -100,13 +100,14 @@ pub type LossCause = DropCause;
 /// The rest of a packet's time on a link is propagation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Service {
-    /// Time from the offer to the start of the transmission, and of the transmission at rate zero.
+    /// Time from the offer to the start of the transmission, and the parts of the transmission that
+    /// count as blocked.
     pub queued: Span,
     /// The part of `queued` in which the transmitter could not send: rate zero, no opportunity of a
-    /// trace, or no allocated capacity; and what was sent more slowly while the rate grew.
+    /// trace, or no allocated capacity; and `growing`.
     pub blocked: Span,
-    /// The part of `blocked` in which a rate on demand grew: how much later the packet was sent
-    /// than at the highest rate.
+    /// The part of `blocked` that a growing rate on demand causes: how much later the packet was
+    /// sent than at the highest rate.
     pub growing: Span,
     /// The rest of the transmission in nanoseconds, at most 4.29 s. On a link with a rate trace,
     /// the packet's time at the trace's mean rate; while a rate on demand grows, that at the

@@ -35,6 +35,9 @@ pub struct DelayStep {
     pub delay: Span,
 }
 
+/// Number of steps that [`Timeline::time_in`] looks at one by one.
+const MOST_STEPS: usize = 16;
+
 /// Start times of a schedule's steps, the first at zero, and the period of repetition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Timeline {
@@ -109,6 +112,29 @@ impl Timeline {
             .map(|(index, (start, end))| of(index, end.min(within).saturating_sub(*start)))
             .sum();
         period * u128::from(whole) + rest
+    }
+
+    /// Returns the time from `begin` to `end` in those steps for which `is_counted` is true.
+    pub fn time_in(&self, begin: Time, end: Time, is_counted: impl Fn(usize) -> bool) -> Span {
+        // Most packets cross a step or two; one of a recording has thousands of them.
+        let mut time = Span::ZERO;
+        let mut at = begin;
+        for _ in 0..MOST_STEPS {
+            let segment = self.segment(at);
+            let to = segment.to.min(end);
+            if is_counted(segment.index) {
+                time += to.since(at);
+            }
+            if to == end {
+                return time;
+            }
+            at = to;
+        }
+        let nanos = |step: usize, span: Span| {
+            if is_counted(step) { u128::from(span.as_nanos()) } else { 0 }
+        };
+        let nanos = self.sum(end, nanos).saturating_sub(self.sum(begin, nanos));
+        Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
     /// Returns the times at which another step begins, up to `end`.

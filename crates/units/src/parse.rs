@@ -83,7 +83,7 @@ impl Kind {
                 allowed: self.range,
             });
         }
-        // A float has not every integer above 2^53.
+        // A float cannot represent every integer above 2^53.
         let whole = if found.size == 1.0 { whole_number(text) } else { None };
         Ok(whole.unwrap_or(base.round() as u64))
     }

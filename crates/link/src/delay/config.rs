@@ -18,10 +18,10 @@ pub enum DelayConfig {
     Constant(Span),
     /// Random for each packet.
     Jitter {
-        /// Centre of the distribution.
+        /// Centre of the uniform and of the normal distribution; least delay of the Wi-Fi one.
         base: Span,
         /// Half the width of the uniform distribution, or the standard deviation of the normal one,
-        /// as in netem, and at most `base`; the mean of that of a Wi-Fi.
+        /// as in netem: at most `base`. About the mean of the Wi-Fi one.
         jitter: Span,
         /// Distribution of the draws. A normal draw below zero counts as zero.
         distribution: Distribution,
@@ -70,7 +70,7 @@ pub enum Distribution {
     Uniform,
     /// Normal, with the jitter as its standard deviation.
     Normal,
-    /// That of a poor Wi-Fi, added to the base: about the jitter in the mean, and tens of
+    /// Delays of a poor Wi-Fi, added to the base: about the jitter on average, with tens of
     /// milliseconds for a few packets.
     Wifi,
 }
@@ -122,7 +122,7 @@ impl DelayConfig {
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         match self {
             Self::Constant(_) => Ok(()),
-            // It is added to the base.
+            // It only adds to the base.
             Self::Jitter { distribution: Distribution::Wifi, .. } => Ok(()),
             Self::Jitter { base, jitter, .. } if jitter > base => {
                 let problem = format!(

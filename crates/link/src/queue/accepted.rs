@@ -21,12 +21,12 @@ pub(crate) struct Accepted<P> {
 }
 
 impl<P> Accepted<P> {
-    /// Returns how the transmitter served the packet, once it has left it. The wait for the end of
-    /// a frame is the link's to add.
+    /// Returns how the transmitter served the packet, once it has left it. The link adds the wait
+    /// for growth of the rate and for the end of a frame.
     #[inline]
     pub fn service(&self) -> Service {
         let Self { queued, blocked, serialised_ns, .. } = *self;
-        Service { queued, blocked, growing: Span::ZERO, serialised_ns, framed: Span::ZERO }
+        Service { queued, blocked, serialised_ns, ..Service::default() }
     }
 }
 

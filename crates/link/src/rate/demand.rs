@@ -10,7 +10,8 @@ use std::sync::Arc;
 /// A rate that grows on demand: from `base` to `ceiling` while packets wait, and back when they no
 /// longer do.
 ///
-/// Networks that give a terminal more capacity only if it fills what it has, such as Starlink.
+/// This models networks, such as Starlink, that give a terminal more capacity only if it fills what
+/// it has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DemandConfig {
@@ -72,14 +73,15 @@ impl DemandConfig {
             let problem = format!("is below the base of {base}");
             return Err(ConfigError::refused(value, problem, format!("{base} or more")));
         }
-        for (key, span) in [
-            ("rise", self.rise),
-            ("fall", self.fall),
-            ("pressure", self.pressure),
-            ("hold", self.hold),
+        for (key, span, may_be_zero) in [
+            ("rise", self.rise, false),
+            ("fall", self.fall, false),
+            ("pressure", self.pressure, true),
+            ("hold", self.hold, true),
         ] {
-            if span > MAX_TIME || (span.is_zero() && (key == "rise" || key == "fall")) {
-                let allowed = format!("above 0 s (`hold`, `pressure`: or 0 s), up to {MAX_TIME}");
+            if span > MAX_TIME || (span.is_zero() && !may_be_zero) {
+                let least = if may_be_zero { "0 s" } else { "above 0 s," };
+                let allowed = format!("{least} to {MAX_TIME}");
                 let value = format!("{key} = {span}");
                 return Err(ConfigError::refused(value, "is out of range", allowed));
             }
@@ -95,7 +97,7 @@ impl DemandConfig {
                 let allowed = format!("ascending times, here from {free}");
                 return Err(ConfigError::refused(format!("at = {at}"), problem, allowed));
             }
-            // The next one later than this one, so that no step has length zero.
+            // No two at one time.
             free = *at + (*outage).max(Span::from_nanos(1));
         }
         match self.repeat {
@@ -112,8 +114,9 @@ impl DemandConfig {
     pub(crate) fn model(&self) -> Demand {
         let mut steps = vec![(Span::ZERO, true)];
         for Reset { at, outage } in &self.resets {
-            if at.is_zero() {
-                steps.clear();
+            // A step that this one replaces at once would have length zero.
+            if steps.last().is_some_and(|(start, _)| start == at) {
+                steps.pop();
             }
             if !outage.is_zero() {
                 steps.push((*at, false));
@@ -160,17 +163,11 @@ impl Demand {
         self.is_open.contains(&false)
     }
 
-    /// Returns the longest time at rate zero.
-    pub fn longest_outage(&self) -> Span {
-        let steps = self.timeline.lengths().zip(self.is_open.iter());
-        steps.filter(|(_, open)| !**open).map(|(length, _)| length).max().unwrap_or_default()
-    }
-
-    /// Returns the time at rate zero before `until`.
-    pub fn outage_until(&self, until: Time) -> Span {
-        let nanos = self.timeline.sum(until, |step, span| {
-            if self.is_open[step] { 0 } else { u128::from(span.as_nanos()) }
-        });
-        Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    /// Returns the time at rate zero from `begin` to `end`.
+    pub fn outage(&self, begin: Time, end: Time) -> Span {
+        if !self.has_outages() {
+            return Span::ZERO;
+        }
+        self.timeline.time_in(begin, end, |step| !self.is_open[step])
     }
 }

@@ -39,8 +39,8 @@ impl RateModel {
                 u128::from(trace.opportunities(from, to)) * u128::from(DeliveryTrace::OPPORTUNITY)
             }
             Self::Demand(demand) => {
-                let outage = demand.outage_until(to).saturating_sub(demand.outage_until(from));
-                sent(demand.ceiling, to.since(from).saturating_sub(outage)) / 8_000_000_000
+                let open = to.since(from).saturating_sub(demand.outage(from, to));
+                sent(demand.ceiling, open) / 8_000_000_000
             }
         };
         Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))

@@ -10,8 +10,6 @@ use std::sync::Arc;
 const POINT_STEP: Span = Span::from_millis(10);
 /// Most points that wait for [`OnDemand::take_points`].
 const MAX_POINTS: usize = 4096;
-/// Number of steps that are looked at one by one.
-const MOST_STEPS: usize = 16;
 
 /// A rate that grows from the base while packets wait, and falls when they no longer do.
 ///
@@ -125,22 +123,7 @@ impl OnDemand {
 
     /// Returns the time at rate zero from `begin` to `end`.
     pub fn outage(&self, begin: Time, end: Time) -> Span {
-        if end == Time::MAX || !self.demand.has_outages() {
-            return Span::ZERO;
-        }
-        let (mut outage, mut at) = (Span::ZERO, begin);
-        for _ in 0..MOST_STEPS {
-            let segment = self.demand.timeline.segment(at);
-            let to = segment.to.min(end);
-            if !self.demand.is_open[segment.index] {
-                outage += to.since(at);
-            }
-            if to == end {
-                return outage;
-            }
-            at = to;
-        }
-        self.demand.outage_until(end).saturating_sub(self.demand.outage_until(begin))
+        if end == Time::MAX { Span::ZERO } else { self.demand.outage(begin, end) }
     }
 
     /// Returns how much longer the packet of `bytes` took that was sent in `busy`, outages left

@@ -8,9 +8,6 @@ use crate::schedule::{Segment, Timeline};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::sync::Arc;
 
-/// Number of steps of a schedule that are looked at one by one.
-const MOST_STEPS: usize = 16;
-
 /// Sends one packet at a time.
 #[derive(Debug, Clone)]
 pub(crate) enum Transmitter {
@@ -204,29 +201,7 @@ impl Schedule {
 
     /// Returns the time at rate zero from `begin` to `end`.
     fn outage(&self, begin: Time, end: Time) -> Span {
-        // Most packets cross a step or two; one of a recording has thousands of them.
-        let mut outage = Span::ZERO;
-        let mut at = begin;
-        for _ in 0..MOST_STEPS {
-            let segment = self.timeline.segment(at);
-            let to = segment.to.min(end);
-            if self.rates[segment.index].is_zero() {
-                outage += to.since(at);
-            }
-            if to == end {
-                return outage;
-            }
-            at = to;
-        }
-        self.outage_until(end).saturating_sub(self.outage_until(begin))
-    }
-
-    /// Returns the total time at rate zero before `until`.
-    fn outage_until(&self, until: Time) -> Span {
-        let nanos = self.timeline.sum(until, |step, span| {
-            if self.rates[step].is_zero() { u128::from(span.as_nanos()) } else { 0 }
-        });
-        Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        self.timeline.time_in(begin, end, |step| self.rates[step].is_zero())
     }
 
     /// Sums what each step sends in units of 10⁻⁹ bits (rate times nanoseconds), so that only the

@@ -40,13 +40,13 @@ pub fn draw(draft: &mut Draft, random: &mut Random) {
                 direction.queue_keys.insert(key.to_owned(), value);
             }
         } else if random.chance(0.5) {
-            direction.queue_keys.extend(by_arrival(random));
+            direction.queue_keys.extend(by_class_or_arrival(random));
         }
     }
 }
 
 /// Draws a discipline with classes, or one that decides about packets as they arrive.
-fn by_arrival(random: &mut Random) -> Table {
+fn by_class_or_arrival(random: &mut Random) -> Table {
     let keys: Vec<(&str, Value)> = match random.whole(0, 4) {
         0 => vec![("aqm", Value::from("priority"))],
         1 => vec![

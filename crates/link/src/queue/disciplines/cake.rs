@@ -1,11 +1,11 @@
 //! A subset of CAKE: tins, isolation of terminals and flows, and Cobalt.
 
-use super::cobalt::{CobaltState, Verdict};
+use super::cobalt::{CobaltState, Decision};
 use super::codel::CoDel;
 use super::control_law::ControlLaw;
 use super::discipline::{Discipline, Effects, PacketQueue, QueueContext, Refused};
 use super::flow_queues::FlowQueues;
-use super::packet_lists::{List, PacketLists};
+use super::packet_lists::PacketLists;
 use crate::counters::PacketTotals;
 use crate::fields::{Field, Fields, Kind};
 use crate::queue::accepted::Accepted;
@@ -13,6 +13,7 @@ use crate::queue::limit::ResolvedLimit;
 use crate::random::Stream;
 use crate::{ConfigError, DropCause, Dscp};
 use bentpipe_units::{Bytes, Span, Time};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A subset of Linux's CAKE: terminals share each tin alike, and the flows of a terminal its share.
@@ -44,8 +45,7 @@ impl Default for Cake {
     }
 }
 
-const BEST_EFFORT: &str = "besteffort";
-const DIFFSERV4: &str = "diffserv4";
+const TINS: [(&str, Tins); 2] = [("besteffort", Tins::BestEffort), ("diffserv4", Tins::Diffserv4)];
 /// Bytes that the tins best effort, bulk, video and voice send in their turns, as in Linux without
 /// a shaper. A tin goes on until it has used them up, and repays what it sent too much.
 const WEIGHTS: [i64; 4] = [1024, 64, 512, 256];
@@ -81,7 +81,7 @@ impl Discipline for Cake {
     const FIELDS: &'static [Field] = &[
         Field {
             name: "tins",
-            kind: Kind::Choice(&[BEST_EFFORT, DIFFSERV4]),
+            kind: Kind::Choice(&[TINS[0].0, TINS[1].0]),
             about: "CAKE: \"besteffort\", one class for all packets, or \"diffserv4\", four by \
                 DSCP. Default: \"besteffort\".",
         },
@@ -93,20 +93,15 @@ impl Discipline for Cake {
 
     fn from_fields(fields: &Fields) -> Result<Self, ConfigError> {
         let default = Self::default();
-        let tins = match fields.choice("tins") {
-            Some(DIFFSERV4) => Tins::Diffserv4,
-            _ => Tins::BestEffort,
-        };
         Ok(Self {
-            tins,
+            tins: fields.choice_of("tins", &TINS).unwrap_or(default.tins),
             target: fields.span("target").unwrap_or(default.target),
             interval: fields.span("interval").unwrap_or(default.interval),
         })
     }
 
     fn to_fields(&self) -> Fields {
-        let tins = if self.tins == Tins::BestEffort { BEST_EFFORT } else { DIFFSERV4 };
-        let fields = Fields::new(Self::NAME).with("tins", tins);
+        let fields = Fields::new(Self::NAME).with_choice_of("tins", self.tins, &TINS);
         fields.with("target", self.target).with("interval", self.interval)
     }
 
@@ -227,26 +222,12 @@ impl<P> PacketQueue<P> for CakeQueue<P> {
     }
 
     fn withdraw(&mut self, port: u32) -> Vec<Accepted<P>> {
-        let Self(inner) = self;
+        let Inner { packets, tins, waiting, .. } = &mut *self.0;
         let mut removed = Vec::new();
-        for tin in 0..inner.tins.len() {
-            for number in 0..inner.tins[tin].flows.queues.len() {
-                let mut kept = List::new();
-                while let Some(packet) = inner.pop(tin, number) {
-                    if packet.port == port {
-                        removed.push(packet);
-                        continue;
-                    }
-                    let bytes = packet.packet.bytes;
-                    // The place of the packet is free.
-                    if inner.packets.push(&mut kept, packet).is_ok() {
-                        inner.waiting.add(bytes);
-                        inner.tins[tin].flows.bytes[number] += u64::from(bytes);
-                    }
-                }
-                inner.tins[tin].flows.queues[number].packets = kept;
-            }
+        for tin in tins {
+            removed.extend(tin.flows.withdraw(packets, port));
         }
+        removed.iter().for_each(|packet| waiting.remove(packet.packet.bytes));
         removed
     }
 
@@ -264,15 +245,15 @@ impl<P> Inner<P> {
         self.packets.push(&mut tin.flows.queues[number].packets, packet)?;
         self.waiting.add(bytes);
         tin.flows.bytes[number] += u64::from(bytes);
-        let load = tin.load(port);
-        let queue = &mut tin.flows.queues[number];
-        if !queue.listed {
+        if !tin.flows.queues[number].listed {
+            let load = tin.load(port);
+            let queue = &mut tin.flows.queues[number];
             (queue.state.terminal, queue.state.share) = (port, Share::Sparse);
             queue.state.cobalt.resumed(tin.law, now);
             queue.deficit = (QUANTUM / load) as i64;
             tin.flows.enter(number);
             tin.sparse.push_back(number as u32);
-        } else if queue.state.share == Share::Paused {
+        } else if tin.flows.queues[number].state.share == Share::Paused {
             tin.count_bulk(number);
         }
         Ok(())
@@ -289,11 +270,10 @@ impl<P> Inner<P> {
 
     /// Drops the first packet of the flow with most bytes in any tin.
     fn make_room(&mut self, now: Time, effects: &mut Effects<P>) {
-        let all = self.tins.iter().enumerate().flat_map(|(tin, class)| {
-            let bytes = class.flows.bytes.iter().enumerate();
-            bytes.map(move |(number, bytes)| (*bytes, std::cmp::Reverse((tin, number))))
+        let fattest = self.tins.iter().enumerate().filter_map(|(tin, class)| {
+            class.flows.fattest().map(|(bytes, number)| (bytes, Reverse(tin), number))
         });
-        let Some((_, std::cmp::Reverse((tin, number)))) = all.max() else { return };
+        let Some((_, Reverse(tin), number)) = fattest.max() else { return };
         if let Some(packet) = self.pop(tin, number) {
             effects.drop(DropCause::QueueFull, packet);
         }
@@ -347,13 +327,13 @@ impl<P> Inner<P> {
             let Self { random, tins, .. } = self;
             let Tin { law, least, flows, .. } = &mut tins[tin];
             let cobalt = &mut flows.queues[number].state.cobalt;
-            let verdict = cobalt.decide(*law, now, now.since(packet.sent), *least, random);
-            let marks = verdict == Verdict::Signal && packet.packet.ecn.is_capable();
+            let decision = cobalt.decide(*law, now, now.since(packet.sent), *least, random);
+            let marks = decision == Decision::Signal && packet.packet.ecn.is_capable();
             if marks {
                 effects.mark(&mut packet);
             }
             // The last packet of a flow is never dropped.
-            if verdict == Verdict::Pass || marks || flows.bytes[number] == 0 {
+            if decision == Decision::Pass || marks || flows.bytes[number] == 0 {
                 return Some(packet);
             }
             effects.drop(DropCause::Aqm, packet);

@@ -22,9 +22,9 @@ pub(super) struct CobaltState {
     blue_changed: Option<Time>,
 }
 
-/// What Cobalt wants of a packet.
+/// What becomes of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Decision {
     Pass,
     /// Mark it, or drop it if it is not ECN-capable.
     Signal,
@@ -87,7 +87,7 @@ impl CobaltState {
         waited: Span,
         least: Span,
         random: &mut Stream,
-    ) -> Verdict {
+    ) -> Decision {
         let late = waited > law.target && waited > least;
         let due = self.count > 0 && now >= self.next;
         if late {
@@ -97,23 +97,23 @@ impl CobaltState {
             self.count = self.count.max(1);
         }
         self.dropping = late;
-        let mut verdict = Verdict::Pass;
+        let mut decision = Decision::Pass;
         if due && late {
-            verdict = Verdict::Signal;
+            decision = Decision::Signal;
             self.count = self.count.saturating_add(1);
             self.next = law.after(self.next, self.count);
         } else if due {
             self.fall(law, now);
         }
         if self.blue > 0.0 && random.chance(self.blue) {
-            verdict = Verdict::Drop;
+            decision = Decision::Drop;
         }
         if self.count == 0 {
             self.next = now + law.interval;
-        } else if now > self.next && verdict != Verdict::Drop {
+        } else if now > self.next && decision != Decision::Drop {
             self.next = now;
         }
-        verdict
+        decision
     }
 
     /// Lets the count fall by one for each signal that would have been due by `now`.
@@ -140,7 +140,7 @@ mod tests {
         times
             .filter(|ms| {
                 let now = Time::from_millis(*ms);
-                state.decide(LAW, now, late, Span::ZERO, &mut random) != Verdict::Pass
+                state.decide(LAW, now, late, Span::ZERO, &mut random) != Decision::Pass
             })
             .collect()
     }
@@ -163,7 +163,7 @@ mod tests {
             state.decide(LAW, Time::from_millis(ms), Span::ZERO, Span::ZERO, &mut random)
         };
         for ms in 1000..1300 {
-            assert_eq!(pass(&mut state, ms), Verdict::Pass);
+            assert_eq!(pass(&mut state, ms), Decision::Pass);
         }
         assert!(state.count < before && state.count > 0, "{}", state.count);
         pass(&mut state, 10_000);
@@ -181,7 +181,7 @@ mod tests {
         let mut random = stream(1, 0, "test/queue");
         let drops = (600..10_600).filter(|ms| {
             let now = Time::from_millis(*ms);
-            state.decide(LAW, now, Span::ZERO, Span::ZERO, &mut random) == Verdict::Drop
+            state.decide(LAW, now, Span::ZERO, Span::ZERO, &mut random) == Decision::Drop
         });
         // Of 10,000 packets with p = 0.39: s.e. 49.
         assert!((drops.count() as f64 - 3906.25).abs() < 3.0 * 48.8);

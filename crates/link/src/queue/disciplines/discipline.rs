@@ -55,8 +55,8 @@ pub(crate) trait Discipline: Sized {
         false
     }
 
-    /// Creates an empty queue. All its random draws come from the stream that
-    /// `random` returns, which belongs to this queue alone.
+    /// Creates an empty queue. All its random draws come from the stream that `random` returns,
+    /// which belongs to this queue alone.
     fn queue<P>(
         &self,
         context: QueueContext,

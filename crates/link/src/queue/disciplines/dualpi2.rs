@@ -3,6 +3,7 @@
 use super::codel::CoDel;
 use super::discipline::{Discipline, Effects, PacketQueue, QueueContext, Refused};
 use super::fifo::Fifo;
+use super::pi2::{Decision, Pi2};
 use super::pie::Pie;
 use crate::counters::PacketTotals;
 use crate::fields::{Field, Fields, Kind};
@@ -68,8 +69,6 @@ impl Default for DualPi2 {
 
 const OVERLOADS: [(&str, Overload); 2] =
     [("drop", Overload::Drop), ("overflow", Overload::Overflow)];
-/// Bytes left behind a packet below which its queue's probability is not applied: two packets.
-const FEW_BYTES: u64 = 3000;
 /// A packet, for the first turn of the scheduler.
 const PACKET: f64 = 1500.0;
 
@@ -143,8 +142,6 @@ impl Discipline for DualPi2 {
                 (0.1 * tupdate.as_secs_f64() / (rtt * rtt), 0.3 / rtt)
             }
         };
-        let overload = fields.choice("overload");
-        let overload = OVERLOADS.iter().find(|(name, _)| Some(*name) == overload);
         Ok(Self {
             target: fields.span("target").unwrap_or(default.target),
             tupdate,
@@ -156,19 +153,18 @@ impl Discipline for DualPi2 {
             classic_protection: fields
                 .ratio("classic_protection")
                 .unwrap_or(default.classic_protection),
-            overload: overload.map_or(default.overload, |(_, overload)| *overload),
+            overload: fields.choice_of("overload", &OVERLOADS).unwrap_or(default.overload),
         })
     }
 
     fn to_fields(&self) -> Fields {
         let Self { target, tupdate, alpha, beta, .. } = *self;
-        let overload = OVERLOADS.iter().find(|(_, overload)| *overload == self.overload);
         let fields = Fields::new(Self::NAME).with("target", target).with("tupdate", tupdate);
         let fields = fields.with("alpha", alpha).with("beta", beta);
         let fields = fields.with("coupling", self.coupling).with("step", self.step);
         let fields = fields.with("ramp", self.ramp);
         let fields = fields.with("classic_protection", self.classic_protection);
-        fields.with("overload", overload.map_or(OVERLOADS[0].0, |(name, _)| *name))
+        fields.with_choice_of("overload", self.overload, &OVERLOADS)
     }
 
     fn check(&self) -> Result<(), ConfigError> {
@@ -190,14 +186,8 @@ impl Discipline for DualPi2 {
             low: Fifo::new(context.limit),
             classic: Fifo::new(context.limit),
             limit: context.limit,
-            control: Control {
-                config: *self,
-                random: random(),
-                next_update: Time::ZERO + self.tupdate,
-                delay: Span::ZERO,
-                probability: 0.0,
-                credit: self.first_credit(),
-            },
+            control: Pi2::new(*self, random()),
+            credit: self.first_credit(),
         }))
     }
 }
@@ -207,18 +197,6 @@ impl DualPi2 {
     /// first unless the classic one has more than half of the link.
     fn first_credit(&self) -> f64 {
         (2.0 * self.classic_protection.get() - 1.0) * PACKET
-    }
-
-    /// Returns the probability of a mark in the low-latency queue after `waited`, whatever the
-    /// other queue.
-    fn native(&self, waited: Span) -> f64 {
-        if waited <= self.step {
-            0.0
-        } else if waited >= self.step + self.ramp {
-            1.0
-        } else {
-            (waited - self.step).as_secs_f64() / self.ramp.as_secs_f64()
-        }
     }
 }
 
@@ -233,29 +211,9 @@ struct Inner<P> {
     classic: Fifo<P>,
     /// Of both together.
     limit: ResolvedLimit,
-    control: Control,
-}
-
-/// What decides about packets.
-#[derive(Debug, Clone)]
-struct Control {
-    config: DualPi2,
-    random: Stream,
-    next_update: Time,
-    /// The longer wait of both queues at the last update.
-    delay: Span,
-    /// The base probability p'.
-    probability: f64,
+    control: Pi2,
     /// Bytes by which the classic queue is behind its share; above zero, it comes first.
     credit: f64,
-}
-
-/// What becomes of a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Decision {
-    Pass,
-    Mark,
-    Drop,
 }
 
 impl<P> PacketQueue<P> for DualQueue<P> {
@@ -294,10 +252,10 @@ impl<P> PacketQueue<P> for DualQueue<P> {
                 Decision::Mark => effects.mark(&mut packet),
                 Decision::Pass => {}
             }
-            control.credit += credit;
+            inner.credit += credit;
             return Some(packet);
         }
-        inner.control.credit = inner.control.config.first_credit();
+        inner.credit = inner.control.config.first_credit();
         None
     }
 
@@ -324,7 +282,7 @@ impl<P> Inner<P> {
     fn next(&mut self) -> Option<(bool, Accepted<P>, f64)> {
         let share = self.control.config.classic_protection.get();
         let is_low = self.low.waiting().packets > 0
-            && (self.classic.waiting().packets == 0 || self.control.credit <= 0.0);
+            && (self.classic.waiting().packets == 0 || self.credit <= 0.0);
         let (queue, other, weight) = if is_low {
             (&mut self.low, &self.classic, share)
         } else {
@@ -338,72 +296,11 @@ impl<P> Inner<P> {
 
     /// Makes the updates that fell due by `now`, each with the waits at its time.
     fn update_until(&mut self, now: Time) {
-        while self.control.next_update <= now {
-            let at = self.control.next_update;
+        let (low, classic) = (&self.low, &self.classic);
+        self.control.update_until(now, |at| {
             let wait = |queue: &Fifo<P>| queue.first().map(|packet| at.since(packet.sent));
-            let delay = wait(&self.low).max(wait(&self.classic)).unwrap_or(Span::ZERO);
-            let control = &mut self.control;
-            let is_idle = delay.is_zero() && control.delay.is_zero() && control.probability == 0.0;
-            control.update(delay);
-            let every = control.config.tupdate;
-            control.next_update += every;
-            if is_idle && self.waiting().packets == 0 {
-                // Those that follow change nothing either.
-                let control = &mut self.control;
-                let periods = (now.since(at)).as_nanos() / every.as_nanos();
-                control.next_update = at + every * (periods + 1);
-            }
-        }
-    }
-}
-
-impl Control {
-    /// Updates the base probability (RFC 9332, appendix A.1) for the longer wait of both queues, as
-    /// in appendix A.2 and Linux.
-    fn update(&mut self, delay: Span) {
-        let DualPi2 { target, alpha, beta, coupling, overload, .. } = self.config;
-        let (now, before) = (delay.as_secs_f64(), self.delay.as_secs_f64());
-        let change = alpha * (now - target.as_secs_f64()) + beta * (now - before);
-        // Marks of 100 % in the low-latency queue, and no more in the other than goes with them.
-        let most = if overload == Overload::Overflow { 1.0 / coupling } else { 1.0 };
-        self.probability = (self.probability + change).clamp(0.0, most);
-        self.delay = delay;
-    }
-
-    fn coupled(&self) -> f64 {
-        self.config.coupling * self.probability
-    }
-
-    /// Draws with the probability of the classic queue.
-    fn classic_draw(&mut self) -> bool {
-        self.random.chance(self.probability * self.probability)
-    }
-
-    /// Decides about a packet of the low-latency queue, with `behind` packets in that and `left`
-    /// bytes in both.
-    fn decide_low(&mut self, waited: Span, behind: u64, left: u64) -> Decision {
-        // A single packet is no queue, however long the link takes for it (RFC 9332, appendix A.1).
-        let native = if behind > 0 { self.config.native(waited) } else { 0.0 };
-        let coupled = if left < FEW_BYTES { 0.0 } else { self.coupled() };
-        let is_overload = coupled >= 1.0 && self.config.overload == Overload::Drop;
-        if is_overload && self.classic_draw() {
-            Decision::Drop
-        } else if self.random.chance(native.max(coupled)) {
-            Decision::Mark
-        } else {
-            Decision::Pass
-        }
-    }
-
-    /// Decides about a packet of the classic queue, with `left` bytes in both.
-    fn decide_classic(&mut self, is_capable: bool, left: u64) -> Decision {
-        if left < FEW_BYTES || !self.classic_draw() {
-            Decision::Pass
-        } else if is_capable && (self.coupled() < 1.0 || self.config.overload != Overload::Drop) {
-            Decision::Mark
-        } else {
-            Decision::Drop
-        }
+            wait(low).max(wait(classic))
+        });
     }
 }
 

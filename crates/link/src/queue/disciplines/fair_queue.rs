@@ -4,7 +4,7 @@
 use super::control_law::{ControlLaw, ControlState};
 use super::discipline::{Effects, PacketQueue, Refused};
 use super::flow_queues::{FlowHash, FlowQueues, MIN_QUANTUM};
-use super::packet_lists::{List, PacketLists};
+use super::packet_lists::PacketLists;
 use crate::counters::PacketTotals;
 use crate::fields::{Field, Fields, Kind};
 use crate::queue::accepted::Accepted;
@@ -109,12 +109,10 @@ impl FlowQueueing {
                 })?)
             }
         };
-        let overflow = fields.choice("overflow");
-        let overflow = OVERFLOWS.iter().find(|(name, _)| Some(*name) == overflow);
         Ok(Self {
             hash,
             quantum: fields.bytes("quantum").unwrap_or(default.quantum),
-            overflow: overflow.map_or(default.overflow, |(_, overflow)| *overflow),
+            overflow: fields.choice_of("overflow", &OVERFLOWS).unwrap_or(default.overflow),
         })
     }
 
@@ -124,9 +122,8 @@ impl FlowQueueing {
             FlowHash::Stochastic(flows) => fields.with("flows", u64::from(flows)),
             FlowHash::Exact => fields.with("hash", EXACT),
         };
-        let overflow = OVERFLOWS.iter().find(|(_, overflow)| *overflow == self.overflow);
-        let overflow = overflow.map_or(OVERFLOWS[0].0, |(name, _)| *name);
-        fields.with("quantum", self.quantum).with("overflow", overflow)
+        let fields = fields.with("quantum", self.quantum);
+        fields.with_choice_of("overflow", self.overflow, &OVERFLOWS)
     }
 
     /// # Errors
@@ -238,24 +235,9 @@ impl<P> PacketQueue<P> for FairQueue<P> {
     }
 
     fn withdraw(&mut self, port: u32) -> Vec<Accepted<P>> {
-        let Self(inner) = self;
-        let mut removed = Vec::new();
-        for number in 0..inner.flows.queues.len() {
-            let mut kept = List::new();
-            while let Some(packet) = inner.pop(number) {
-                if packet.port == port {
-                    removed.push(packet);
-                    continue;
-                }
-                let bytes = packet.packet.bytes;
-                // The place of the packet is free.
-                if inner.packets.push(&mut kept, packet).is_ok() {
-                    inner.waiting.add(bytes);
-                    inner.flows.bytes[number] += u64::from(bytes);
-                }
-            }
-            inner.flows.queues[number].packets = kept;
-        }
+        let Inner { packets, flows, waiting, .. } = &mut *self.0;
+        let removed = flows.withdraw(packets, port);
+        removed.iter().for_each(|packet| waiting.remove(packet.packet.bytes));
         removed
     }
 
@@ -305,8 +287,7 @@ impl<P> Inner<P> {
             }
             return;
         }
-        let most = self.flows.bytes.iter().copied().max().unwrap_or_default();
-        let Some(number) = self.flows.bytes.iter().position(|bytes| *bytes == most) else { return };
+        let Some((most, number)) = self.flows.fattest() else { return };
         let mut drops = 0;
         while let Some(packet) = self.pop(number) {
             effects.drop(DropCause::QueueFull, packet);

@@ -1,7 +1,8 @@
 //! A queue for each flow or for each value of a hash, and which of them holds a packet's flow.
 
-use super::packet_lists::List;
+use super::packet_lists::{List, PacketLists};
 use crate::FlowKey;
+use crate::queue::accepted::Accepted;
 use crate::random::Stream;
 use bentpipe_units::{Bytes, Span, Time};
 use rand_core::Rng;
@@ -133,6 +134,24 @@ impl<S: Default> FlowQueues<S> {
         self.queues[number as usize].idle_since = now;
         idle.insert((now, number));
         number as usize
+    }
+
+    /// Returns the most bytes in a queue, and the number of the first queue with so many.
+    pub fn fattest(&self) -> Option<(u64, usize)> {
+        let most = self.bytes.iter().copied().max()?;
+        let number = self.bytes.iter().position(|bytes| *bytes == most)?;
+        Some((most, number))
+    }
+
+    /// Removes the packets of `port`, which are in `packets`, from all queues.
+    pub fn withdraw<P>(&mut self, packets: &mut PacketLists<P>, port: u32) -> Vec<Accepted<P>> {
+        let mut all = Vec::new();
+        for (queue, bytes) in self.queues.iter_mut().zip(&mut self.bytes) {
+            let removed = packets.withdraw(&mut queue.packets, port);
+            *bytes -= removed.iter().map(|packet| u64::from(packet.packet.bytes)).sum::<u64>();
+            all.extend(removed);
+        }
+        all
     }
 
     /// Records that a queue has entered the scheduler's lists.

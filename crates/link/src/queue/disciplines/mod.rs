@@ -20,6 +20,7 @@ mod fq;
 mod fq_codel;
 mod head_drop;
 mod packet_lists;
+mod pi2;
 mod pie;
 mod priority;
 mod red;

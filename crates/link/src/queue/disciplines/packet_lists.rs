@@ -77,6 +77,21 @@ impl<P> PacketLists<P> {
         self.places[place as usize].take()
     }
 
+    /// Removes the packets of `port` from a list, in their order.
+    pub fn withdraw(&mut self, list: &mut List, port: u32) -> Vec<Accepted<P>> {
+        let (mut kept, mut removed) = (List::new(), Vec::new());
+        while let Some(packet) = self.pop(list) {
+            if packet.port == port {
+                removed.push(packet);
+            } else {
+                // The place of the packet is free.
+                let _ = self.push(&mut kept, packet);
+            }
+        }
+        *list = kept;
+        removed
+    }
+
     /// Returns the first packet of a list.
     pub fn first(&self, list: &List) -> Option<&Accepted<P>> {
         self.places.get(list.first as usize)?.as_ref()

@@ -138,6 +138,13 @@ impl Pie {
     };
 }
 
+/// Returns when the update after that at `at` is due, of updates each `every`. If `is_steady`,
+/// those up to `now` would change nothing and are left out.
+pub(super) fn next_update(at: Time, every: Span, is_steady: bool, now: Time) -> Time {
+    let periods = if is_steady { now.since(at).as_nanos() / every.as_nanos() } else { 0 };
+    at + every * (periods + 1)
+}
+
 /// What a [`Pie`] queue knows.
 #[derive(Debug, Clone)]
 pub(crate) struct State {
@@ -190,16 +197,9 @@ impl State {
         while self.next_update <= now {
             let before = (self.probability, self.delay_before, self.burst);
             self.update(queued);
-            self.next_update += self.config.tupdate;
-            if before == (self.probability, self.delay_before, self.burst) {
-                // Those that follow change nothing either.
-                let periods =
-                    now.since(self.next_update).as_nanos() / self.config.tupdate.as_nanos();
-                self.next_update += self.config.tupdate * periods;
-                if self.next_update <= now {
-                    self.next_update += self.config.tupdate;
-                }
-            }
+            let is_steady = before == (self.probability, self.delay_before, self.burst);
+            let at = self.next_update;
+            self.next_update = next_update(at, self.config.tupdate, is_steady, now);
         }
     }
 
