@@ -167,7 +167,7 @@ pub const CONTROLLERS: &[Registration<Box<dyn Controller>>] = &[
     },
     Registration {
         name: prague::NAME,
-        about: "reduces by the fraction of marked packets (L4S); for short paths, over QUIC",
+        about: "reduces by the fraction of marked packets (L4S); for short paths",
         source: "draft-briscoe-iccrg-prague-congestion-control, udp_prague",
         parameters: prague::Parameters::TABLE,
         make: &|config, values| Box::new(prague::Prague::new(config, &values.into())),

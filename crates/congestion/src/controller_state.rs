@@ -48,8 +48,8 @@ impl StateField {
     }
 }
 
-/// Time series of a controller's variables, each with its name and unit, in the order in which the
-/// controller reports them.
+/// Time series of a controller's variables, each with its name and unit, in the order in which they
+/// are first reported.
 #[derive(Debug)]
 pub struct StateSeries {
     limit: SeriesLimit,
@@ -63,12 +63,8 @@ impl StateSeries {
 
     /// Adds the values that have changed.
     pub(crate) fn record(&mut self, now: Time, fields: &[StateField]) {
-        for (index, field) in fields.iter().enumerate() {
-            // A controller reports the same variables each time, so that the place fits.
-            let place = match self.series.get(index) {
-                Some((name, ..)) if *name == field.name => index,
-                _ => self.place_of(field),
-            };
+        for field in fields {
+            let place = self.place_of(field);
             self.series[place].2.push_change(now, field.value);
         }
     }

@@ -95,8 +95,9 @@ pub struct SenderSeries {
     pub smoothed_rtt: BoundedSeries,
     /// Phases of the controller, each with its start; at most [`MAX_PHASES`].
     pub phases: Vec<(Time, &'static str)>,
-    /// The controller's own variables, if recorded.
-    pub state: Option<StateSeries>,
+    /// The controller's own variables; none unless they are recorded
+    /// ([`SenderMetrics::record_state`]).
+    pub state: StateSeries,
     /// Inputs of the last value of `pacing_rate`.
     paced: Option<(Bytes, Option<Rate>, Span)>,
 }
@@ -131,7 +132,7 @@ impl SenderSeries {
             rtt: empty(),
             smoothed_rtt: empty(),
             phases: Vec::new(),
-            state: None,
+            state: StateSeries::new(limit),
             paced: None,
         }
     }
@@ -211,8 +212,8 @@ impl SenderStats {
         if let Some(log) = &mut self.log {
             log.on_fields(now, fields);
         }
-        if let Some(state) = self.series.as_mut().and_then(|series| series.state.as_mut()) {
-            state.record(now, fields);
+        if let Some(series) = &mut self.series {
+            series.state.record(now, fields);
         }
     }
 
@@ -277,13 +278,10 @@ impl SenderMetrics {
         }))
     }
 
-    /// Records the controller's own variables ([`Controller::report_state`]) from now on: series of
-    /// at most `limit` points, and events of a trace, if there is one.
-    pub fn record_state(&self, limit: SeriesLimit) {
+    /// Records the controller's own variables ([`Controller::report_state`]) from now on, in the
+    /// series and the trace, if there are any.
+    pub fn record_state(&self) {
         self.0.records_state.store(true, Ordering::Relaxed);
-        if let Some(series) = &mut self.stats().series {
-            series.state = Some(StateSeries::new(limit));
-        }
     }
 
     /// Creates metrics like [`SenderMetrics::new`] whose series include the numbers of packets.
@@ -475,7 +473,7 @@ impl SenderMetrics {
         }
     }
 
-    /// Records the delivery-rate sample of an ACK, if someone has asked for variables.
+    /// Returns the delivery-rate sample of an ACK as variables.
     fn sample_fields(ack: &Ack<'_>) -> [StateField; 2] {
         [
             StateField::rate("delivery_rate", ack.sample.rate.unwrap_or_default()),

@@ -13,7 +13,7 @@ use std::ops::Range;
 /// Name of all flows together, in place of the name of a flow.
 pub const ALL_FLOWS: &str = "all";
 /// Interval in which received bytes are counted.
-const TENTH: Span = Span::from_millis(100);
+pub const TENTH: Span = Span::from_millis(100);
 /// Divisor of the default warm-up: a fifth of the time in which all flows are active, which is
 /// long enough for slow start in runs of usual duration.
 const WARMUP_DIVISOR: u64 = 5;

@@ -474,7 +474,8 @@ impl Endpoint {
                 cwr: if answer { self.ecn.is_accurate() } else { self.ecn.is_on() },
                 ..Flags::default()
             },
-            ce_packets: u16::from(self.ecn.is_accurate()),
+            // AE of a SYN-ACK would say that the SYN arrived with CE (RFC 9768 §3.1.1).
+            ce_packets: u16::from(!answer && self.ecn.is_accurate()),
             ..Segment::default()
         };
         self.receiver.fill(now, &mut segment);

@@ -118,13 +118,12 @@ impl Prague {
     /// Updates the mean of the fraction, once in each round and each virtual RTT.
     fn end_round(&mut self, ack: &Ack<'_>) {
         let every = self.virtual_rtt();
-        let Round { start, until, acked, marked } = &mut self.round;
-        let is_first = start.is_none();
-        if start.is_some_and(|start| ack.newest().number < *until || ack.now.since(start) < every) {
+        let Round { start, until, acked, marked } = self.round;
+        if start.is_some_and(|start| ack.newest().number < until || ack.now.since(start) < every) {
             return;
         }
-        if !is_first && self.saw_ce && *acked > 0 {
-            let fraction = (*marked as f64 / *acked as f64).min(1.0);
+        if start.is_some() && self.saw_ce && acked > 0 {
+            let fraction = (marked as f64 / acked as f64).min(1.0);
             self.alpha += self.parameters.gain * (fraction - self.alpha);
         }
         self.round = Round { start: Some(ack.now), until: ack.next_number, acked: 0, marked: 0 };
@@ -181,6 +180,8 @@ impl Controller for Prague {
         }
         self.reduced_at = Some(ecn_ce.now);
         self.reduce(1.0 - self.alpha / 2.0, ecn_ce.next_number);
+        // A loss before it that proves spurious does not undo it.
+        self.before = None;
     }
 
     fn on_spurious_loss(&mut self, _: Time) {

@@ -7,7 +7,7 @@
 
 use super::algorithm::{CapacityEstimate, Progress, SlowStart};
 use crate::controller::minimum_window;
-use crate::controller::{Ack, ControllerConfig, EcnCe, Loss, PathChange, Restart};
+use crate::controller::{Ack, ControllerConfig, EcnCe, Loss, PathChange, Restart, SentPacket};
 use crate::parameters::parameters;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 
@@ -69,6 +69,7 @@ struct Floor {
 }
 
 impl Floor {
+    /// Adds a sample. Returns the smallest one of the last `min_rtt`.
     fn update(&mut self, now: Time, rtt: Span, min_rtt: Span) -> Span {
         let width = min_rtt.as_nanos() / SLOTS as u64;
         let passed = now.since(self.since).as_nanos() / width.max(1);
@@ -87,6 +88,7 @@ impl Floor {
 struct Recovery {
     /// The first packet that is sent in it. Its acknowledgement ends the period (RFC 9002 §7.3.2).
     start: u64,
+    /// The smallest window in it.
     least: Bytes,
 }
 
@@ -105,6 +107,7 @@ pub struct RapidStart {
     flight_start: Option<u64>,
     /// True until a packet of a full flight is acknowledged.
     first_flight: bool,
+    /// True if the last ACK showed a queue.
     queueing: bool,
     recovery: Option<Recovery>,
 }
@@ -148,11 +151,13 @@ impl RapidStart {
         floor > min_rtt + rise
     }
 
-    fn enter_recovery(&mut self, start: u64) {
+    /// Begins recovery with packet `start`. Returns the smallest window in it.
+    fn enter_recovery(&mut self, start: u64) -> Bytes {
         let smallest = minimum_window(self.mtu);
         let least = self.window.mul_f64(self.factors.least()).max(smallest);
         self.window = self.window.mul_f64(self.factors.loss).max(smallest);
         self.recovery = Some(Recovery { start, least });
+        least
     }
 
     /// Takes `factor` of `bytes` from the window.
@@ -162,7 +167,7 @@ impl RapidStart {
 }
 
 /// Returns the bytes of the packets that were sent before packet `start`.
-fn bytes_before(packets: &[crate::controller::SentPacket], start: u64) -> Bytes {
+fn bytes_before(packets: &[SentPacket], start: u64) -> Bytes {
     packets
         .iter()
         .filter(|packet| packet.number < start)
@@ -205,19 +210,15 @@ impl SlowStart for RapidStart {
         match self.recovery {
             _ if loss.persistent => return Progress::Congested,
             // A loss of what was sent after the reduction is a congestion event of its own.
-            Some(Recovery { start, .. })
-                if loss.packets.iter().any(|packet| packet.number >= start) =>
-            {
+            Some(Recovery { start, .. }) if loss.newest().number >= start => {
                 return Progress::Congested;
             }
             Some(Recovery { least, .. }) => self.reduce(least, loss.bytes, self.factors.loss),
             None => {
-                self.enter_recovery(loss.next_number);
+                let least = self.enter_recovery(loss.next_number);
                 // All of a report but the first loss is confirmed within the period.
-                if let (Some(Recovery { least, .. }), [first, ..]) = (self.recovery, loss.packets) {
-                    let others = loss.bytes.saturating_sub(first.bytes);
-                    self.reduce(least, others, self.factors.loss);
-                }
+                let others = loss.bytes.saturating_sub(loss.packets[0].bytes);
+                self.reduce(least, others, self.factors.loss);
             }
         }
         Progress::Continue
@@ -227,7 +228,9 @@ impl SlowStart for RapidStart {
         match self.recovery {
             Some(Recovery { start, .. }) if ecn_ce.newest >= start => return Progress::Congested,
             Some(_) => {}
-            None => self.enter_recovery(ecn_ce.next_number),
+            None => {
+                self.enter_recovery(ecn_ce.next_number);
+            }
         }
         Progress::Continue
     }

@@ -37,7 +37,7 @@ const FOURFOLD: u64 = 4;
 /// Pacing rate of what ACKs clock out: none that would spread it.
 const UNPACED: Rate = Rate::from_mbps(1_000_000);
 
-/// The rounds since the first flight that filled the initial window.
+/// A round since the first flight that filled the initial window.
 #[derive(Debug, Clone, Copy)]
 struct Round {
     /// Number of the round; 2 is the one in which the first flight is acknowledged.

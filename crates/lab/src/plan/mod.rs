@@ -567,21 +567,10 @@ fn notes(head: &Scenario, axes: &[Axis<'_>], cases: &[Case]) -> Vec<String> {
     notes
 }
 
-/// Longest RTT over which servers take early data, in milliseconds. The age of a ticket that a
-/// client states lacks an RTT, and one that is off by more than this may be a replay (RFC 8446
-/// §8.3).
-const MAX_EARLY_DATA_RTT: f64 = 60_000.0;
-
 /// Returns a note about variants whose early data no server takes.
 fn refused_early_data(cases: &[Case]) -> Option<String> {
-    let early = |case: &&Case| {
-        let is_early = |one: &bentpipe_results::FlowSettings| {
-            one.transport == "quic" && one.handshake.as_deref() == Some("0rtt")
-        };
-        case.path.rtt_ms > MAX_EARLY_DATA_RTT && case.settings.iter().any(is_early)
-    };
     let mut names: Vec<String> = Vec::new();
-    for case in cases.iter().filter(early) {
+    for case in cases.iter().filter(|case| case.refuses_early_data()) {
         let name = format!("`{}`", case.variant);
         if !names.contains(&name) {
             names.push(name);

@@ -34,15 +34,19 @@ fn a_scenario_without_randomness_has_one_run_and_a_note() {
 
 #[test]
 fn early_data_over_minutes_is_refused_and_a_note_says_so() {
-    let is_noted = |rtt: &str| {
+    let noted = |rtt: &str, keys: &str| {
         let path = format!("profile = \"geo-50-10\"\n{rtt}");
         let text = testing::TWO_VARIANTS.replace("profile = \"geo-50-10\"", &path);
+        let text = text.replace("handshake = \"0rtt\"", &format!("handshake = \"0rtt\"\n{keys}"));
         let notes = testing::plan(&text).notes;
         notes.iter().any(|note| {
             note.contains("refuse early data") && note.contains("of `0rtt` are then sent")
         })
     };
+    let is_noted = |rtt: &str| noted(rtt, "");
     assert!(is_noted("rtt = \"61 s\"") && !is_noted("rtt = \"59 s\""));
+    assert!(noted("rtt = \"61 s\"", "quic.initial_rtt = \"9 s\""));
+    assert!(!noted("rtt = \"61 s\"", "quic.initial_rtt = \"10 s\""), "accepted at any RTT");
 }
 
 #[test]

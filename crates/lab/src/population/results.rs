@@ -2,16 +2,11 @@
 
 use super::Expansion;
 use super::draw::user_name;
+use bentpipe_results::fairness::{ALL_FLOWS, TENTH};
 use bentpipe_results::{Population, User};
 use bentpipe_sim::{FlowOutcome, RunSpec};
-use bentpipe_units::{Span, Time};
+use bentpipe_units::Time;
 use std::collections::{BTreeMap, HashMap};
-
-/// Name of all users of a run that has several populations or shares.
-const ALL: &str = bentpipe_results::fairness::ALL_FLOWS;
-
-/// Interval in which the received bytes of a flow are counted.
-const TENTH: Span = Span::from_millis(100);
 
 /// A user's flow.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +67,8 @@ pub(crate) fn populations<'a>(
             all.extend(users);
         }
         if shares.len() > 1 {
-            results.push(population(ALL, visit, &all, outcomes, false));
+            // All users of a run that has several populations or shares.
+            results.push(population(ALL_FLOWS, visit, &all, outcomes, false));
         }
     }
     (single, results)
@@ -91,9 +87,14 @@ fn population(
 }
 
 /// Returns the part of `own` flows, in percent, of what `all` received in the same direction, from
-/// the start of the first of them to the end of the last. `None` without an end, or without bytes.
+/// the start of the first of them to the end of the last. `None` without an end, without bytes, or
+/// if one of them took too long for counts ([`FlowOutcome::received_by_tenth`]).
 fn share_percent(own: &[&FlowOutcome], all: &[FlowOutcome]) -> Option<f64> {
     let direction = own.first()?.direction;
+    let alike = all.iter().filter(|flow| flow.direction == direction);
+    if !alike.clone().all(FlowOutcome::is_counted) {
+        return None;
+    }
     let start = own.iter().map(|flow| flow.start).min()?;
     let ends = own.iter().filter_map(|flow| Some(flow.start + flow.completion?));
     let tenth = |time: Time| (time.since_start().as_nanos() / TENTH.as_nanos()) as usize;
@@ -104,7 +105,7 @@ fn share_percent(own: &[&FlowOutcome], all: &[FlowOutcome]) -> Option<f64> {
         counts.map(|(_, bytes)| *bytes as f64).sum::<f64>()
     };
     let part: f64 = own.iter().map(|flow| received(flow)).sum();
-    let whole: f64 = all.iter().filter(|flow| flow.direction == direction).map(received).sum();
+    let whole: f64 = alike.map(received).sum();
     (whole > 0.0).then(|| part / whole * 100.0)
 }
 

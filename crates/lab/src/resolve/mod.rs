@@ -36,6 +36,7 @@ use crate::population::{self, Expansion, Population};
 use crate::task_id::CaseDigest;
 use bentpipe_link::DirectionConfig;
 use bentpipe_link::random::stream;
+use bentpipe_quic::Handshake;
 use bentpipe_results::Point;
 use bentpipe_results::{Direction, FlowSettings, PathSummary};
 use bentpipe_scenario::leo;
@@ -51,6 +52,12 @@ use path_summary::summary;
 use replay::Replay;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Longest RTT over which a server takes early data, in milliseconds, unless it
+/// [expects long flights](bentpipe_quic::QuicSettings::expects_long_flights). The age of a ticket
+/// that a client states lacks an RTT, and one that is off by more than this may be a replay (RFC
+/// 8446 §8.3).
+const MAX_EARLY_DATA_RTT: f64 = 60_000.0;
 
 /// One variant at one sweep point. Its runs differ in their random values only.
 #[derive(Debug, Clone)]
@@ -298,6 +305,21 @@ impl Case {
     pub(crate) fn has_built_in_controllers(&self) -> bool {
         let mut configs = self.spec.flows.iter().filter_map(|flow| flow.stack.congestion());
         configs.all(|config| config.controller.is_built_in())
+    }
+
+    /// Returns true if a simulated server refuses the early data of a measured visit.
+    pub(crate) fn refuses_early_data(&self) -> bool {
+        let is_refused = |flow: &FlowSpec| {
+            let quic = match &flow.stack {
+                Stack::Quic(quic) => Some(&**quic),
+                Stack::Call(call) => call.quic(),
+                _ => None,
+            };
+            let measured = flow.visits.iter().rfind(|visit| visit.measured);
+            measured.is_some_and(|visit| visit.handshake == Handshake::ZeroRtt)
+                && quic.is_some_and(|quic| !quic.expects_long_flights())
+        };
+        self.path.rtt_ms > MAX_EARLY_DATA_RTT && self.spec.flows.iter().any(is_refused)
     }
 
     /// Returns roughly how long a run takes, in bytes transferred over TCP.

@@ -169,7 +169,7 @@ pub(crate) fn resolve_path(
             };
             add_hop(&mut path, &section, scenario, files)?;
         }
-        known_capture(&path, scenario)?;
+        known_hops(&path, scenario)?;
     } else if section.hop.is_empty() {
         let span = scenario.path.span();
         let half = section.rtt.as_ref().map(|rtt| DirectionPatch {
@@ -208,14 +208,17 @@ pub(crate) fn resolve_path(
     Ok(path)
 }
 
-/// Checks that the captured hop is one of a contact plan, whose hops have names only now.
-fn known_capture(path: &ResolvedPath, scenario: &Scenario) -> Result<(), Problem> {
-    let Some(hop) = &scenario.output.capture else { return Ok(()) };
+/// Checks that the captured hop and that of proxies are hops of a contact plan, whose names are
+/// known only now.
+fn known_hops(path: &ResolvedPath, scenario: &Scenario) -> Result<(), Problem> {
+    let pep = scenario.path.get_ref().pep.as_ref().and_then(|pep| pep.get_ref().hop.as_ref());
     let names = || path.hops.iter().map(|hop| hop.name.as_str());
-    if names().any(|name| name == hop.get_ref()) {
-        return Ok(());
+    for hop in scenario.output.capture.iter().chain(pep) {
+        if !names().any(|name| name == hop.get_ref()) {
+            return Err(Problem::not_one_of(hop.span(), "hop", hop.get_ref(), names()));
+        }
     }
-    Err(Problem::not_one_of(hop.span(), "hop", hop.get_ref(), names()))
+    Ok(())
 }
 
 /// A hop of the scenario.

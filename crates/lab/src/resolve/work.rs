@@ -8,6 +8,7 @@ use bentpipe_results::PathSummary;
 use bentpipe_sim::{CallCarrier, CallDirections, CallTraffic, DatagramTraffic};
 use bentpipe_sim::{FlowSpec, Object, Stack, Visit};
 use bentpipe_units::{Rate, Span};
+use std::collections::BTreeMap;
 
 /// Time that simulating a byte of QUIC takes, compared with a byte of TCP.
 const QUIC: f64 = 4.0;
@@ -27,15 +28,15 @@ const VIDEO_SHARE: f64 = 0.9;
 pub(super) fn of(path: &PathSummary, flows: &[FlowSpec], users: impl Fn(usize) -> usize) -> u64 {
     let rate = path.bdp_bytes as f64 / (path.rtt_ms / 1e3);
     let rate = if rate.is_finite() && rate > 0.0 { rate } else { USUAL_RATE };
-    // Flows that take what they get share their path for as long as they last.
-    let rivals = |ends: Option<(usize, usize)>| {
-        let own = flows.iter().enumerate().filter(|(_, flow)| flow.ends == ends);
-        let greedy =
-            own.filter(|(_, flow)| flow.visits.iter().any(|visit| takes_all(flow, visit, rate)));
-        greedy.map(|(index, _)| users(index)).sum::<usize>().max(1) as f64
-    };
+    // Users whose flows take what they get share the path of these ends for as long as they last.
+    let mut rivals: BTreeMap<Option<(usize, usize)>, usize> = BTreeMap::new();
+    for (index, flow) in flows.iter().enumerate() {
+        if flow.visits.iter().any(|visit| takes_all(flow, visit, rate)) {
+            *rivals.entry(flow.ends).or_default() += users(index);
+        }
+    }
     let work = flows.iter().enumerate().map(|(index, flow)| {
-        let share = rate / rivals(flow.ends);
+        let share = rate / rivals.get(&flow.ends).map_or(1, |count| (*count).max(1)) as f64;
         let visits: f64 = flow.visits.iter().map(|visit| of_visit(flow, visit, share)).sum();
         visits * users(index) as f64
     });

@@ -5,13 +5,10 @@
 //! first event is `up` is down before.
 
 use super::ContactError;
-use super::plan::{Contact, ContactPlan, MAX_CONTACTS};
+use super::plan::{Contact, ContactPlan, FOREVER, MAX_CONTACTS};
 use bentpipe_units::{Rate, Span, Time};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-
-/// End of a contact that no event ends: 292 years.
-const FOREVER: Time = Time::from_nanos(u64::MAX / 2);
 
 #[derive(Debug, Deserialize)]
 struct Topology {
@@ -74,13 +71,9 @@ enum Status {
 /// A text is not of the format, names something that the topology lacks, or has events of nodes,
 /// which a plan of contacts cannot express.
 pub fn parse(topology: &str, events: Option<&str>) -> Result<ContactPlan, ContactError> {
-    let read = |error: serde_json::Error| ContactError::Line {
-        line: error.line(),
-        reason: error.to_string(),
-    };
-    let topology: Topology = serde_json::from_str(topology).map_err(read)?;
+    let topology: Topology = serde_json::from_str(topology)?;
     let events: Events = match events {
-        Some(text) => serde_json::from_str(text).map_err(read)?,
+        Some(text) => serde_json::from_str(text)?,
         None => Events { events: Vec::new() },
     };
     let mut of_link: BTreeMap<&str, Vec<(u64, Status)>> = BTreeMap::new();

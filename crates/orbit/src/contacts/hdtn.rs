@@ -3,12 +3,12 @@
 //! second (in files of older versions `rate`, in megabits per second).
 
 use super::ContactError;
-use super::plan::{Contact, ContactPlan};
+use super::plan::{Contact, ContactPlan, FOREVER};
 use bentpipe_units::{Rate, Span, Time};
 use serde::Deserialize;
 
 /// End of the times that a plan can have, in seconds: 292 years.
-const END_S: f64 = (u64::MAX / 2) as f64 / 1e9;
+const END_S: f64 = FOREVER.as_nanos() as f64 / 1e9;
 
 #[derive(Debug, Deserialize)]
 struct Plan {
@@ -38,11 +38,7 @@ pub fn is_plan(text: &str) -> bool {
 /// The text is not of the format, or a contact has no rate, or a time that is negative or above 292
 /// years.
 pub fn parse(text: &str) -> Result<ContactPlan, ContactError> {
-    let read = |error: serde_json::Error| ContactError::Line {
-        line: error.line(),
-        reason: error.to_string(),
-    };
-    let plan: Plan = serde_json::from_str(text).map_err(read)?;
+    let plan: Plan = serde_json::from_str(text)?;
     let contacts: Result<_, _> = plan.contacts.iter().enumerate().map(contact).collect();
     ContactPlan::new(contacts?)
 }

@@ -55,3 +55,9 @@ pub enum ContactError {
         after_s: u64,
     },
 }
+
+impl From<serde_json::Error> for ContactError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Line { line: error.line(), reason: error.to_string() }
+    }
+}

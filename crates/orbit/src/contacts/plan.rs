@@ -8,6 +8,9 @@ use std::ops::Range;
 /// Most contacts of a plan: its file is foreign input.
 pub const MAX_CONTACTS: usize = 1_000_000;
 
+/// End of a contact that no event of its plan ends: 292 years.
+pub(super) const FOREVER: Time = Time::from_nanos(u64::MAX / 2);
+
 /// Longest name of a node.
 const MAX_NAME: usize = 100;
 
@@ -29,6 +32,11 @@ pub struct Contact {
 }
 
 impl Contact {
+    /// Returns true if no event of the plan ends it.
+    pub fn is_open(&self) -> bool {
+        self.end >= FOREVER
+    }
+
     /// Returns the bytes that the contact can carry.
     pub fn capacity(&self) -> Bytes {
         self.rate.bytes_in(self.end.since(self.start))

@@ -4,9 +4,6 @@ use super::plan::{Contact, ContactPlan};
 use super::{ContactError, dipt, hdtn, ion};
 use bentpipe_units::{Rate, Span, Time};
 
-/// End of a contact that no event of its plan ends.
-const OPEN: u64 = u64::MAX / 2;
-
 /// Reads a plan whose format its text tells. `events` belong to a topology of the workbench.
 ///
 /// # Errors
@@ -22,13 +19,6 @@ pub fn read(text: &str, events: Option<&str>) -> Result<ContactPlan, ContactErro
         return Err(ContactError::File(reason.to_owned()));
     }
     if json { hdtn::parse(text) } else { ion::parse(text) }
-}
-
-impl Contact {
-    /// Returns true if no event of the plan ends it.
-    pub fn is_open(&self) -> bool {
-        self.end.as_nanos() >= OPEN
-    }
 }
 
 /// Returns when the rate of a link with these contacts changes, the first time being zero: it is

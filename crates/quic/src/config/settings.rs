@@ -121,6 +121,10 @@ pub enum SettingsError {
     Parameter(#[from] ParameterError),
 }
 
+/// Initial RTT from which a server dates its tickets for long flights: endpoints that expect it may
+/// meet an RTT of a minute, above which other servers refuse early data.
+const LONG_FLIGHT: Span = Span::from_secs(10);
+
 fn varint(name: &'static str, value: u64) -> Result<VarInt, SettingsError> {
     VarInt::from_u64(value).map_err(|_| SettingsError::TooLarge { name, value })
 }
@@ -133,6 +137,12 @@ impl QuicSettings {
     pub fn check(&self) -> Result<(), SettingsError> {
         self.transport()?;
         self.controller().map(drop)
+    }
+
+    /// Returns true if a simulated server takes early data at any RTT
+    /// ([`server_for_long_flights`](crate::tls::server_for_long_flights)).
+    pub fn expects_long_flights(&self) -> bool {
+        self.initial_rtt >= LONG_FLIGHT
     }
 
     /// Returns the transport configuration, without congestion control and qlog.

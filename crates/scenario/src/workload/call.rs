@@ -27,7 +27,7 @@ const PLAYOUT: Playout = Playout::Fixed(Span::from_millis(60));
 
 /// A call over UDP, without congestion control, or with `framing` over QUIC. Without `audio` and
 /// `video`, it has audio of 32 kbps.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
     /// Length of the call.
@@ -197,24 +197,7 @@ impl Call {
 
     /// Returns true if `other` differs from this call in its duration at most.
     pub(super) fn is_same_but_for_duration(&self, other: &Self) -> bool {
-        // Every field is named, so that a new one is thought of.
-        let Self {
-            duration: _,
-            audio,
-            video,
-            direction,
-            playout,
-            concealment,
-            framing,
-            cancel_after,
-        } = self;
-        *audio == other.audio
-            && *video == other.video
-            && *direction == other.direction
-            && *playout == other.playout
-            && *concealment == other.concealment
-            && *framing == other.framing
-            && *cancel_after == other.cancel_after
+        *self == Self { duration: self.duration.clone(), ..other.clone() }
     }
 
     /// Returns how QUIC carries the call; `None` if UDP does.

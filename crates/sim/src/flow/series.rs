@@ -4,7 +4,6 @@ use super::counters::CounterSeries;
 use super::current_visit::CurrentVisit;
 use super::report::VisitReport;
 use bentpipe_quic::FlowControlReport;
-use bentpipe_quic::congestion::StateSeries;
 use bentpipe_timeseries::{BoundedSeries, Series, VisitSeries};
 use bentpipe_units::Time;
 
@@ -38,7 +37,7 @@ pub fn flow_trace(
         add("pacing_rate", "Mbps", sender.pacing_rate);
         add("rtt", "ms", sender.rtt);
         add("smoothed_rtt", "ms", sender.smoothed_rtt);
-        for (name, unit, points) in sender.state.into_iter().flat_map(StateSeries::into_series) {
+        for (name, unit, points) in sender.state.into_series() {
             add(name, unit, points);
         }
     }

@@ -10,7 +10,6 @@ use bentpipe_quic::tls::{self, Identity, Randomness};
 use bentpipe_quic::{
     Accept, Acceptor, Endpoint, Handshake, Http, QuicSettings, SettingsError, seeded,
 };
-use bentpipe_units::Span;
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -67,7 +66,7 @@ impl Endpoints {
         };
         let identity = Identity::self_signed(app::SERVER_NAME, seeds.draw("identity"))?;
         let client_configs = client_configs(&identity, alpn, &seeds)?;
-        let server_config = server_config(&identity, alpn, settings.initial_rtt, shared)?;
+        let server_config = server_config(&identity, alpn, settings, shared)?;
         let next_accept: Arc<Mutex<VecDeque<Accept>>> = Arc::default();
         let slot = next_accept.clone();
         let acceptor: Acceptor =
@@ -112,10 +111,6 @@ impl Endpoints {
     }
 }
 
-/// Initial RTT from which tickets are dated for long flights: endpoints that expect it may meet an
-/// RTT of a minute, above which others refuse early data.
-const LONG_FLIGHT: Span = Span::from_secs(10);
-
 /// Returns the client configurations without and with early data.
 fn client_configs(
     identity: &Identity,
@@ -136,11 +131,11 @@ fn client_configs(
 fn server_config(
     identity: &Identity,
     alpn: &'static [u8],
-    initial_rtt: Span,
+    settings: &QuicSettings,
     shared: &Shared,
 ) -> Result<ServerConfig, SimError> {
     let (epoch, secrets) = (shared.epoch.clone(), shared.secrets.clone());
-    let tls: Arc<dyn crypto::ServerConfig> = if initial_rtt >= LONG_FLIGHT {
+    let tls: Arc<dyn crypto::ServerConfig> = if settings.expects_long_flights() {
         tls::server_for_long_flights(identity, alpn, Randomness::Seeded, epoch, secrets)?
     } else {
         Arc::new(tls::server(identity, alpn, Randomness::Seeded, epoch, secrets)?)

@@ -7,7 +7,7 @@ use crate::outcome::{Acknowledgements, QlogFile};
 use bentpipe_quic::observer::{PerAck, TrafficSeries, TrafficStats};
 use bentpipe_quic::qlog::{Form, QlogSink};
 use bentpipe_quic::{ConnectionConfig, FlowControlReport, SenderMetrics};
-use bentpipe_timeseries::{BoundedSeries, Points, Series, SeriesLimit};
+use bentpipe_timeseries::{BoundedSeries, Points, Series};
 use bentpipe_units::Bytes;
 
 /// The records of a connection.
@@ -41,7 +41,7 @@ impl Recording {
         let metrics = [Role::Client, Role::Server]
             .map(|side| SenderMetrics::new(series.filter(|_| side == sender)));
         if controller_state {
-            metrics[sender as usize].record_state(series.unwrap_or(SeriesLimit::FULL));
+            metrics[sender as usize].record_state();
         }
         Self {
             sender,

@@ -79,7 +79,7 @@ impl Opener {
         let series = self.series.filter(|_| number == 0);
         let metrics = SenderMetrics::with_numbers(series);
         if self.controller_state && number == 0 {
-            metrics.record_state(series.unwrap_or(SeriesLimit::FULL));
+            metrics.record_state();
         }
         connections.open(now, make, self.direction, metrics, log);
     }
