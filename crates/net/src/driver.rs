@@ -1,17 +1,19 @@
 //! Drives an [`Endpoint`] with a socket and the real clock. Each socket has one task.
 
+use crate::admission::control::ConnectionGuard;
+use crate::admission::quic::QuicGate;
 use crate::clock::RealClock;
 use crate::socket::{MTU, ReceivedDatagram, Socket};
 use crate::steering::Forwarding;
-use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig};
-use bentpipe_quic::{Attachments, Conn, Endpoint, Task, Transmit};
+use bentpipe_quic::noq_proto::{ClientConfig, EndpointConfig, ServerConfig};
+use bentpipe_quic::{Accept, Acceptor, Attachments, Conn, Endpoint, Task, Transmit};
 use bentpipe_units::{Span, Time};
 use std::future::poll_fn;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
@@ -119,6 +121,32 @@ impl Driver {
         // task would have them wait for channels that are ready.
         let task = tokio::spawn(tokio::task::coop::unconstrained(run.drive()));
         (Self { commands, ending, paused }, task)
+    }
+
+    /// Starts an endpoint that accepts the connections that `gate` admits. `accept` gets each
+    /// client's address and the guard of its connection.
+    ///
+    /// # Errors
+    /// The reason, as text.
+    pub(crate) fn for_server(
+        config: Arc<ServerConfig>,
+        gate: QuicGate,
+        (socket, clock): (Socket, RealClock),
+        mut accept: impl FnMut(SocketAddr, ConnectionGuard) -> Accept + Send + 'static,
+    ) -> Result<(Self, tokio::task::JoinHandle<io::Result<()>>), String> {
+        let endpoint_config = server_endpoint_config(EndpointConfig::default())?;
+        let gate = Arc::new(Mutex::new(gate));
+        let admitted = gate.clone();
+        let acceptor: Acceptor = Box::new(move |remote| {
+            let guard = admitted.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+            Some(accept(remote, guard))
+        });
+        let (server, segments) = (Some((config, acceptor)), socket.max_segments(MTU.1));
+        let mut endpoint = Endpoint::new(endpoint_config, clock.base(), server, segments);
+        endpoint.set_gatekeeper(Box::new(move |remote, validated| {
+            gate.lock().unwrap_or_else(PoisonError::into_inner).decide(remote.ip(), validated)
+        }));
+        Ok(Self::start(endpoint, socket, clock))
     }
 
     /// Starts an endpoint for a client's connection to `remote`, on a socket of its own.

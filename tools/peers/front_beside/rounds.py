@@ -5,19 +5,17 @@ import hashlib
 import html
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
+from tools.peers import quic_go
 from tools.peers.front_beside.servers import SERVERS, Places
-from tools.running import ROOT, waited
+from tools.running import waited
 
-HERE = Path(__file__).resolve().parent
-OWN = HERE / "programs"
+OWN = Path(__file__).resolve().parent / "programs"
 FILE = 1_000_000
 # What Chromium does, and tells the application.
 PAGE = """<!doctype html><link rel="icon" href="data:,"><p>HOST</p><script>
@@ -55,9 +53,9 @@ def run(arguments, programs, folder):
         return [row("all", "aioquic", "everything", reason, None)]
     hosts = ["a.test", "b.test"] + [f"h{number}.test" for number in range(arguments.hosts - 2)]
     folder.chmod(0o755)
-    subprocess.run([programs.python, HERE / "certificates.py", folder, *hosts], check=True)
+    subprocess.run([programs.python, OWN / "certificates.py", folder, *hosts], check=True)
     spec = files(folder, hosts, arguments)
-    quic_go, why_not = built(programs, folder)
+    go = built(folder)
     rows = []
     for name in arguments.servers.split(","):
         program, version, command = SERVERS[name]
@@ -67,8 +65,7 @@ def run(arguments, programs, folder):
         print(f"{name}: {programs.version(program, *version)}", file=sys.stderr)
         places = Places(folder, hosts, *free_ports(3))
         with contextlib.ExitStack() as stack:
-            rows += one(arguments, programs, places, name, command, spec, stack,
-                        (quic_go, why_not))
+            rows += one(arguments, programs, places, name, command, spec, stack, go)
     return rows
 
 
@@ -156,20 +153,11 @@ def large(name, go, places, arguments):
     return rows or [row(name, "quic-go", "large transfers", "nothing was printed", False)]
 
 
-def built(programs, folder):
+def built(folder):
     """Builds the client on quic-go. Returns its path, or None and why."""
-    if not shutil.which("go"):
-        return None, "go is not installed"
-    source = folder / "quic-go"
-    source.mkdir()
-    shutil.copy(OWN / "quic_go.go", source / "main.go")
-    for name in ("go.mod", "go.sum"):
-        shutil.copy(ROOT / "peers/quic-go" / name, source)
-    done = subprocess.run(["go", "build", "-o", "client", "main.go"], cwd=source,
-                          capture_output=True, text=True)
-    if done.returncode:
-        return None, "it does not build: " + done.stderr.strip().splitlines()[-1][:100]
-    return str(source / "client"), ""
+    client = folder / "quic-go"
+    why = quic_go.build(OWN / "quic_go.go", client)
+    return (None, why) if why else (str(client), "")
 
 
 def chromium(name, programs, places):
@@ -244,6 +232,5 @@ def free_ports(count):
 
 
 def connects(port):
-    time.sleep(0.05)
     with socket.socket() as tried:
         return tried.connect_ex(("127.0.0.1", port)) == 0

@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 
 NGINX = """
@@ -143,17 +143,15 @@ class Places:
 
 @dataclass
 class Programs:
-    """What is installed, and why something is not used."""
+    """Where installed programs are found."""
 
     python: Path
-    prefix: Path | None
-    peers: Path
+    prefix: InitVar[Path | None]
     environment: dict = field(default_factory=lambda: dict(os.environ))
 
-    def __post_init__(self):
-        if self.prefix:
-            root = self.prefix.resolve()
-            self.prefix = root
+    def __post_init__(self, prefix):
+        if prefix:
+            root = prefix.resolve()
             self.environment["PATH"] += f":{root}/usr/sbin:{root}/usr/bin"
             libraries = root / "usr/lib" / f"{os.uname().machine}-linux-gnu"
             self.environment["LD_LIBRARY_PATH"] = str(libraries)

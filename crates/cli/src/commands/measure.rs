@@ -6,7 +6,9 @@ use crate::output::{self, say};
 use crate::status::{FAILED, OK, USAGE};
 use bentpipe_lab::LabError;
 use bentpipe_net::RealClock;
-use bentpipe_net::measure::{Loaded, Measurement, Outcome, Progress, Sample, Secret, Start};
+use bentpipe_net::measure::{
+    Loaded, Measurement, Outcome, PROBE_INTERVAL, Progress, Sample, Secret, Start,
+};
 use bentpipe_recordings::instants::{self, Period};
 use bentpipe_recordings::{Direction, Import, Input, Options, Probe, Summary, probing};
 use bentpipe_units::{Bytes, Span, Time};
@@ -17,8 +19,6 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 use tokio::sync::mpsc;
 
-/// Interval of pings, nanoseconds.
-const INTERVAL: i64 = 10_000_000;
 /// Time after an instant of the path at which transfers begin.
 const AFTER: Span = Span::from_secs(1);
 /// Most bytes of each transfer.
@@ -169,7 +169,8 @@ fn found(outcome: &Outcome, base: i64, out: &Path) -> Result<u8, LabError> {
         transfers: [up, down].map(|transfer| probing::highest_second(&transfer.bins)),
         ..Options::default()
     };
-    let bytes = probing::irtt_json(&probes, INTERVAL).into_bytes();
+    let interval = nanos(Time::ZERO + PROBE_INTERVAL);
+    let bytes = probing::irtt_json(&probes, interval).into_bytes();
     let raw = String::from_utf8_lossy(&bytes).into_owned();
     let name = "pings.json".to_owned();
     let input = Input { name: name.clone(), bytes, format: None, direction: None };

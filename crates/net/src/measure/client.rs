@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, sleep_until};
 
 /// Interval of probes.
-const INTERVAL: Span = Span::from_millis(10);
+pub const PROBE_INTERVAL: Span = Span::from_millis(10);
 /// Time for the answers to the last probes.
 const LAST_ANSWERS: Span = Span::from_secs(2);
 /// Window, in probes, whose loss ends a measurement, and the loss: 5 % in 5 s.
@@ -24,6 +24,9 @@ const LOSS_WINDOW: usize = 500;
 const MAX_LOST: usize = 25;
 /// Pause between transfers, in which queues drain.
 const PAUSE: Span = Span::from_secs(2);
+/// Rest of the granted time in which nothing begins: the server ends the connection with it, and
+/// the last answers and the report of an upload have to arrive before.
+const RESERVE: Span = Span::from_secs(8);
 /// Time limit of a handshake.
 const HANDSHAKE_TIME: Span = Span::from_secs(15);
 /// Part of the rest of the budget that a transfer may take: packets have headers, and some are sent
@@ -178,7 +181,7 @@ async fn measure(
 ) -> Result<Outcome, String> {
     let began = clock.now();
     let (bytes, time) = begin(conn, plan.bytes, plan.time).await?;
-    let end = began + time;
+    let end = began + time.saturating_sub(RESERVE);
     // The caller may not want to know.
     let _ = progress.send(Progress::Granted(Bytes::new(bytes), time)).await;
     let probes = (clock.now() + plan.probes).min(end);
@@ -190,6 +193,12 @@ async fn measure(
     }
     let mut transfers = [Loaded::default(), Loaded::default()];
     for (index, step) in [Progress::Download, Progress::Upload].into_iter().enumerate() {
+        if index > 0 {
+            sleep(PAUSE.into()).await;
+        }
+        if clock.now() >= end {
+            break;
+        }
         let rest = bytes.saturating_sub(used(conn)) as f64 * HEADROOM;
         // The first leaves half of the rest for the second.
         let share = if index == 0 { rest / 2.0 } else { rest };
@@ -199,7 +208,6 @@ async fn measure(
         };
         let _ = progress.send(step).await;
         transfers[index] = transfer(conn, clock, bounds, step).await?;
-        sleep(PAUSE.into()).await;
     }
     Ok(Outcome { samples, transfers, used: Bytes::new(used(conn)), took: Span::ZERO })
 }
@@ -208,8 +216,8 @@ async fn measure(
 async fn begin(conn: &Conn, bytes: Bytes, time: Span) -> Result<(u64, Span), String> {
     let mut stream = RawStream::open(conn).await?;
     let asked = bytes.get();
-    let millis = u32::try_from(time.as_nanos() / 1_000_000).unwrap_or(u32::MAX);
-    stream.write_all(&Message::Begin { millis, bytes: asked }.encode()).await?;
+    let asking = Message::Begin { millis: as_millis(time), bytes: asked };
+    stream.write_all(&asking.encode()).await?;
     match read_message(&mut stream).await? {
         (Message::Granted { millis, bytes }, _) => {
             // The server's bounds hold; less than asked for is possible, more is not.
@@ -224,6 +232,11 @@ async fn begin(conn: &Conn, bytes: Bytes, time: Span) -> Result<(u64, Span), Str
         }
         (other, _) => Err(format!("the server answered with {other:?}")),
     }
+}
+
+/// Returns milliseconds, rounded down.
+fn as_millis(span: Span) -> u32 {
+    u32::try_from(span.as_nanos() / 1_000_000).unwrap_or(u32::MAX)
 }
 
 /// Sends a probe at each interval until `end`, and collects the answers.
@@ -249,7 +262,7 @@ async fn probe(conn: &Conn, clock: &RealClock, end: Time) -> Result<Vec<Sample>,
                 let probe = Probe { number, sent: sent.as_nanos() };
                 conn.send_datagram(Piece::copy_from_slice(&probe.encode()))?;
                 samples.push(Sample { sent, delays: None, arrived: None });
-                due += INTERVAL;
+                due += PROBE_INTERVAL;
                 bearable(&samples)?;
             }
         }
@@ -321,8 +334,7 @@ async fn transferred(
     bounds: Bounds,
     step: Progress,
 ) -> Result<Vec<u64>, String> {
-    let millis = u32::try_from(bounds.end.since(clock.now()).as_nanos() / 1_000_000);
-    let (millis, bytes) = (millis.unwrap_or(u32::MAX), bounds.bytes);
+    let (millis, bytes) = (as_millis(bounds.end.since(clock.now())), bounds.bytes);
     let mut stream = RawStream::open(conn).await?;
     if step == Progress::Download {
         stream.write_all(&Message::Download { millis, bytes }.encode()).await?;

@@ -23,19 +23,18 @@ mod transfer;
 pub mod wire;
 
 pub use crate::pep::{PepError as TokenError, Secret};
-pub use client::{Loaded, Measurement, Outcome, Progress, Sample, Start};
+pub use client::{Loaded, Measurement, Outcome, PROBE_INTERVAL, Progress, Sample, Start};
 pub use server::{MAX_ANSWERS, MeasureLimits, MeasureServer};
-
-/// ALPN name of the protocol (RFC 7301).
-const ALPN: &[u8] = b"bentpipe-measure/1";
-/// Width of the bins of a transfer.
-pub const BIN: bentpipe_units::Span = bentpipe_units::Span::from_millis(100);
 
 use crate::socket::MTU;
 use bentpipe_quic::congestion::{CongestionConfig, ControllerName};
 use bentpipe_quic::{AckRule, Clock, ConnectionConfig, FlowControlRule, QuicSettings};
 use bentpipe_units::{Bytes, Span};
 
+/// ALPN name of the protocol (RFC 7301).
+const ALPN: &[u8] = b"bentpipe-measure/1";
+/// Width of the bins of a transfer.
+pub const BIN: Span = Span::from_millis(100);
 /// Datagrams that may wait to be sent, bytes.
 const DATAGRAMS: usize = 16 * 1024;
 /// Send buffer: 60 Mbps over 600 ms.

@@ -1,6 +1,6 @@
 //! The server of measurements.
 
-use super::admission::Turns;
+use super::admission::{MeasureAdmission, MeasureGuard};
 use super::transfer::{Bounds, MESSAGE_TIME, read_message, receive, send, used};
 use super::wire::{Answer, Message, Probe};
 use super::{ALPN, connection};
@@ -9,17 +9,17 @@ use crate::admission::control::{
 };
 use crate::admission::quic::QuicGate;
 use crate::clock::RealClock;
-use crate::driver::{Driver, server_endpoint_config};
+use crate::driver::Driver;
 use crate::pep::Secret;
-use crate::socket::{MTU, Socket};
-use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
-use bentpipe_quic::{Accept, Acceptor, Conn, Endpoint, RawStream, Task};
+use crate::socket::Socket;
+use bentpipe_quic::noq_proto::ServerConfig;
+use bentpipe_quic::{Accept, Conn, RawStream, Task};
 use bentpipe_units::{Bytes, Span, Time};
 use bytes::Bytes as Piece;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, sleep_until, timeout};
 
@@ -60,7 +60,8 @@ impl Default for MeasureLimits {
     }
 }
 
-/// A server that measures paths with clients that have its token. It ends when it is dropped.
+/// A server that measures paths with clients that have its token. Once dropped, it ends with its
+/// last connection.
 #[derive(Debug)]
 pub struct MeasureServer {
     address: SocketAddr,
@@ -71,7 +72,7 @@ pub struct MeasureServer {
 #[derive(Debug)]
 struct Shared {
     limits: MeasureLimits,
-    turns: Turns,
+    admission: MeasureAdmission,
     clock: RealClock,
 }
 
@@ -90,8 +91,6 @@ impl MeasureServer {
         let address = socket.local_addr()?;
         let tls = token.server(ALPN).map_err(io::Error::other)?;
         let config = Arc::new(ServerConfig::with_crypto(Arc::new(tls)));
-        let endpoint_config =
-            server_endpoint_config(EndpointConfig::default()).map_err(io::Error::other)?;
         let control = AdmissionControl::new(AdmissionLimits {
             connections: MAX_CONNECTIONS,
             per_client: MAX_PER_CLIENT,
@@ -101,27 +100,22 @@ impl MeasureServer {
         // Every address is validated first: a forged one gets a Retry, which is shorter than what
         // caused it.
         let handshakes = HandshakeLimits { retry_from: 0, refuse_from: MAX_CONNECTIONS };
-        let gate = Arc::new(Mutex::new(QuicGate::new(control, handshakes)));
+        let gate = QuicGate::new(control, handshakes);
         let transport = connection(clock.base()).map_err(io::Error::other)?;
-        let turns = Turns::new(limits.interval);
-        let shared = Arc::new(Shared { limits, turns, clock: clock.clone() });
-        let (admitted, accepted) = (gate.clone(), config.clone());
-        let acceptor: Acceptor = Box::new(move |remote| {
-            let guard = admitted.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let admission = MeasureAdmission::new(limits.interval);
+        let shared = Arc::new(Shared { limits, admission, clock: clock.clone() });
+        let accepted = config.clone();
+        let accept = move |remote: SocketAddr, guard: ConnectionGuard| {
             let (config, attachments) = transport.clone().server(&accepted);
             let shared = shared.clone();
             let app = move |conn: Conn| {
                 Box::pin(async move { serve(conn, &shared, remote, guard).await }) as Task
             };
-            Some(Accept { config, attachments, app: Box::new(app) })
-        });
-        let segments = socket.max_segments(MTU.1);
-        let mut endpoint =
-            Endpoint::new(endpoint_config, clock.base(), Some((config, acceptor)), segments);
-        endpoint.set_gatekeeper(Box::new(move |remote, validated| {
-            gate.lock().unwrap_or_else(PoisonError::into_inner).decide(remote.ip(), validated)
-        }));
-        let (driver, task) = Driver::start(endpoint, socket, clock.clone());
+            Accept { config, attachments, app: Box::new(app) }
+        };
+        let at = (socket, clock.clone());
+        let (driver, task) =
+            Driver::for_server(config, gate, at, accept).map_err(io::Error::other)?;
         Ok(Self { address, driver, task })
     }
 
@@ -145,7 +139,7 @@ async fn serve(conn: Conn, shared: &Shared, remote: SocketAddr, mut guard: Conne
     }
     let code = match timeout(MESSAGE_TIME.into(), RawStream::accept(&conn)).await {
         Ok(Ok(mut stream)) => match begin(&mut stream, shared, remote).await {
-            Some((grant, _turn)) => measure(&conn, shared, grant).await,
+            Some((grant, _guard)) => measure(&conn, shared, grant).await,
             None => {
                 // The refusal has to arrive.
                 let _ = timeout(LINGER.into(), conn.ended()).await;
@@ -157,28 +151,32 @@ async fn serve(conn: Conn, shared: &Shared, remote: SocketAddr, mut guard: Conne
     conn.close(code, b"");
 }
 
-/// Answers what the client wants. Returns what was granted, and its turn; `None` if nothing was.
+/// Answers what the client wants. Returns what was granted, until the guard is dropped; `None` if
+/// nothing was.
 async fn begin(
     stream: &mut RawStream,
     shared: &Shared,
     remote: SocketAddr,
-) -> Option<(Bounds, super::admission::Turn)> {
+) -> Option<(Bounds, MeasureGuard)> {
     let Ok((Message::Begin { millis, bytes }, _)) = read_message(stream).await else { return None };
     let now = shared.clock.now();
-    let (answer, granted) = match shared.turns.begin(remote.ip(), now) {
+    let (answer, granted) = match shared.admission.begin(remote.ip(), now) {
         Err(wait) => (Message::Later { millis: as_millis(wait) }, None),
-        Ok(turn) => {
+        Ok(guard) => {
             let millis = millis.min(as_millis(shared.limits.time));
             let bytes = bytes.min(shared.limits.bytes.get());
             let end = now + Span::from_millis(millis.into());
-            (Message::Granted { millis, bytes }, Some((Bounds { bytes, end }, turn)))
+            (Message::Granted { millis, bytes }, Some((Bounds { bytes, end }, guard)))
         }
     };
-    stream.write_all(&answer.encode()).await.ok()?;
+    // A client whose flow control admits no answer must not keep the others waiting.
+    let answer = answer.encode();
+    timeout(MESSAGE_TIME.into(), stream.write_all(&answer)).await.ok()?.ok()?;
     stream.finish().ok()?;
     granted
 }
 
+/// Returns milliseconds, rounded up.
 fn as_millis(span: Span) -> u32 {
     u32::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(u32::MAX)
 }

@@ -3,7 +3,7 @@
 use super::BIN;
 use super::wire::{MAX_BINS, MESSAGE, Message};
 use crate::clock::RealClock;
-use bentpipe_quic::{Conn, RawStream};
+use bentpipe_quic::{Conn, IP_UDP_HEADER, RawStream};
 use bentpipe_units::{Span, Time};
 use bytes::{Bytes, BytesMut};
 use tokio::time::{sleep_until, timeout};
@@ -11,8 +11,6 @@ use tokio::time::{sleep_until, timeout};
 /// Bytes in one write.
 const PIECE: usize = 64 * 1024;
 static ZEROS: [u8; PIECE] = [0; PIECE];
-/// IP and UDP headers of a packet, IPv4.
-const HEADERS: u64 = 28;
 /// Time for a message to arrive.
 pub(super) const MESSAGE_TIME: Span = Span::from_secs(10);
 
@@ -29,10 +27,10 @@ pub(super) fn used(conn: &Conn) -> u64 {
     stats.udp_tx.bytes + stats.udp_rx.bytes
 }
 
-/// Returns the bytes of IP packets that a connection has received.
+/// Returns the bytes of IP packets that a connection has received, with the headers of IPv4.
 fn received(conn: &Conn) -> u64 {
     let stats = conn.stats().udp_rx;
-    stats.bytes + HEADERS * stats.datagrams
+    stats.bytes + u64::from(IP_UDP_HEADER) * stats.datagrams
 }
 
 /// Reads a message from the start of a stream. Returns it with what arrived behind it.

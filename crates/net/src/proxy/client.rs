@@ -8,7 +8,7 @@ use super::pace::Pace;
 use super::pool::{ActiveRequest, Member, Pool, Slot, UpstreamCounts};
 use super::proxy_protocol::Source;
 use super::response_body::ResponseBody;
-use super::send_error::SendError;
+use super::send_error::{Fate, SendError};
 use super::upload::{Fault, Upload};
 use super::upstream::{HealthCheck, Upstream};
 use super::websocket::{Handshake, SILENCE, WebSocket, asks_for_websocket};
@@ -86,10 +86,7 @@ pub(crate) enum Forwarded {
 #[derive(Debug, Clone, Copy)]
 struct Failure {
     status: StatusCode,
-    /// It accepted no connection, so it has not seen the request.
-    refused: bool,
-    /// It says that it has not processed the request, or was not sent it.
-    unprocessed: bool,
+    fate: Fate,
     /// Another server may be asked: it is this server's fault, and did not take long.
     another: bool,
 }
@@ -170,16 +167,7 @@ impl UpstreamClient {
 
     async fn is_healthy(&self, member: &Member, check: &HealthCheck) -> bool {
         let headers = self.upstream.host.iter().map(|host| (HOST, host.clone())).collect();
-        let outgoing = OutgoingHead {
-            method: &Method::GET,
-            path: check.path.as_str(),
-            headers,
-            name: None,
-            grpc: false,
-            keep: true,
-            source: None,
-            hints: None,
-        };
+        let outgoing = OutgoingHead::own(&Method::GET, check.path.as_str(), headers, true);
         let (Ok(request), Some(connections)) =
             (outgoing.to(&member.server, Upload::empty()), self.connections.get(member.index))
         else {
@@ -235,8 +223,7 @@ impl UpstreamClient {
         let beside = self.upstream.beside.is_some();
         let (named, now, hints) = (context.named, context.now, context.hints.clone());
         let asked_port = host.port_u16().unwrap_or(HTTPS);
-        let source = Source { address: context.client, port: context.port, asked_port };
-        let source = Some(source);
+        let source = Some(Source { address: context.client, port: context.port, asked_port });
         let name = beside.then(|| host.clone());
         let forwarding = Forwarding {
             client: context.client,
@@ -380,15 +367,15 @@ impl UpstreamClient {
             if failure.another {
                 self.pool.counts.failures.fetch_add(1, Relaxed);
             }
-            if failure.refused {
+            if failure.fate == Fate::Refused {
                 self.pool.refused(&member, Instant::now());
             }
-            let unseen = failure.refused || failure.unprocessed || outgoing.method.is_idempotent();
+            let unseen = failure.fate != Fate::Unknown || outgoing.method.is_idempotent();
             if failure.another && again && unseen {
                 upload = Some(Upload::empty());
             }
             // One that only ended a connection may be asked again.
-            if !failure.unprocessed {
+            if failure.fate != Fate::Unprocessed {
                 tried.push(member);
             }
         }
@@ -413,17 +400,14 @@ async fn respond(
                 let fault = progress.fault().map(fault_status);
                 let status = fault.unwrap_or_else(|| error_status(&error));
                 tracing::debug!(%error, %status, "no response from the upstream");
-                let SendError { refused, unprocessed, .. } = error;
-                let another = fault.is_none();
-                return Err(Failure { status, refused, unprocessed, another });
+                return Err(Failure { status, fate: error.fate, another: fault.is_none() });
             }
             Err(_) if progress.taken() > before => {}
             // The client of gRPC may wait for the upstream, although it has not finished.
             Err(_) if progress.is_waiting() && !limits.grpc => {}
             Err(_) => {
                 let status = StatusCode::GATEWAY_TIMEOUT;
-                let (refused, unprocessed, another) = (false, false, false);
-                return Err(Failure { status, refused, unprocessed, another });
+                return Err(Failure { status, fate: Fate::Unknown, another: false });
             }
         }
     }

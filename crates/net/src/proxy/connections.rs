@@ -32,20 +32,20 @@ pub(super) struct Connections {
     http1: Client<HttpsConnector<Dialer>, Upload>,
     /// Not for a server that is asked over HTTP/1.1 alone.
     http2: Option<Http2Pool>,
-    /// For a server that is told its clients' addresses.
-    told: Option<Told>,
+    /// Instead of these, for a server that gets the PROXY protocol.
+    per_request: Option<PerRequest>,
 }
 
-/// How a server is asked that is told its client's address: on a connection for each request.
-struct Told {
+/// Opens a connection for each request, which begins with the client's address (PROXY protocol).
+struct PerRequest {
     dialer: Dialer,
     /// For HTTP/1.1, and for HTTP/2.
     tls: [Arc<ClientConfig>; 2],
 }
 
-impl fmt::Debug for Told {
+impl fmt::Debug for PerRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Told").field("dialer", &self.dialer).finish_non_exhaustive()
+        f.debug_struct("PerRequest").field("dialer", &self.dialer).finish_non_exhaustive()
     }
 }
 
@@ -58,7 +58,7 @@ pub(super) struct ServerRequest {
     pub server: Uri,
     /// Whether its connection over HTTP/2 is kept. Over HTTP/1.1, the request says so itself.
     pub keep: bool,
-    /// The client, for a server that is told its address.
+    /// The client, for a server that gets the PROXY protocol.
     pub source: Option<Source>,
 }
 
@@ -77,12 +77,12 @@ impl Connections {
             let connector = builder().enable_http2().wrap_connector(dialer());
             Http2Pool::new(connector, BUFFER, IDLE_TIME)
         });
-        let told = server.proxy_protocol.then(|| {
+        let per_request = server.proxy_protocol.then(|| {
             let mut over_http2 = tls.clone();
             over_http2.alpn_protocols = vec![b"h2".to_vec()];
-            Told { dialer: dialer(), tls: [tls.clone(), over_http2].map(Arc::new) }
+            PerRequest { dialer: dialer(), tls: [tls.clone(), over_http2].map(Arc::new) }
         });
-        Self { http1, http2, told }
+        Self { http1, http2, per_request }
     }
 
     /// Sends a request, and returns the response, with its place on a connection that it shares.
@@ -93,8 +93,8 @@ impl Connections {
         &self,
         request: ServerRequest,
     ) -> Result<(Response<Incoming>, Option<ActiveStream>), SendError> {
-        if let Some(told) = &self.told {
-            return told.send(request).await;
+        if let Some(per_request) = &self.per_request {
+            return per_request.send(request).await;
         }
         let ServerRequest { request, server, keep, .. } = request;
         match &self.http2 {
@@ -107,7 +107,7 @@ impl Connections {
     }
 }
 
-impl Told {
+impl PerRequest {
     async fn send(
         &self,
         ServerRequest { mut request, server, source, .. }: ServerRequest,

@@ -73,12 +73,12 @@ impl Named {
 
 struct Connection {
     sender: SendRequest<Upload>,
-    use_: Arc<Use>,
+    usage: Arc<Usage>,
 }
 
 /// What a connection is used for.
 #[derive(Debug)]
-struct Use {
+struct Usage {
     /// Requests under way.
     streams: AtomicUsize,
     /// Requests so far.
@@ -89,7 +89,7 @@ struct Use {
 
 /// A request under way on a connection, until it is dropped.
 #[derive(Debug)]
-pub(super) struct ActiveStream(Arc<Use>);
+pub(super) struct ActiveStream(Arc<Usage>);
 
 impl Drop for ActiveStream {
     fn drop(&mut self) {
@@ -99,7 +99,7 @@ impl Drop for ActiveStream {
 
 impl Connection {
     fn has_ended(&self) -> bool {
-        self.sender.is_closed() || self.use_.begun.load(Relaxed) >= REQUESTS
+        self.sender.is_closed() || self.usage.begun.load(Relaxed) >= REQUESTS
     }
 
     /// Returns a place for a request, if there is one.
@@ -107,11 +107,11 @@ impl Connection {
         if self.has_ended() {
             return None;
         }
-        let limit = self.use_.limit.load(Relaxed);
+        let limit = self.usage.limit.load(Relaxed);
         let more = |streams: usize| Some(streams + 1).filter(|more| *more <= limit);
-        self.use_.streams.fetch_update(Relaxed, Relaxed, more).ok()?;
-        self.use_.begun.fetch_add(1, Relaxed);
-        Some(ActiveStream(self.use_.clone()))
+        self.usage.streams.fetch_update(Relaxed, Relaxed, more).ok()?;
+        self.usage.begun.fetch_add(1, Relaxed);
+        Some(ActiveStream(self.usage.clone()))
     }
 }
 
@@ -230,7 +230,7 @@ async fn open(
     poll_fn(|cx| connector.poll_ready(cx)).await.map_err(SendError::connect)?;
     let stream = connector.call(name).await.map_err(SendError::connect)?;
     if matches!(stream, MaybeHttpsStream::Https(_)) && !stream.connected().is_negotiated_h2() {
-        return Err(SendError::connect("the server does not speak HTTP/2 (ALPN)".into()));
+        return Err(SendError::no_http2());
     }
     let (sender, connection) = Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
@@ -241,12 +241,12 @@ async fn open(
         .handshake(stream)
         .await
         .map_err(|error| SendError::connect(error.into()))?;
-    let use_ = Arc::new(Use {
+    let usage = Arc::new(Usage {
         streams: AtomicUsize::new(0),
         begun: AtomicUsize::new(0),
         limit: AtomicUsize::new(STREAMS),
     });
-    let watched = use_.clone();
+    let watched = usage.clone();
     tokio::spawn(async move {
         let mut connection = connection;
         let mut driven = poll_fn(|cx| {
@@ -270,5 +270,5 @@ async fn open(
             }
         }
     });
-    Ok(Arc::new(Connection { sender, use_ }))
+    Ok(Arc::new(Connection { sender, usage }))
 }

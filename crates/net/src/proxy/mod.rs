@@ -32,4 +32,4 @@ pub(crate) use client::{
 pub(crate) use fields::{host, is_grpc};
 pub(crate) use response_body::ResponseBody;
 pub(crate) use upload::{Piece, Upload};
-pub(crate) use websocket::{BUFFER, Passing, UpstreamSide, WebSocket, asks_for_websocket};
+pub(crate) use websocket::{BUFFER, IdleTimer, UpstreamSide, WebSocket, asks_for_websocket};

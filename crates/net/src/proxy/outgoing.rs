@@ -28,7 +28,13 @@ pub(super) struct OutgoingHead<'a> {
     pub hints: Option<Sender<HeaderMap>>,
 }
 
-impl OutgoingHead<'_> {
+impl<'a> OutgoingHead<'a> {
+    /// Returns the head of a request of the proxy itself, for no client.
+    pub fn own(method: &'a Method, path: &'a str, headers: HeaderMap, keep: bool) -> Self {
+        let (name, grpc, source, hints) = (None, false, None, None);
+        Self { method, path, headers, name, grpc, keep, source, hints }
+    }
+
     /// Returns the request to `server`.
     ///
     /// # Errors
@@ -98,16 +104,9 @@ mod tests {
             (TRANSFER_ENCODING, "chunked"),
         ];
         let headers = fields.map(|(name, value)| (name, HeaderValue::from_static(value)));
-        let mut head = OutgoingHead {
-            method: &Method::POST,
-            path: "/p?q",
-            headers: headers.into_iter().collect(),
-            name: Some(Authority::from_static("a.test")),
-            grpc: false,
-            keep: true,
-            source: None,
-            hints: None,
-        };
+        let headers = headers.into_iter().collect();
+        let mut head = OutgoingHead::own(&Method::POST, "/p?q", headers, true);
+        head.name = Some(Authority::from_static("a.test"));
         let asked = |head: &OutgoingHead<'_>, url: &str| {
             let server = UpstreamServer::new(url).unwrap();
             let asked = head.to(&server, Upload::empty()).unwrap();

@@ -48,17 +48,8 @@ impl UpstreamClient {
             (CONNECTION, HeaderValue::from_static("close")),
             (HeaderName::from_static("x-forwarded-proto"), HeaderValue::from_static("https")),
         ]);
-        let name = self.upstream.beside.is_some().then(|| host.clone());
-        let outgoing = OutgoingHead {
-            method: &Method::HEAD,
-            path: "/",
-            headers,
-            name,
-            grpc: false,
-            keep: false,
-            source: None,
-            hints: None,
-        };
+        let mut outgoing = OutgoingHead::own(&Method::HEAD, "/", headers, false);
+        outgoing.name = self.upstream.beside.is_some().then(|| host.clone());
         let request = outgoing
             .to(&member.server, Upload::empty())
             .map_err(|_| "its name cannot be asked for".to_owned())?;

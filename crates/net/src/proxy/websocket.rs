@@ -189,33 +189,33 @@ impl WebSocket {
         let (client, upstream) = tokio::try_join!(client, self.upstream())?;
         let (client, to_client) = split(TokioIo::new(client));
         let UpstreamSide { from, to, _slot } = upstream;
-        let progress = Passing::new(activity);
-        let pass = async {
-            tokio::try_join!(pass(client, to, &progress), pass(from, to_client, &progress))
-        };
+        let timer = IdleTimer::new(activity);
+        let pass =
+            async { tokio::try_join!(pass(client, to, &timer), pass(from, to_client, &timer)) };
         tokio::select! {
             passed = pass => passed.map(|_| ()),
-            () = progress.idle_for(idle) => Err(io::ErrorKind::TimedOut.into()),
+            () = timer.idle_for(idle) => Err(io::ErrorKind::TimedOut.into()),
         }
     }
 }
 
-/// When bytes were last passed.
+/// Measures for how long a WebSocket has passed no bytes.
 #[derive(Debug)]
-pub(crate) struct Passing<'a> {
+pub(crate) struct IdleTimer<'a> {
+    /// When bytes were last passed.
     last: Mutex<Instant>,
     activity: &'a Activity,
 }
 
-impl<'a> Passing<'a> {
-    /// Returns that bytes were passed now.
+impl<'a> IdleTimer<'a> {
+    /// Starts the time now.
     pub fn new(activity: &'a Activity) -> Self {
-        let passing = Self { last: Mutex::new(Instant::now()), activity };
-        passing.passed();
-        passing
+        let timer = Self { last: Mutex::new(Instant::now()), activity };
+        timer.passed();
+        timer
     }
 
-    /// Notes that bytes were passed.
+    /// Starts the time anew: bytes were passed.
     pub fn passed(&self) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         self.activity.waits_after(SILENCE);
@@ -235,7 +235,7 @@ impl<'a> Passing<'a> {
 async fn pass(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    progress: &Passing<'_>,
+    timer: &IdleTimer<'_>,
 ) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER];
     loop {
@@ -245,7 +245,7 @@ async fn pass(
         };
         to.write_all(data).await?;
         to.flush().await?;
-        progress.passed();
+        timer.passed();
     }
 }
 

@@ -282,9 +282,8 @@ impl ServerBuilder {
         let measure = measure.map(|(address, token, limits)| {
             MeasureServer::start(address, &token, limits, &shared.clock)
         });
-        let measure = measure.transpose().map_err(|error| {
-            ServerError::system(std::io::Error::other(format!("measurements: {error}")))
-        })?;
+        let failed = |error: std::io::Error| ServerError::System(format!("measurements: {error}"));
+        let measure = measure.transpose().map_err(failed)?;
         let (workers, estate) = workers::prepare(&shared, &config, &mut listening)?;
         let workers = Workers::start(workers, &shared.clock).await.map_err(ServerError::system)?;
 

@@ -401,7 +401,7 @@ async fn forward(
     }
     let (sender, pieces) = mpsc::channel(UPLOAD_QUEUE);
     // The client of gRPC may be silent while it gets something.
-    let pause = (!is_grpc(request)).then_some(stall);
+    let pause = if is_grpc(request) { Span::MAX } else { stall };
     conn.spawn(read_content(content, sender, pause));
     let upload = Upload::from_http3(pieces, announced_length(request.headers()));
     let (hints, mut hinted) = mpsc::channel(MAX_HINTS);
@@ -435,16 +435,16 @@ fn early_hints(fields: &HeaderMap) -> Response<()> {
     head
 }
 
-/// Reads a request's content until the receiver is gone. The client may `pause` for that long.
+/// Reads a request's content until the receiver is gone. `pause`: longest pause of the client.
 async fn read_content(
     mut content: RequestStream<RecvStream, Bytes>,
     sender: mpsc::Sender<Piece>,
-    pause: Option<Span>,
+    pause: Span,
 ) {
     loop {
         let piece = tokio::select! {
             () = sender.closed() => break,
-            piece = within(pause.unwrap_or(Span::MAX), content.recv_data()) => match piece {
+            piece = within(pause, content.recv_data()) => match piece {
                 None => Piece::Failed(io::ErrorKind::TimedOut.into()),
                 Some(Err(error)) => Piece::Failed(io::Error::other(error)),
                 Some(Ok(None)) => {
@@ -481,6 +481,13 @@ async fn acknowledged(
     false
 }
 
+/// Returns the send buffer of a response. It asks for twice the window: the bytes in flight, and as
+/// many again for an RTT in which the window may double.
+pub(super) fn granted_buffer(conn: &Conn, grant: &mut SendBufferGrant) -> u64 {
+    let window = conn.congestion_window().map_or(0, |window| window.get());
+    grant.buffer(window.saturating_mul(2))
+}
+
 /// Sends a response. An error holds the code to reset the stream with, if that is still possible.
 async fn send(
     conn: &Conn,
@@ -496,10 +503,7 @@ async fn send(
     }
     within(stall, stream.send_response(head)).await.ok_or_else(slow)?.map_err(|_| None)?;
     loop {
-        // Twice the window: the bytes in flight, and as many again for an RTT in which the window
-        // may double.
-        let window = conn.congestion_window().map_or(0, |window| window.get());
-        let buffer = grant.buffer(window.saturating_mul(2));
+        let buffer = granted_buffer(conn, grant);
         // A small part of the buffer, because a piece takes memory too. A power of two, so that the
         // allocator can reuse the memory of other pieces.
         let limit = 1 << (buffer / 8).max(MIN_PIECE).ilog2();

@@ -1,9 +1,10 @@
 //! WebSockets on streams of HTTP/3 (RFC 9220).
 
+use super::http3::granted_buffer;
 use super::shared::Shared;
 use crate::admission::activity::Activity;
 use crate::admission::send_memory::SendBufferGrant;
-use crate::proxy::{BUFFER, Passing, UpstreamSide, WebSocket};
+use crate::proxy::{BUFFER, IdleTimer, UpstreamSide, WebSocket};
 use bentpipe_quic::{Conn, RecvStream, SendStream};
 use bytes::{Buf, Bytes};
 use h3::error::Code;
@@ -44,12 +45,12 @@ pub(super) async fn relay(
         timeout(stall, stream.send_response(head)).await?.map_err(io::Error::other)?;
         let mut upstream = websocket.upstream().await?;
         let UpstreamSide { from, to, .. } = &mut upstream;
-        let passing = Passing::new(activity);
+        let timer = IdleTimer::new(activity);
         let up = async {
             while let Some(mut data) = content.recv_data().await.map_err(io::Error::other)? {
                 to.write_all(&data.copy_to_bytes(data.remaining())).await?;
                 to.flush().await?;
-                passing.passed();
+                timer.passed();
             }
             to.shutdown().await
         };
@@ -60,19 +61,18 @@ pub(super) async fn relay(
                 let Some(data) = buffer.get(..length).filter(|data| !data.is_empty()) else {
                     break;
                 };
-                let window = conn.congestion_window().map_or(0, |window| window.get());
-                conn.set_send_buffer(grant.buffer(window.saturating_mul(2)));
+                conn.set_send_buffer(granted_buffer(conn, grant));
                 let sending = stream.send_data(Bytes::copy_from_slice(data));
                 timeout(stall, sending).await?.map_err(io::Error::other)?;
                 grant.written();
                 sent += length as u64;
-                passing.passed();
+                timer.passed();
             }
             timeout(stall, stream.finish()).await?.map_err(io::Error::other)
         };
         tokio::select! {
             both = async { tokio::try_join!(up, down) } => both.map(|_| ()),
-            () = passing.idle_for(shared.limits.websocket_idle.into()) => {
+            () = timer.idle_for(shared.limits.websocket_idle.into()) => {
                 Err(io::ErrorKind::TimedOut.into())
             }
         }

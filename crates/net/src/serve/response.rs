@@ -80,7 +80,7 @@ impl StreamedResponse {
     pub fn forwarded(result: Result<Forwarded, StatusCode>, now: SystemTime) -> Self {
         match result {
             Ok(Forwarded::Response(head, body)) => Self { head, content: Content::Upstream(body) },
-            // Who asks for one handles it.
+            // Callers that ask for one handle it before.
             Ok(Forwarded::WebSocket(..)) => Self::status(StatusCode::NOT_IMPLEMENTED, now),
             Err(status) => Self::status(status, now),
         }

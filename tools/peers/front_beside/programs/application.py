@@ -1,4 +1,4 @@
-"""The application behind the web servers, over HTTP/1.1: application.py PORT [FOLDER]
+"""The application behind the web servers, over HTTP/1.1: application.py PORT FOLDER
 
 /app/who         the fields of the request, as JSON
 /app/upload      the length and the SHA-256 of what it is sent
@@ -41,7 +41,7 @@ async def answer(reader, writer):
         async for piece in content(reader, fields):
             digest.update(piece)
             length += len(piece)
-            sent = (sent + piece)[:PIECE]
+            sent += piece[:PIECE - len(sent)]
     match path.split("?")[0]:
         case "/app/who":
             reply(writer, json.dumps({"method": method, "path": path, **fields}).encode())
@@ -105,7 +105,7 @@ async def echo(reader, writer):
 async def file(writer, method, path, fields):
     host = fields["host"].partition(":")[0]
     found = FOLDER / host / ("index.html" if path == "/" else path.lstrip("/"))
-    if not FOLDER or not found.is_file():
+    if not found.is_file():
         return reply(writer, b"not here", "404 Not Found")
     size = found.stat().st_size
     start, end, status = 0, size - 1, "200 OK"
@@ -141,5 +141,5 @@ async def main(port):
     await server.serve_forever()
 
 
-FOLDER = Path(sys.argv[2]) if len(sys.argv) > 2 else Path()
+FOLDER = Path(sys.argv[2])
 asyncio.run(main(int(sys.argv[1])))

@@ -1,7 +1,8 @@
 """Asks a front for everything on a list, on aioquic: http3_client.py SPEC
 
-SPEC is JSON: `port`, `ca` (a PEM file), `hosts`, `megabytes` of the upload and the download, and
-`file_sha256`. Prints a JSON line for each thing asked: `asked`, `measured`, `right`.
+SPEC is JSON: `port`, `ca` (a PEM file), `hosts`, `megabytes` of the upload and the download,
+`file_sha256` and `range_sha256`. Prints a JSON line for each thing asked: `asked`, `measured`,
+`right`.
 """
 
 import asyncio

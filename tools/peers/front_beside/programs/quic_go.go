@@ -1,8 +1,9 @@
-// Transfers much over HTTP/3 on quic-go: PORT CA HOST UPLOAD_MB DOWNLOAD_BYTES. Prints a JSON line
-// for each thing asked.
+// Transfers much over HTTP/3 on quic-go: PORT CA HOST UPLOAD_BYTES DOWNLOAD_BYTES. Prints a JSON
+// line for each thing asked.
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -16,7 +17,6 @@ import (
 	"strconv"
 	"time"
 
-	"context"
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
 )

@@ -11,7 +11,7 @@ use crate::admission::control::{
 };
 use crate::admission::quic::QuicGate;
 use crate::clock::RealClock;
-use crate::driver::{Driver, server_endpoint_config};
+use crate::driver::Driver;
 use crate::logging::Level;
 use crate::pep::connection_log::Origin;
 use crate::pep::error::PepError;
@@ -20,16 +20,16 @@ use crate::pep::refusal::Refusal;
 use crate::pep::relay::relay;
 use crate::pep::shared::Shared;
 use crate::pep::stream::TcpProxyStream;
-use crate::socket::{MTU, Socket};
-use bentpipe_quic::noq_proto::{EndpointConfig, ServerConfig};
-use bentpipe_quic::{Accept, Acceptor, Conn, Endpoint, RawStream, Task};
+use crate::socket::Socket;
+use bentpipe_quic::noq_proto::ServerConfig;
+use bentpipe_quic::{Accept, Conn, RawStream, Task};
 use bentpipe_units::Bytes;
 use bentpipe_units::Printable;
 use bytes::{Buf, Bytes as Piece, BytesMut};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -50,8 +50,6 @@ pub(in crate::pep) fn start(
     clock: RealClock,
 ) -> Result<(Driver, JoinHandle<io::Result<()>>), PepError> {
     let config = Arc::new(ServerConfig::with_crypto(Arc::new(secret.server(ALPN)?)));
-    let endpoint_config =
-        server_endpoint_config(EndpointConfig::default()).map_err(PepError::system)?;
     // The memory of streams is reserved when they become TCP connections.
     let tunnels = AdmissionControl::new(AdmissionLimits {
         connections: MAX_TUNNELS,
@@ -60,10 +58,8 @@ pub(in crate::pep) fn start(
         memory: Bytes::MAX,
     });
     let limits = HandshakeLimits { retry_from: RETRY_FROM, refuse_from: MAX_TUNNELS };
-    let gate = Arc::new(Mutex::new(QuicGate::new(tunnels, limits)));
-    let (admitted, base, accepted) = (gate.clone(), clock.base(), config.clone());
-    let acceptor: Acceptor = Box::new(move |remote| {
-        let guard = admitted.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+    let (gate, accepted) = (QuicGate::new(tunnels, limits), config.clone());
+    let accept = move |remote: SocketAddr, guard: ConnectionGuard| {
         // One more stream for flow control.
         let streams = shared.limits.connections.saturating_add(1);
         let (config, attachments) = tunnel.connection(remote, streams).server(&accepted);
@@ -73,14 +69,9 @@ pub(in crate::pep) fn start(
                 accept_streams(conn, shared, remote, guard).await;
             }) as Task
         });
-        Some(Accept { config, attachments, app })
-    });
-    let mut endpoint =
-        Endpoint::new(endpoint_config, base, Some((config, acceptor)), socket.max_segments(MTU.1));
-    endpoint.set_gatekeeper(Box::new(move |remote, validated| {
-        gate.lock().unwrap_or_else(PoisonError::into_inner).decide(remote.ip(), validated)
-    }));
-    Ok(Driver::start(endpoint, socket, clock))
+        Accept { config, attachments, app }
+    };
+    Driver::for_server(config, gate, (socket, clock), accept).map_err(PepError::system)
 }
 
 /// The application of a tunnel: a task for each stream.
