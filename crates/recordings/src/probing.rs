@@ -24,14 +24,17 @@ pub fn without_drift(probes: &[Probe]) -> (Vec<Probe>, f64) {
         if let Some((_, probe)) = answered.min_by_key(|(rtt, _)| *rtt)
             && let Some((up, down)) = probe.one_way
         {
-            points.push(((probe.sent - probes[0].sent) as f64, (up - down) as f64 / 2.0));
+            // The far end may say any time.
+            let twice = i128::from(up) - i128::from(down);
+            points.push(((probe.sent - probes[0].sent) as f64, twice as f64 / 2.0));
         }
         rest = after;
     }
     let drift = slope(&points);
     let corrected = |probe: &Probe| {
         let by = (drift * (probe.sent - probes[0].sent) as f64).round() as i64;
-        Probe { one_way: probe.one_way.map(|(up, down)| (up - by, down + by)), ..*probe }
+        let moved = |(up, down): (i64, i64)| (up.saturating_sub(by), down.saturating_add(by));
+        Probe { one_way: probe.one_way.map(moved), ..*probe }
     };
     (probes.iter().map(corrected).collect(), drift)
 }

@@ -4,9 +4,10 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from tools.peers import quic_go
 
 HERE = Path(__file__).resolve().parent
 OWN = HERE / "programs"
@@ -112,18 +113,9 @@ class Installed:
         source = OWN / "quic_go.go"
         if built.exists() and built.stat().st_mtime > source.stat().st_mtime:
             return built
-        if not shutil.which("go"):
-            self.missing["quic-go"] = "go is not installed"
-            return None
         built.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory() as folder:
-            shutil.copy(source, Path(folder) / "main.go")
-            for name in ("go.mod", "go.sum"):
-                shutil.copy(HERE.parents[2] / "peers/quic-go" / name, folder)
-            done = subprocess.run(["go", "build", "-o", str(built), "."], cwd=folder, check=False,
-                                  capture_output=True, text=True)
-        if done.returncode:
-            self.missing["quic-go"] = f"it does not build: {done.stderr.strip()[-200:]}"
+        if reason := quic_go.build(source, built):
+            self.missing["quic-go"] = reason
         return built
 
     def has(self, name):

@@ -25,7 +25,7 @@ const PACE: Span = Span::from_millis(50);
 pub struct SenderState {
     transport: Transport,
     /// True if the packets are not opened: of the limits, only the first are known.
-    is_covered: bool,
+    is_encrypted: bool,
     pub window: Option<Bytes>,
     ssthresh: Option<Bytes>,
     /// Bytes of data packets that are neither acknowledged nor declared lost.
@@ -56,10 +56,10 @@ pub struct SenderState {
 }
 
 impl SenderState {
-    pub fn new(transport: Transport, is_covered: bool, start: Time) -> Self {
+    pub fn new(transport: Transport, is_encrypted: bool, start: Time) -> Self {
         Self {
             transport,
-            is_covered,
+            is_encrypted,
             window: None,
             ssthresh: None,
             in_flight: 0,
@@ -167,7 +167,7 @@ impl SenderState {
     fn used_credit(&self, packet: &Packet) -> Option<FlowLimit> {
         // As if a first limit stayed the size of the window.
         let is_short = |limit: u64, sent: u64| {
-            let used = if self.is_covered { self.in_flight } else { sent };
+            let used = if self.is_encrypted { self.in_flight } else { sent };
             used.saturating_add(PACKET) > limit
         };
         // What is neither acknowledged nor lost is about what the receiver holds room for.

@@ -37,7 +37,7 @@ pub struct FlowLimit {
     pub size: Bytes,
 }
 
-/// How the receiver's application reads that is slower than its data.
+/// How the receiver's application reads if it is slower than its data comes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
     /// Share of the window that unread data took up, on average while it left no room.
@@ -57,7 +57,7 @@ pub struct Evidence {
     pub limit: Option<(FlowLimit, Span)>,
     /// The first receive window of TCP that was announced after the handshake.
     pub first_window: Option<Bytes>,
-    /// How the application reads that left no room, if it was what the sender waited for.
+    /// How the receiver's application reads, if that is what the sender waited for.
     pub reading: Option<Reading>,
     /// Packets of data that were lost, and the episodes of such losses: those within a round trip
     /// are one.
@@ -80,6 +80,8 @@ pub(super) struct Spending {
     pub evidence: Evidence,
     /// Time of each limit of flow control.
     limits: Vec<(FlowLimit, Span)>,
+    /// Number of intervals that [`Self::capped`] has been through.
+    renamed: usize,
 }
 
 /// Most intervals that are kept: those after them are in the budget alone.
@@ -170,16 +172,18 @@ impl Spending {
     }
 
     /// Adds time in which flow control left no room, which shows that what looked like the
-    /// congestion window after `since` was the same limit.
+    /// congestion window after `since` was the same limit. `since` must not go back.
     pub fn capped(&mut self, limit: FlowLimit, since: Time, from: Time, to: Time) {
         let mut time = Span::ZERO;
-        for one in self.intervals.iter_mut().rev().take_while(|one| one.from >= since) {
+        let after = self.intervals.iter_mut().skip(self.renamed).rev();
+        for one in after.take_while(|one| one.from >= since) {
             if one.part == TimePart::CongestionWindow {
                 one.part = TimePart::FlowControl;
                 time += one.to.since(one.from);
             }
         }
         let (window, control) = (TimePart::CongestionWindow, TimePart::FlowControl);
+        self.renamed = self.intervals.len();
         self.budget.transfer(window, control, time.as_secs_f64());
         self.add(TimePart::FlowControl, from, to);
         self.add_limit(limit, to.since(from) + time);

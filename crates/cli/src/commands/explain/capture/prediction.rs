@@ -2,11 +2,12 @@
 //! open about its path.
 
 use super::simulated::{FASTER, Simulated, completions};
-use super::words::{Ends, loses_in_bursts, of_handshake, seconds};
+use super::words::{Ends, REORDERED, loses_in_bursts, of_handshake, seconds};
 use bentpipe_captures::{CapturedTransfer, Evidence};
 use bentpipe_results::Results;
 use bentpipe_timeseries::TimePart;
 use bentpipe_units::Bytes;
+use std::panic::resume_unwind;
 
 /// What a simulation of the known path may be off by, to each side, as a share.
 const OFF: f64 = 0.12;
@@ -30,8 +31,6 @@ const OF_PATH: [TimePart; 5] = [
 /// Share of the time that they took from which on nothing is said: how much of them another
 /// transfer meets depends on when it sends, and how often.
 const MOST_OF_PATH: f64 = 0.1;
-/// Share of packets out of order from which on nothing is said: what that costs depends on how.
-const REORDERED: f64 = 0.01;
 /// Runs of a path with losses, for their scatter.
 const RUNS: usize = 5;
 /// Packets of the shortest queue that a path with losses may have.
@@ -146,12 +145,17 @@ pub(super) fn predict(recorded: &CapturedTransfer) -> Prediction {
     let others = others(recorded, &seen);
     times.extend(std::thread::scope(|scope| {
         let runs: Vec<_> = others.iter().map(|path| scope.spawn(|| path.run())).collect();
-        let done = runs.into_iter().filter_map(|run| run.join().ok().flatten());
+        // What is wrong in one of them is not hidden.
+        let done = runs
+            .into_iter()
+            .filter_map(|run| run.join().unwrap_or_else(|panic| resume_unwind(panic)));
         done.flat_map(|results| completions(&results)).collect::<Vec<f64>>()
     }));
-    let mut of_path: f64 = OF_PATH.iter().map(|part| recorded.budget.get(*part)).sum();
+    let mut of_path = OF_PATH.map(|part| (part, recorded.budget.get(part))).to_vec();
     // Timeouts of the handshake are those of lost packets, too.
-    of_path += of_handshake(recorded);
+    of_path.push((TimePart::Timeout, of_handshake(recorded)));
+    let longest = of_path.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(part, _)| *part);
+    let of_path: f64 = of_path.iter().map(|(_, time)| *time).sum();
     let low = times.iter().copied().fold(f64::INFINITY, f64::min) * (1.0 - OFF);
     let held = recorded.path.proven.as_bps() as f64 >= HELD * seen.rate.as_bps() as f64;
     let off = if held { OFF } else { OFF_BURSTS };
@@ -159,7 +163,7 @@ pub(super) fn predict(recorded: &CapturedTransfer) -> Prediction {
     let range = if low > 0.0 && high <= WIDEST * low {
         Ok(Range { low_s: low, high_s: high })
     } else if high - of_path <= WIDEST * low {
-        Err(Unknown::OfPath(TimePart::Timeout))
+        Err(Unknown::OfPath(longest.unwrap_or(TimePart::Timeout)))
     } else if recorded.path.is_filled {
         Err(Unknown::Losses)
     } else {
@@ -181,6 +185,7 @@ fn unknown(recorded: &CapturedTransfer) -> Option<Unknown> {
     if recorded.is_encrypted && recorded.is_sender && recorded.both.is_none() {
         return Some(Unknown::Encrypted);
     }
+    // What that costs depends on how.
     if recorded.evidence.reordered > REORDERED {
         return Some(Unknown::Reordered);
     }

@@ -3,7 +3,7 @@
 
 use super::document::RemedyDocument;
 use super::simulated::{FASTER, Simulated};
-use super::words::{Ends, MOST_TRIPS, bdp, causes, data, is_of_handshake, seconds};
+use super::words::{Ends, MOST_TRIPS, REORDERED, bdp, causes, data, is_of_handshake, seconds};
 use crate::output::counted;
 use bentpipe_captures::{CapturedTransfer, FlowLimit, LimitKind, Transport};
 use bentpipe_timeseries::TimePart;
@@ -18,8 +18,6 @@ const AGREES: f64 = 0.25;
 const WORTH: f64 = 0.1;
 /// Runs of a path with losses, of which the median counts.
 const RUNS: usize = 3;
-/// Share of packets out of order from which on they are what a sender takes for losses.
-const REORDERED: f64 = 0.01;
 /// Windows hold so many times what the path holds: a loss is repaired meanwhile.
 const ROOM: f64 = 2.0;
 
@@ -97,7 +95,7 @@ fn of_cause(part: TimePart, time: f64, recorded: &CapturedTransfer, ends: &Ends)
             // The simulated receive buffer grows as the usual one does, unless this one was large.
             let first = recorded.evidence.first_window;
             let is_large = first.is_some_and(|window| window >= bdp(recorded).min(recorded.bytes));
-            let now = if is_large { AT_ONCE } else { "" };
+            let now = if is_large { NO_AUTOTUNE } else { "" };
             let then = format!("{now}initial_window = {INITIAL_WINDOW}\n");
             let saves = saved(recorded, ends, now, &then);
             let value = counted(INITIAL_WINDOW as usize, "packet");
@@ -192,30 +190,28 @@ fn elsewhere(
 
 /// Returns the remedy for a limit of the bytes in flight.
 fn wider(limit: FlowLimit, recorded: &CapturedTransfer, ends: &Ends) -> Remedy {
-    // Half of a receive buffer of TCP is window.
-    let (setting, end, key, times) = match (limit.kind, ends.transport) {
-        (LimitKind::ReceiveWindow, _) => (
-            "the largest receive buffer (`net.ipv4.tcp_rmem`, SO_RCVBUF)",
-            ends.asker,
-            RECEIVE,
-            2.0,
-        ),
+    let (setting, end, key) = match (limit.kind, ends.transport) {
+        (LimitKind::ReceiveWindow, _) => {
+            ("the largest receive buffer (`net.ipv4.tcp_rmem`, SO_RCVBUF)", ends.asker, RECEIVE)
+        }
         (LimitKind::Connection, _) => {
-            ("the flow control of the connection (initial_max_data)", ends.asker, CONNECTION, 1.0)
+            ("the flow control of the connection (initial_max_data)", ends.asker, CONNECTION)
         }
         (LimitKind::Stream, _) => {
-            ("the flow control of a stream (initial_max_stream_data)", ends.asker, STREAM, 1.0)
+            ("the flow control of a stream (initial_max_stream_data)", ends.asker, STREAM)
         }
         (LimitKind::Sender, Transport::Tcp) => {
-            ("the largest send buffer (`net.ipv4.tcp_wmem`, SO_SNDBUF)", ends.sender, BUFFER, 1.0)
+            ("the largest send buffer (`net.ipv4.tcp_wmem`, SO_SNDBUF)", ends.sender, BUFFER)
         }
-        (LimitKind::Sender, Transport::Quic) => ("the send buffer", ends.sender, BUFFER, 1.0),
+        (LimitKind::Sender, Transport::Quic) => ("the send buffer", ends.sender, BUFFER),
     };
+    // Half of a receive buffer of TCP is window.
+    let times = if limit.kind == LimitKind::ReceiveWindow { 2.0 } else { 1.0 };
     let now = limit.size.mul_f64(times);
     let needed = rounded(bdp(recorded).max(now).mul_f64(ROOM));
     let keys = |size: Bytes| {
         let tuned = match ends.transport {
-            Transport::Tcp => AT_ONCE,
+            Transport::Tcp => NO_AUTOTUNE,
             Transport::Quic => "",
         };
         format!("{tuned}{key} = \"{} B\"\n", size.get())
@@ -236,7 +232,7 @@ const STREAM: &str = "flow_control.stream_window";
 const CONNECTION: &str = "flow_control.connection_window";
 const BUFFER: &str = "flow_control.send_buffer";
 /// A receive buffer of TCP that does not grow.
-const AT_ONCE: &str = "tcp.receive_autotune = false\n";
+const NO_AUTOTUNE: &str = "tcp.receive_autotune = false\n";
 
 /// Returns the remedy for losses at a queue that is shorter than the path.
 fn longer_queue(part: TimePart, recorded: &CapturedTransfer, ends: &Ends) -> Remedy {

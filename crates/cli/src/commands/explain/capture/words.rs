@@ -12,6 +12,9 @@ use bentpipe_units::{Bytes, Span};
 const MOST: usize = 4;
 /// Share of the time from which on a cause is named before what every transfer needs.
 const WORTH: f64 = 0.1;
+/// Share of packets out of order from which on a path reorders them, and a sender may take those
+/// for lost.
+pub(super) const REORDERED: f64 = 0.01;
 /// Smallest share of the time that is named.
 const SMALLEST_SHARE: f64 = 0.02;
 
@@ -167,7 +170,8 @@ pub(super) fn loses_in_bursts(evidence: &Evidence) -> bool {
     lost > 2 * lost_at_queue && lost >= BURST * loss_episodes.max(1) && lost >= 2 * BURST
 }
 
-/// Most round trips that a handshake needs.
+/// Most round trips that are called those of a handshake: what takes longer waited for something
+/// else.
 pub(super) const MOST_TRIPS: f64 = 5.0;
 
 /// Returns the whole round trips of a part, if it is about that.
@@ -180,11 +184,11 @@ fn round_trips(recorded: &CapturedTransfer, part: TimePart) -> Option<u64> {
 /// Returns after which losses something happened.
 fn losses(recorded: &CapturedTransfer) -> String {
     let evidence = &recorded.evidence;
-    let order = match 100.0 * evidence.reordered {
-        percent if percent >= 1.0 => {
-            format!(", while {percent:.0} % of the packets came out of order")
-        }
-        _ => String::new(),
+    let order = if evidence.reordered >= REORDERED {
+        let percent = 100.0 * evidence.reordered;
+        format!(", while {percent:.0} % of the packets came out of order")
+    } else {
+        String::new()
     };
     if evidence.lost == 0 {
         return order;
@@ -248,7 +252,7 @@ const BESIDE: f64 = 0.1;
 pub(super) fn is_beside_others(recorded: &CapturedTransfer) -> bool {
     let others = recorded.budget.get(TimePart::OtherFlows);
     // Packets that overtake each other wait for no one.
-    recorded.evidence.reordered < 0.01 && others >= BESIDE * recorded.completion.as_secs_f64()
+    recorded.evidence.reordered < REORDERED && others >= BESIDE * recorded.completion.as_secs_f64()
 }
 
 /// Returns that only a faster link would help, if a full link was busy with the data most of the
