@@ -176,12 +176,7 @@ class Results:
 
     def figures(self) -> dict[str, str]:
         """Return the kinds of figures that :meth:`figure` can draw, each with what it shows."""
-        kinds = ("budget", "sweep", "cdf", "series", "heat")
-        return {
-            name: about
-            for name, about, possible in self._data.figures()
-            if possible and name in kinds
-        }
+        return dict(self._data.figures())
 
     def figure(
         self,

@@ -213,13 +213,11 @@ impl RunData {
         drawn.map(FigureText).map_err(|error| refused(&error))
     }
 
-    /// Returns name and meaning of what figures can show of these results, and whether they can.
-    fn figures(&self, py: Python<'_>) -> PyResult<Vec<(String, String, bool)>> {
+    /// Returns the kinds of figures that these results have the data of, each with what it shows.
+    fn figures(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
         let data = self.figure_data(self.recording(py)?);
         let all = py.detach(|| offers(data)).into_iter();
-        let named =
-            all.map(|one| (one.name.trim_start_matches('-').to_owned(), one.about, one.possible));
-        Ok(named.collect())
+        Ok(all.filter_map(|(what, found)| Some((what.name(), found.ok()?))).collect())
     }
 
     /// Variant, point and number of each run with time series.

@@ -29,8 +29,7 @@ pub use constellation::{
     ConstellationView, Positions, Route, Satellites, StationPlace, TracedNetwork,
 };
 pub use figures::{
-    Figure, FigureData, FigureError, FigureRequest, FigureStyle, FigureTable, Offer, What, figure,
-    offers,
+    Figure, FigureData, FigureError, FigureRequest, FigureStyle, What, figure, offers, option_names,
 };
 pub use junit::junit;
 pub use page::{Editable, data_in, editable_html, globe_script, html, json_schema, page_data};

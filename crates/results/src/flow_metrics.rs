@@ -380,11 +380,17 @@ pub fn find_population(name: &str) -> Option<fn(&PopulationMetrics) -> Option<f6
 
 /// Returns the rows of all metrics that scenarios can name: those of a flow, of all competing
 /// flows, and of a population.
-pub(crate) fn rows() -> impl Iterator<Item = Row> {
+fn rows() -> impl Iterator<Item = Row> {
     flow_metrics()
         .map(|metric| metric.row)
         .chain(SHARED.iter().map(|metric| metric.row))
         .chain(POPULATION.iter().map(|metric| metric.row))
+}
+
+/// Returns the row of the metric called `name`: of a flow, of all competing flows or of a
+/// population.
+pub fn find_row(name: &str) -> Option<Row> {
+    rows().find(|row| row.name == name)
 }
 
 /// Returns the names of all metrics that scenarios can name: those of a flow, then those of all

@@ -41,7 +41,7 @@ pub use expect::{
 pub use failure::{Failure, failures};
 pub use fairness::Fairness;
 pub use flow_metrics::{
-    FlowMetric, MAIN_METRICS, find_metric, find_population, find_shared, flow_metrics,
+    FlowMetric, MAIN_METRICS, find_metric, find_population, find_row, find_shared, flow_metrics,
     metric_names, metrics_schema,
 };
 pub use headline::{Headline, Headlines, contends};

@@ -44,7 +44,7 @@ export function pyramid(s: Series): Pyramid {
   return { t: s.t, v: s.v, n: s.t.length, levels };
 }
 
-/** First index whose time is not before `x`, searched in [from, t.length). */
+/** First index of the ascending values `t` with at least `x`, searched in [from, t.length). */
 export function lowerBound(t: Float64Array | Float32Array, x: number, from = 0): number {
   let a = from;
   let b = t.length;

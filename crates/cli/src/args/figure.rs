@@ -1,6 +1,7 @@
 //! Arguments of `bentpipe figure`.
 
-use bentpipe_report::What as Kind;
+use bentpipe_report::What;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -14,6 +15,12 @@ Examples:
   bentpipe figure out/first --what series --series cwnd,smoothed_rtt -o fig.svg
   rsvg-convert -f pdf -o fig.pdf fig.svg                                 (for LaTeX)";
 
+/// Returns the parser of the kinds of figures.
+fn kinds() -> impl TypedValueParser<Value = What> {
+    let values = What::ALL.map(|what| PossibleValue::new(what.name()).help(what.about()));
+    PossibleValuesParser::new(values).try_map(|name| What::named(&name).ok_or("no such figure"))
+}
+
 /// Arguments of `bentpipe figure`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -22,7 +29,7 @@ pub struct Figure {
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
     /// What the figure shows
-    #[arg(long, value_enum, required_unless_present = "list")]
+    #[arg(long, value_parser = kinds(), required_unless_present = "list")]
     pub what: Option<What>,
     /// File to write: .svg is a drawing, .csv, .md and .tex are tables of its numbers [default:
     /// standard output]
@@ -34,8 +41,8 @@ pub struct Figure {
     /// List the figures that this directory offers, and the names that the options take
     #[arg(long, conflicts_with_all = ["what", "output", "format"])]
     pub list: bool,
-    /// The metric [default: the one that comparisons of the flow are of]; the time of `budget` is
-    /// always the completion time
+    /// Metric to draw [default: the one by which variants of the flow are compared]; `budget`
+    /// always divides the completion time
     #[arg(long, value_name = "NAME")]
     pub metric: Option<String>,
     /// The flow, or the population of users [default: the first]
@@ -75,34 +82,6 @@ pub struct Figure {
     /// Write the caption below the drawing; its title always has it
     #[arg(long)]
     pub caption: bool,
-}
-
-/// What a figure shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum What {
-    /// Where the time of each variant went: a bar each, of its median run
-    Budget,
-    /// A metric over the values of a swept key
-    Sweep,
-    /// The distribution of a metric over the runs, or over the users of a population
-    Cdf,
-    /// Time series of a run of each variant, over each other
-    Series,
-    /// A metric over two swept keys; of a matrix, the shares
-    Heat,
-}
-
-impl What {
-    /// Returns the kind of figure.
-    pub fn kind(self) -> Kind {
-        match self {
-            Self::Budget => Kind::Budget,
-            Self::Sweep => Kind::Sweep,
-            Self::Cdf => Kind::Cdf,
-            Self::Series => Kind::Series,
-            Self::Heat => Kind::Heat,
-        }
-    }
 }
 
 /// What is written.

@@ -7,6 +7,7 @@ use crate::tables::{Align, Table};
 use bentpipe_lab::{LabError, RunDirectory, write_file};
 use bentpipe_report::{
     FigureData, FigureError, FigureRequest, FigureStyle, Recording, What, figure, offers,
+    option_names,
 };
 use std::path::Path;
 
@@ -15,13 +16,12 @@ pub fn run(args: &Figure) -> Result<u8, LabError> {
     let format = format(args)?;
     let directory = RunDirectory::open(&args.dir)?;
     let results = directory.results()?;
-    let what = args.what.map(|what| what.kind());
     // Nothing else needs the time series, which are most of the directory.
-    let needed = what.is_none_or(|what| what == What::Series);
+    let needed = args.what.is_none_or(|what| what == What::Series);
     let recording = if needed { directory.recording()? } else { Recording::default() };
     let data =
         FigureData { manifest: &directory.manifest, results: &results, recording: &recording };
-    let Some(what) = what else {
+    let Some(what) = args.what else {
         return list(data);
     };
     let figure = figure(data, &request(args, what)?, style(args)).map_err(usage)?;
@@ -85,16 +85,14 @@ fn usage(error: FigureError) -> LabError {
 
 /// Prints what the run directory offers.
 fn list(data: FigureData<'_>) -> Result<u8, LabError> {
-    let offers = offers(data);
     let mut kinds = Table::new(&[("figure", Align::Left), ("shows", Align::Left)]);
-    for offer in offers.iter().filter(|offer| !offer.name.starts_with('-')) {
-        let about =
-            if offer.possible { offer.about.clone() } else { format!("no: {}", offer.about) };
-        kinds.row(vec![offer.name.to_owned(), about]);
+    for (what, found) in offers(data) {
+        let shows = found.unwrap_or_else(|lacks| format!("no: {lacks}"));
+        kinds.row(vec![what.name().to_owned(), shows]);
     }
     let mut text = kinds.render(false);
-    for offer in offers.iter().filter(|offer| offer.name.starts_with('-')) {
-        text += &format!("\n{}: {}\n", offer.name, offer.about);
+    for (option, names) in option_names(data) {
+        text += &format!("\n{option}: {names}\n");
     }
     output::print(&text)
 }

@@ -22,17 +22,25 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Returns an axis for `values`: from zero if they are small against the largest, logarithmic
-    /// if they span more than a decade.
-    pub fn over(values: &[f64], from: f64, to: f64) -> Self {
+    /// Returns an axis from the smallest to the largest of `values`, logarithmic if they span more
+    /// than a decade.
+    pub fn between(values: &[f64], from: f64, to: f64) -> Self {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Self { low, high, log: low > 0.0 && high > DECADE * low, from, to }
+    }
+
+    /// Returns an axis for `values` with room at its ends: from zero if the smallest is less than
+    /// half the largest, logarithmic if they span more than a decade.
+    pub fn over(values: &[f64], from: f64, to: f64) -> Self {
+        let tight = Self::between(values, from, to);
+        let Self { low, high, log, .. } = tight;
         if low > high {
-            return Self { low: 0.0, high: 1.0, log: false, from, to };
+            return Self { low: 0.0, high: 1.0, ..tight };
         }
-        if low > 0.0 && high > DECADE * low {
+        if log {
             let pad = (high / low).powf(0.05);
-            return Self { low: low / pad, high: high * pad, log: true, from, to };
+            return Self { low: low / pad, high: high * pad, ..tight };
         }
         let positive = low >= 0.0;
         let largest = low.abs().max(high.abs());
@@ -43,7 +51,7 @@ impl Axis {
         if positive && low < 0.5 * high {
             low = 0.0;
         }
-        Self { low, high, log: false, from, to }
+        Self { low, high, ..tight }
     }
 
     /// Returns an axis from zero to a little more than `max`.

@@ -2,9 +2,10 @@
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, EDGE, Letters, SMALL, TEXT};
+use super::lines::{Ticks, draw_across};
 use super::numbers::{Scale, significant, valued};
 use super::request::{Drawn, FigureData, FigureError, FigureRequest};
-use super::source::{Case, Measure, baseline, cases, points};
+use super::source::{Case, Measure, baseline, cases};
 use super::table::{Cell, FigureTable};
 use super::words::{at_point, point_words};
 use bentpipe_results::explanation::{Account, accounts};
@@ -85,7 +86,7 @@ pub(super) fn draw(
         .map(|case| Bar {
             case: *case,
             account: bar(case),
-            stats: measure.measure(*case).stats,
+            stats: measure.stats(*case),
             published: published(&data.manifest.published, case, &measure),
         })
         .collect();
@@ -99,7 +100,7 @@ pub(super) fn draw(
         return Err(FigureError::new("--what", reason));
     }
     Bars::new(canvas, &bars, &measure.row, baseline(data)).draw(canvas);
-    let single = points(&cases).len() == 1;
+    let single = cases.iter().all(|case| case.point == cases[0].point);
     let single = if single { at_point(cases[0].point) } else { String::new() };
     let title = format!("Where the time{} went{single}", measure.of_flow(data));
     Ok(Drawn { title, table: table(data, &bars, &measure.row) })
@@ -121,6 +122,8 @@ fn published<'a>(all: &'a [Published], case: &Case<'_>, measure: &Measure) -> Ve
 struct Bars<'a> {
     bars: &'a [Bar<'a>],
     baseline: &'a str,
+    /// Parts that every transfer needs and some bar has.
+    needed: Vec<TimePart>,
     /// Causes that some bar has, which decide on the hatches.
     causes: Vec<TimePart>,
     axis: Axis,
@@ -137,11 +140,13 @@ impl<'a> Bars<'a> {
         let scale = Scale::of(row, most);
         let narrow = canvas.width < NARROW;
         let used = |part: &TimePart| bars.iter().any(|bar| time_of(bar, *part) >= NAMED * longest);
-        let causes = TimePart::ALL.into_iter().filter(|part| !part.is_needed() && used(part));
+        let (needed, causes): (Vec<_>, Vec<_>) =
+            TimePart::ALL.into_iter().filter(used).partition(|part| part.is_needed());
         let mut own = Self {
             bars,
             baseline,
-            causes: causes.collect(),
+            needed,
+            causes,
             axis: Axis::from_zero(most, EDGE, canvas.width - EDGE),
             scale,
             title: scale.title(row.label),
@@ -297,31 +302,13 @@ impl<'a> Bars<'a> {
 
     /// Draws the axis below the bars.
     fn foot(&self, canvas: &mut Canvas) {
-        let y = canvas.y + 1.0;
-        let Axis { from, to, .. } = self.axis;
-        canvas.line([from, y, to, y], "#444", 0.7, "");
-        let target = ((to - from) / 45.0).max(2.0) as usize;
-        for (value, label) in self.axis.ticks(target, self.scale) {
-            let x = self.axis.at(value);
-            canvas.line([x, y, x, y + 2.5], "#444", 0.7, "");
-            let half = canvas.measure(&label, SMALL) / 2.0;
-            let x = x.max(EDGE + half).min(canvas.width - EDGE - half);
-            let letters = Letters::new(SMALL, Anchor::Middle).muted();
-            canvas.text(x, y + 2.5 + SMALL, letters, &label);
-        }
-        canvas.y = y + 2.5 + 2.0 * SMALL + 3.0;
-        let letters = Letters::new(SMALL, Anchor::Middle).muted();
-        canvas.text(f64::midpoint(from, to), canvas.y, letters, &self.title);
-        canvas.y += 4.0;
+        let across = Ticks::of(&self.axis, self.scale, self.title.clone(), 45.0);
+        draw_across(canvas, &self.axis, canvas.y + 1.0, &across);
+        canvas.y += 2.0;
     }
 
     /// Draws the names of the parts that bars have, and of published values.
     fn legend(&self, canvas: &mut Canvas) {
-        let longest = self.bars.iter().map(Bar::time).fold(0.0, f64::max);
-        let used =
-            |part: &TimePart| self.bars.iter().any(|bar| time_of(bar, *part) >= NAMED * longest);
-        let named = TimePart::ALL.into_iter().filter(|part| part.is_needed() && used(part));
-        let parts: Vec<TimePart> = named.chain(self.causes.iter().copied()).collect();
         let (mut x, mut y) = (EDGE, canvas.y + SMALL + 1.0);
         let mut advance = |canvas: &Canvas, width: f64| {
             if x > EDGE && x + width > canvas.width - EDGE {
@@ -332,7 +319,7 @@ impl<'a> Bars<'a> {
             x += width + 9.0;
             at
         };
-        for part in parts {
+        for part in self.needed.iter().chain(&self.causes).copied() {
             let label = part.label();
             let (x, y) = advance(canvas, 10.0 + canvas.measure(label, SMALL));
             let fill = canvas.ink.part(part, &self.causes);
@@ -361,8 +348,7 @@ impl<'a> Bars<'a> {
 
 /// Returns the time of a part in the median run, in seconds.
 fn time_of(bar: &Bar<'_>, part: TimePart) -> f64 {
-    let index = TimePart::ALL.iter().position(|one| *one == part).unwrap_or_default();
-    bar.account.and_then(|account| account.parts.get(index)).copied().unwrap_or_default()
+    bar.account.map_or(0.0, |account| account.time_s(part.name()))
 }
 
 fn table(data: FigureData<'_>, bars: &[Bar<'_>], row: &Row) -> FigureTable {

@@ -5,8 +5,8 @@ use super::axis::Axis;
 use super::canvas::{Canvas, EDGE, TEXT};
 use super::lines::{Frame, LINE, Named, Sample, Ticks, draw_frame, draw_legend, label_room};
 use super::numbers::Scale;
-use super::request::{Drawn, FigureData, FigureError, FigureRequest};
-use super::source::{Case, Measure, cases, choose_point, open_axes};
+use super::request::{Drawn, FigureData, FigureError, FigureRequest, What};
+use super::source::{Case, Measure, cases, check_lines, choose_point, open_axes};
 use super::table::{Cell, FigureTable};
 use super::words::at_point;
 use bentpipe_results::find_metric;
@@ -58,13 +58,7 @@ pub(super) fn draw(
     if !open.is_empty() {
         return Err(choose_point(&open));
     }
-    if cases.len() > MOST_LINES {
-        let reason = format!(
-            "{} lines are too many for a figure; allowed: {MOST_LINES}; name the variants",
-            cases.len()
-        );
-        return Err(FigureError::new("--variant", reason));
-    }
+    check_lines(cases.len(), MOST_LINES)?;
     let at = cases.first().map_or_else(String::new, |case| at_point(case.point));
     let (axes, lines, title) = match population(data, request) {
         Some(name) => {
@@ -196,8 +190,8 @@ pub(super) fn offer(data: FigureData<'_>) -> Result<String, String> {
         let users = one.per_user.as_ref().map_or(0, |users| users.user.len());
         return Ok(format!("{users} users of `{}` in each run", one.name));
     }
-    let cases = data.results.runs.chunk_by(|a, b| a.variant == b.variant && a.point == b.point);
-    match cases.map(<[_]>::len).max().unwrap_or_default() {
+    let cases = cases(data, &FigureRequest::new(What::Cdf));
+    match cases.iter().map(|case| case.runs.len()).max().unwrap_or_default() {
         most if most < FEWEST => Err(format!("it needs at least {FEWEST} runs of a variant")),
         most => Ok(format!("{most} runs of each variant")),
     }

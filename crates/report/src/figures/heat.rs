@@ -1,15 +1,15 @@
 //! A metric over two swept keys: a map of cells for each variant. Of two flows whose controllers
 //! are swept, the share of the first.
 
+use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, EDGE, Letters, SMALL, TEXT};
 use super::ink::Ink;
 use super::numbers::{Scale, significant};
 use super::request::{Drawn, FigureData, FigureError, FigureRequest};
-use super::source::{Case, Measure, Measured, cases, choose_point, listed, open_axes};
-use super::sweep::{case_cells, numbers};
-use super::table::FigureTable;
+use super::source::{Case, Measure, cases, choose_point, listed, open_axes};
+use super::sweep::{case_table, numbers};
 use super::words::{at_point, key_words, value_words};
-use bentpipe_results::SweepAxis;
+use bentpipe_results::{Stats, SweepAxis};
 
 /// Height of a cell.
 const CELL: f64 = 15.0;
@@ -32,7 +32,7 @@ struct Sides<'a> {
 /// The values of one map.
 struct Map<'a> {
     variant: String,
-    cells: Vec<(usize, usize, Case<'a>, Measured)>,
+    cells: Vec<(usize, usize, Case<'a>, Option<Stats>)>,
 }
 
 pub(super) fn draw(
@@ -63,9 +63,9 @@ pub(super) fn draw(
         );
         return Err(FigureError::new("--variant", reason));
     }
-    let measured = maps.iter().flat_map(|map| &map.cells);
-    let values: Vec<f64> =
-        measured.filter_map(|(.., one)| one.stats.map(|stats| stats.median)).collect();
+    let cells = maps.iter().flat_map(|map| &map.cells);
+    let medians = cells.clone().filter_map(|(.., stats)| stats.map(|stats| stats.median));
+    let values: Vec<f64> = medians.collect();
     if values.is_empty() {
         return Err(measure.missing());
     }
@@ -84,7 +84,8 @@ pub(super) fn draw(
         side_words(columns, &sides),
         at_point(&fixed)
     );
-    Ok(Drawn { title, table: table(data, &maps, &measure) })
+    let cases = cells.map(|(.., case, stats)| (*case, *stats));
+    Ok(Drawn { title, table: case_table(data, &measure, cases) })
 }
 
 /// Returns the flow whose controller a key sets.
@@ -127,17 +128,18 @@ fn maps<'a>(
     cases: &[Case<'a>],
     measure: &Measure,
 ) -> Vec<Map<'a>> {
-    let place = |axis: &SweepAxis, case: &Case<'_>| {
+    let place = |axis: &SweepAxis, order: &[usize], case: &Case<'_>| {
         let value = case.point.get(&axis.key)?;
-        let at = axis.values.iter().position(|one| one == value)?;
-        order(axis).iter().position(|one| *one == at)
+        order.iter().position(|at| axis.values[*at] == *value)
     };
+    let (rows, columns) = (order(sides.rows), order(sides.columns));
     let of = |variant: &String| {
         let own = cases.iter().filter(|case| case.variant == variant);
         let cells: Vec<_> = own
             .filter_map(|case| {
-                let (row, column) = (place(sides.rows, case)?, place(sides.columns, case)?);
-                Some((row, column, *case, measure.measure(*case)))
+                let row = place(sides.rows, &rows, case)?;
+                let column = place(sides.columns, &columns, case)?;
+                Some((row, column, *case, measure.stats(*case)))
             })
             .collect();
         (!cells.is_empty()).then(|| Map { variant: variant.clone(), cells })
@@ -147,30 +149,21 @@ fn maps<'a>(
 
 /// How values become colours.
 struct Shades {
-    low: f64,
-    high: f64,
-    log: bool,
+    /// From 0 to 1.
+    axis: Axis,
     diverging: bool,
     scale: Scale,
 }
 
 impl Shades {
     fn of(measure: &Measure, values: &[f64]) -> Self {
-        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let scale = Scale::of(&measure.row, high);
+        let axis = Axis::between(values, 0.0, 1.0);
+        let scale = Scale::of(&measure.row, axis.high);
         if measure.row.name == SHARE {
-            return Self { low: 0.0, high: 100.0, log: false, diverging: true, scale };
+            let axis = Axis { low: 0.0, high: 100.0, log: false, ..axis };
+            return Self { axis, diverging: true, scale };
         }
-        let log = low > 0.0 && high > 10.0 * low;
-        Self { low, high, log, diverging: false, scale }
-    }
-
-    /// Returns the place of a value on the scale, from 0 to 1.
-    fn place(&self, value: f64) -> f64 {
-        let f = |value: f64| if self.log { value.ln() } else { value };
-        let span = f(self.high) - f(self.low);
-        if span > 0.0 { (f(value) - f(self.low)) / span } else { 0.5 }
+        Self { axis, diverging: false, scale }
     }
 
     fn brief(&self, value: f64) -> String {
@@ -228,15 +221,15 @@ fn draw_map(canvas: &mut Canvas, sides: &Sides<'_>, map: &Map<'_>, shades: &Shad
         let name = canvas.fitted(name, SMALL, left - EDGE - 4.0);
         canvas.text(left - 3.0, y, Letters::new(SMALL, Anchor::End).muted(), &name);
     }
-    for (row, column, _, measured) in &map.cells {
+    for (row, column, _, stats) in &map.cells {
         let (x, y) = (left + *column as f64 * width, top + *row as f64 * CELL);
         let middle = (x + width / 2.0, y + CELL / 2.0 + SMALL * 0.35);
         let letters = Letters::new(SMALL, Anchor::Middle);
-        let Some(stats) = measured.stats else {
+        let Some(stats) = stats else {
             canvas.text(middle.0, middle.1, letters, "–");
             continue;
         };
-        let fill = canvas.ink.heat(shades.place(stats.median), shades.diverging);
+        let fill = canvas.ink.heat(shades.axis.at(stats.median), shades.diverging);
         canvas.rect([x + 0.3, y + 0.3, width - 0.6, CELL - 0.6], &fill);
         let words = shades.brief(stats.median);
         if canvas.measure(&words, SMALL) + 1.0 < width {
@@ -250,8 +243,8 @@ fn draw_map(canvas: &mut Canvas, sides: &Sides<'_>, map: &Map<'_>, shades: &Shad
 fn draw_key(canvas: &mut Canvas, shades: &Shades, measure: &Measure) {
     let y = canvas.y + 2.0;
     let title = shades.scale.title(measure.row.label);
-    let title = if shades.log { format!("{title} (log scale)") } else { title };
-    let ends = [shades.low, shades.high].map(|end| shades.brief(end));
+    let title = if shades.axis.log { format!("{title} (log scale)") } else { title };
+    let ends = [shades.axis.low, shades.axis.high].map(|end| shades.brief(end));
     let letters = Letters::new(SMALL, Anchor::Start).muted();
     let mut x = EDGE;
     let baseline = y + 6.0;
@@ -268,15 +261,4 @@ fn draw_key(canvas: &mut Canvas, shades: &Shades, measure: &Measure) {
     }
     canvas.text(x + 3.0, baseline, letters, &ends[1]);
     canvas.y = y + 10.0;
-}
-
-fn table(data: FigureData<'_>, maps: &[Map<'_>], measure: &Measure) -> FigureTable {
-    let keys: Vec<&str> = data.manifest.sweep.iter().map(|axis| axis.key.as_str()).collect();
-    let mut heads: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
-    heads.extend(["variant", "runs", "n"].map(str::to_owned));
-    heads.push(format!("{}, median", measure.row.heading()));
-    heads.extend(["95 % CI low", "95 % CI high", "smallest", "largest"].map(str::to_owned));
-    let cells = maps.iter().flat_map(|map| &map.cells);
-    let rows = cells.map(|(.., case, measured)| case_cells(&keys, *case, *measured));
-    FigureTable { heads, rows: rows.collect() }
 }

@@ -1,5 +1,6 @@
 //! Colours, greys, hatches, dashes and marks. The colours are those of the report page
-//! (`studio/src/format/palette.ts`, `studio/src/data/time-budget.ts`), which a test compares.
+//! (`format/palette.ts`, `data/time-budget.ts` and `charts/static/heat-scale.ts` in `studio/src`),
+//! which a test compares.
 
 use bentpipe_timeseries::TimePart;
 
@@ -53,12 +54,17 @@ pub(super) struct Ink {
 impl Ink {
     /// Returns the colour of the line of a variant.
     pub fn variant(self, index: usize) -> &'static str {
-        if self.grey { GREYS[(index / DASHES.len() + index) % 3] } else { VARIANTS[index % 12] }
+        if self.grey {
+            GREYS[(index / DASHES.len() + index) % GREYS.len()]
+        } else {
+            VARIANTS[index % VARIANTS.len()]
+        }
     }
 
     /// Returns the dashes of the line of a variant; in colour, they differ where colours repeat.
     pub fn dash(self, index: usize) -> &'static str {
-        if self.grey { DASHES[index % 4] } else { DASHES[index / 12 % 4] }
+        let turn = if self.grey { index } else { index / VARIANTS.len() };
+        DASHES[turn % DASHES.len()]
     }
 
     /// Returns the outline of a variant's mark around a position, and whether it is filled.
@@ -174,6 +180,11 @@ mod tests {
         for (part, colour) in TimePart::ALL.into_iter().zip(PARTS) {
             let row = format!("{}: [\"{colour}\"", part.name());
             assert!(parts.contains(&row), "{row}");
+        }
+        let maps = include_str!("../../../../studio/src/charts/static/heat-scale.ts");
+        for steps in [SEQUENTIAL, DIVERGING] {
+            let steps = steps.map(|colour| format!("\"{colour}\"")).join(", ");
+            assert!(maps.contains(&format!("[{steps}]")), "{steps}");
         }
     }
 

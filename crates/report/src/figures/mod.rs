@@ -2,7 +2,7 @@
 //!
 //! [`figure`] draws one from results and time series alone, without a browser. A file for each
 //! kind chooses the data (`source`), draws with `canvas`, `axis` and `ink`, and fills a
-//! [`FigureTable`]. Lengths are points (1/72 inch), so that letters have the size that the paper
+//! `FigureTable`. Lengths are points (1/72 inch), so that letters have the size that the paper
 //! has when the figure is included in its own width.
 
 mod axis;
@@ -21,9 +21,8 @@ mod sweep;
 mod table;
 mod words;
 
-pub use offer::{Offer, offers};
+pub use offer::{offers, option_names};
 pub use request::{Figure, FigureData, FigureError, FigureRequest, FigureStyle, What};
-pub use table::FigureTable;
 
 use bentpipe_results::Manifest;
 use canvas::Canvas;

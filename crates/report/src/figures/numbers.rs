@@ -1,4 +1,4 @@
-//! Numbers as people write them, and the units in which an axis shows a metric.
+//! Numbers as text, and the units in which an axis shows a metric.
 
 use bentpipe_results::metrics::Row;
 

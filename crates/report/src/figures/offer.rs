@@ -1,24 +1,14 @@
 //! What a run directory offers to figures: kinds, and the names that they accept.
 
 use super::request::{FigureData, What};
-use super::source::listed;
+use super::source::{distinct, flow_names, listed};
 use super::{budget, cdf};
 use bentpipe_results::SweepAxis;
 use std::collections::BTreeSet;
 
-/// A kind of figure, or a list of names that figures accept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offer {
-    /// Name of the kind, or the option that takes the names.
-    pub name: &'static str,
-    /// What it would show, or the names.
-    pub about: String,
-    /// False if the run directory does not have what the kind needs; `about` says what.
-    pub possible: bool,
-}
-
-/// Returns what figures of a run directory can show: all kinds, then the names.
-pub fn offers(data: FigureData<'_>) -> Vec<Offer> {
+/// Returns all kinds of figures, each with what it would show of a run directory, or as an error
+/// with what the directory lacks.
+pub fn offers(data: FigureData<'_>) -> Vec<(What, Result<String, String>)> {
     let kinds = What::ALL.into_iter().map(|what| {
         let found = match what {
             What::Budget => budget::offer(data),
@@ -27,34 +17,27 @@ pub fn offers(data: FigureData<'_>) -> Vec<Offer> {
             What::Series => series(data),
             What::Heat => heat(data),
         };
-        let possible = found.is_ok();
-        Offer { name: what.name(), about: found.unwrap_or_else(|lacks| lacks), possible }
+        (what, found)
     });
-    kinds.chain(names(data)).collect()
+    kinds.collect()
 }
 
-fn names(data: FigureData<'_>) -> Vec<Offer> {
+/// Returns the options of `bentpipe figure` that take names of a run directory, each with these.
+pub fn option_names(data: FigureData<'_>) -> Vec<(&'static str, String)> {
     let results = data.results;
-    let flows = results.summary.iter().map(|row| row.flow.as_str());
     let metrics = results.summary.iter().map(|row| row.metric.as_str());
-    let mut all = vec![
-        ("--variant", ordered(data.manifest.variants.iter().map(String::as_str))),
-        ("--flow", ordered(flows)),
-        ("--metric", ordered(metrics)),
-        ("--series", series_names(data)),
-    ];
     let points = data.manifest.sweep.iter();
     let points: Vec<String> =
         points.map(|axis| format!("{}: {}", axis.key, axis.values.join(", "))).collect();
-    all.insert(1, ("--point", points.join("; ")));
-    let offer = |(name, about): (&'static str, String)| Offer { name, about, possible: true };
-    all.into_iter().filter(|(_, names)| !names.is_empty()).map(offer).collect()
-}
-
-/// Returns names in the order of their first, each once.
-fn ordered<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let mut seen = BTreeSet::new();
-    names.filter(|name| seen.insert(*name)).collect::<Vec<_>>().join(", ")
+    let mut all = vec![
+        ("--variant", data.manifest.variants.join(", ")),
+        ("--point", points.join("; ")),
+        ("--flow", flow_names(data).concat().join(", ")),
+        ("--metric", distinct(metrics).join(", ")),
+        ("--series", series_names(data)),
+    ];
+    all.retain(|(_, names)| !names.is_empty());
+    all
 }
 
 fn several(data: FigureData<'_>) -> Vec<&SweepAxis> {

@@ -36,6 +36,19 @@ impl What {
         }
     }
 
+    /// Returns what it shows, for the help of commands.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Budget => "Where the time of each variant went: a bar each, of its median run",
+            Self::Sweep => "A metric over the values of a swept key",
+            Self::Cdf => {
+                "The distribution of a metric over the runs, or over the users of a population"
+            }
+            Self::Series => "Time series of one run of each variant, overlaid",
+            Self::Heat => "A metric over two swept keys; of a matrix, the shares",
+        }
+    }
+
     /// Returns the kind called `name`.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|what| what.name() == name)
@@ -116,7 +129,7 @@ pub struct Figure {
     /// The drawing.
     pub svg: String,
     /// The numbers.
-    pub table: FigureTable,
+    pub(super) table: FigureTable,
 }
 
 impl Figure {

@@ -5,12 +5,13 @@ use super::canvas::{Canvas, EDGE, TEXT};
 use super::lines::{Frame, Named, Sample, Ticks, draw_frame, draw_legend, draw_mark, label_room};
 use super::numbers::Scale;
 use super::request::{Drawn, FigureData, FigureError, FigureRequest};
-use super::source::{cases, choose_point, listed, open_axes};
+use super::source::{Case, cases, check_lines, choose_point, distinct, listed, open_axes};
 use super::table::{Cell, FigureTable};
 use super::words::at_point;
 use crate::traces::{FlowSeries, LinkSeries, SeriesRef, Trace, points};
 use bentpipe_results::Direction;
-use std::collections::BTreeMap;
+use bentpipe_timeseries::extremes;
+use std::collections::BTreeSet;
 
 const HEIGHT: f64 = 72.0;
 const HEAD: f64 = 13.0;
@@ -66,11 +67,11 @@ pub(super) fn draw(
         let across = Ticks::of(&x, Scale { unit: "s", divisor: 1.0 }, title, 40.0);
         draw_frame(canvas, &Frame { x, y }, &across, &up);
         for line in &panel.lines {
-            let thin = thinned(&line.points, &x, &y, panel.name == "received");
+            let kept = downsampled(&line.points, &x, &y, panel.name == "received");
             let (colour, dash) = (canvas.ink.variant(line.index), canvas.ink.dash(line.index));
-            canvas.polyline(&thin, colour, LINE, dash);
+            canvas.polyline(&kept, colour, LINE, dash);
             // A value that never changes is recorded once.
-            if let [(x, y)] = thin[..] {
+            if let [(x, y)] = kept[..] {
                 draw_mark(canvas, line.index, x, y);
             }
         }
@@ -104,15 +105,14 @@ fn traces<'a>(
     let own: Vec<&Trace> = all
         .iter()
         .filter(|trace| {
-            let is_own = |case: &super::source::Case<'_>| {
-                case.variant == trace.variant && *case.point == trace.point
-            };
+            let is_own =
+                |case: &Case<'_>| case.variant == trace.variant && *case.point == trace.point;
             trace.run == request.run && cases.iter().any(is_own)
         })
         .collect();
     if own.is_empty() {
-        let mut runs: Vec<String> = all.iter().map(|trace| trace.run.to_string()).collect();
-        runs.dedup();
+        let runs: BTreeSet<u64> = all.iter().map(|trace| trace.run).collect();
+        let runs: Vec<String> = runs.iter().map(u64::to_string).collect();
         let recorded = listed(runs.iter().map(String::as_str));
         let reason = format!(
             "run {} has no time series; recorded: {recorded}. For those of every run, set \
@@ -127,24 +127,14 @@ fn traces<'a>(
     if !open.is_empty() {
         return Err(choose_point(&open));
     }
-    if own.len() > MOST_LINES {
-        let reason = format!(
-            "{} lines are too many for a figure; allowed: {MOST_LINES}; name the variants",
-            own.len()
-        );
-        return Err(FigureError::new("--variant", reason));
-    }
+    check_lines(own.len(), MOST_LINES)?;
     Ok(own)
 }
 
 /// Returns the name of the flow.
 fn flow_of(traces: &[&Trace], request: &FigureRequest) -> Result<String, FigureError> {
-    let mut known: Vec<&str> = Vec::new();
-    for flow in traces.iter().flat_map(|trace| &trace.flows) {
-        if !known.contains(&flow.name.as_str()) {
-            known.push(&flow.name);
-        }
-    }
+    let flows = traces.iter().flat_map(|trace| &trace.flows);
+    let known = distinct(flows.map(|flow| flow.name.as_str()));
     match &request.flow {
         Some(name) if !known.contains(&name.as_str()) => {
             let names = listed(known.into_iter());
@@ -212,12 +202,9 @@ fn names(
         return Err(FigureError::new("--series", reason));
     }
     if let Some(link) = &request.link {
-        let links: Vec<&str> =
+        let links: BTreeSet<&str> =
             traces.iter().flat_map(|t| &t.links).map(|link| link.name.as_str()).collect();
-        if !links.contains(&link.as_str()) {
-            let mut links = links;
-            links.sort_unstable();
-            links.dedup();
+        if !links.contains(link.as_str()) {
             let reason =
                 format!("no link is named `{link}`; allowed: {}", listed(links.into_iter()));
             return Err(FigureError::new("--link", reason));
@@ -291,23 +278,13 @@ fn vertical(panel: &Panel) -> (Axis, Ticks) {
 
 /// Returns the points to draw: of each fine column of paper the first, the smallest, the largest
 /// and the last. A value holds until the next unless the series is `sloped`, as received data.
-fn thinned(all: &[(f64, f64)], x: &Axis, y: &Axis, sloped: bool) -> Vec<(f64, f64)> {
-    let mut columns: BTreeMap<i64, [(f64, f64); 4]> = BTreeMap::new();
-    for (time, value) in all {
-        let place = (x.at(*time), y.at(*value));
-        let column = columns.entry((place.0 / COLUMN) as i64).or_insert([place; 4]);
-        if place.1 > column[1].1 {
-            column[1] = place;
-        }
-        if place.1 < column[2].1 {
-            column[2] = place;
-        }
-        column[3] = place;
-    }
+fn downsampled(all: &[(f64, f64)], x: &Axis, y: &Axis, sloped: bool) -> Vec<(f64, f64)> {
+    let places: Vec<(f64, f64)> =
+        all.iter().map(|(time, value)| (x.at(*time), y.at(*value))).collect();
+    let column = |place: &(f64, f64)| (place.0 / COLUMN) as i64;
     let mut out: Vec<(f64, f64)> = Vec::new();
-    for mut column in columns.into_values() {
-        column[1..3].sort_by(|a, b| a.0.total_cmp(&b.0));
-        for place in column {
+    for group in places.chunk_by(|a, b| column(a) == column(b)) {
+        for place in extremes(group.len(), |index| group[index].1).map(|index| group[index]) {
             match out.last() {
                 Some(last) if *last == place => continue,
                 Some(last) if !sloped && last.0 < place.0 => out.push((place.0, last.1)),

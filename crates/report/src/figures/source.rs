@@ -3,11 +3,12 @@
 use super::request::{FigureData, FigureError, FigureRequest};
 use crate::variants::Variants;
 use bentpipe_results::fairness::ALL_FLOWS;
-use bentpipe_results::metrics::{POPULATION, Row, SHARED};
+use bentpipe_results::metrics::Row;
 use bentpipe_results::{
-    Headlines, Point, Run, Stats, SweepAxis, find_metric, find_shared, metric_names, populations,
-    values,
+    Headlines, Point, Run, Stats, SweepAxis, find_population, find_row, find_shared, metric_names,
+    populations, values,
 };
+use std::collections::BTreeSet;
 
 /// The runs of one variant at one point.
 #[derive(Debug, Clone, Copy)]
@@ -33,22 +34,10 @@ pub(super) struct Measure {
     visit: Option<usize>,
 }
 
-/// What a case has measured.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Measured {
-    /// Statistics of the runs that have a value; `None` if none has.
-    pub stats: Option<Stats>,
-    /// Number of runs.
-    pub runs: usize,
-}
-
-impl Measured {
-    /// Returns what is drawn beside a median: its 95 % confidence interval; of fewer than six runs
-    /// the smallest and largest value; `None` of one run or of equal ones.
-    pub fn interval(&self) -> Option<(f64, f64)> {
-        let stats = self.stats?;
-        stats.ci95.or_else(|| (stats.n > 1 && stats.n < 6).then_some((stats.min, stats.max)))
-    }
+/// Returns what is drawn beside a median: its 95 % confidence interval; of fewer than six runs the
+/// smallest and largest value; `None` of one run or of equal ones.
+pub(super) fn interval(stats: &Stats) -> Option<(f64, f64)> {
+    stats.ci95.or_else(|| (stats.n > 1 && stats.n < 6).then_some((stats.min, stats.max)))
 }
 
 /// Checks that the points and variants of a request exist.
@@ -82,6 +71,22 @@ pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
+/// Returns names in the order of their first, each once.
+pub(super) fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen = BTreeSet::new();
+    names.filter(|name| seen.insert(*name)).collect()
+}
+
+/// Checks that a figure has at most `most` lines.
+pub(super) fn check_lines(count: usize, most: usize) -> Result<(), FigureError> {
+    if count <= most {
+        return Ok(());
+    }
+    let reason =
+        format!("{count} lines are too many for a figure; allowed: {most}; name the variants");
+    Err(FigureError::new("--variant", reason))
+}
+
 /// Returns the cases that the request selects, in the order of the results.
 pub(super) fn cases<'a>(data: FigureData<'a>, request: &FigureRequest) -> Vec<Case<'a>> {
     let groups = data.results.runs.chunk_by(|a, b| a.variant == b.variant && a.point == b.point);
@@ -97,17 +102,6 @@ pub(super) fn cases<'a>(data: FigureData<'a>, request: &FigureRequest) -> Vec<Ca
             request.point.iter().all(wanted) && (named || request.variants.is_empty())
         })
         .collect()
-}
-
-/// Returns the points of some cases, in their order.
-pub(super) fn points<'a>(cases: &[Case<'a>]) -> Vec<&'a Point> {
-    let mut points: Vec<&Point> = Vec::new();
-    for case in cases {
-        if !points.contains(&case.point) {
-            points.push(case.point);
-        }
-    }
-    points
 }
 
 /// Returns the swept keys of which the cases have several values.
@@ -129,22 +123,28 @@ pub(super) fn choose_point(axes: &[&SweepAxis]) -> FigureError {
     FigureError::new("--point", each.collect::<Vec<_>>().join("; "))
 }
 
+/// Returns the names of flows that a figure can be of: single ones, and populations.
+pub(super) fn flow_names(data: FigureData<'_>) -> [Vec<String>; 2] {
+    let headlines = Headlines::of(data.results);
+    let single = distinct(headlines.iter().map(|one| one.flow.as_str()));
+    let users = populations(&data.results.runs);
+    let users = users.iter().map(|(name, _)| name.as_str());
+    [single, users.collect()].map(|names| names.into_iter().map(str::to_owned).collect())
+}
+
 impl Measure {
     /// Returns the metric that a request is about.
     pub fn of(data: FigureData<'_>, request: &FigureRequest) -> Result<Self, FigureError> {
-        let headlines = Headlines::of(data.results);
-        let mut flows: Vec<&str> = headlines.iter().map(|one| one.flow.as_str()).collect();
-        flows.dedup();
-        let users = populations(&data.results.runs);
-        let mut known = flows.clone();
-        known.extend(users.iter().map(|(name, _)| name.as_str()));
+        let [flows, users] = flow_names(data);
+        let known: Vec<&str> = flows.iter().chain(&users).map(String::as_str).collect();
         let visit = request.visit;
         if let Some(name) = &request.metric {
-            let Some(row) = metric_row(name) else {
+            let Some(row) = find_row(name) else {
                 return Err(unknown_metric(data, name));
             };
-            let of_users = POPULATION.iter().any(|metric| metric.row.name == name);
-            let owners = if of_users { &known[flows.len()..] } else { &flows[..] };
+            let of_users = find_population(name).is_some();
+            let (single, populations) = known.split_at(flows.len());
+            let owners = if of_users { populations } else { single };
             let flow = match &request.flow {
                 _ if find_shared(name).is_some() => ALL_FLOWS,
                 Some(flow) => named_flow(flow, &known)?,
@@ -156,21 +156,21 @@ impl Measure {
             Some(flow) => named_flow(flow, &known)?,
             None => known.first().copied().unwrap_or_default(),
         };
+        let headlines = Headlines::of(data.results);
         let headline = headlines.iter().find(|one| one.flow == flow).map(|one| one.row);
         // A population has no flow of its own.
-        let row = headline.or_else(|| metric_row("median_slowdown"));
-        let Some(row) = row.or_else(|| POPULATION.first().map(|metric| metric.row)) else {
-            return Err(unknown_metric(data, ""));
-        };
+        let row = headline.or_else(|| find_row("median_slowdown"));
+        let row = row.ok_or_else(|| unknown_metric(data, ""))?;
         Ok(Self { row, flow: flow.to_owned(), visit })
     }
 
     /// Returns the visit of a case: the one that the request names, or the first that it reports.
     pub fn visit(&self, case: Case<'_>) -> usize {
         let flows = case.runs.iter().flat_map(|run| &run.flows);
-        let reported = flows.filter(|flow| flow.name == self.flow).map(|flow| flow.visit);
+        let flows = flows.filter(|flow| flow.name == self.flow).map(|flow| flow.visit);
         let users = case.runs.iter().flat_map(|run| &run.populations);
-        let reported = reported.chain(users.map(|users| users.visit));
+        let users = users.filter(|users| users.name == self.flow).map(|users| users.visit);
+        let reported = flows.chain(users);
         self.visit.or_else(|| reported.min()).unwrap_or(1)
     }
 
@@ -179,9 +179,9 @@ impl Measure {
         values(case.runs, &self.flow, self.visit(case), self.row.name)
     }
 
-    /// Returns the statistics of a case.
-    pub fn measure(&self, case: Case<'_>) -> Measured {
-        Measured { stats: Stats::of(&self.values(case)), runs: case.runs.len() }
+    /// Returns the statistics of the runs of a case that have a value; `None` if none has.
+    pub fn stats(&self, case: Case<'_>) -> Option<Stats> {
+        Stats::of(&self.values(case))
     }
 
     /// Returns what the metric is of as an addition to a title: the flow, if there are several.
@@ -199,14 +199,6 @@ impl Measure {
         );
         FigureError::new("--metric", reason)
     }
-}
-
-/// Returns the row of the metric called `name`.
-fn metric_row(name: &str) -> Option<Row> {
-    let flow = find_metric(name).map(|metric| metric.row);
-    let shared = || SHARED.iter().map(|metric| metric.row).find(|row| row.name == name);
-    let users = || POPULATION.iter().map(|metric| metric.row).find(|row| row.name == name);
-    flow.or_else(shared).or_else(users)
 }
 
 fn unknown_metric(data: FigureData<'_>, name: &str) -> FigureError {

@@ -8,10 +8,10 @@ use super::lines::{
 };
 use super::numbers::Scale;
 use super::request::{Drawn, FigureData, FigureError, FigureRequest};
-use super::source::{Case, Measure, Measured, cases, choose_point, listed, open_axes};
+use super::source::{Case, Measure, cases, check_lines, choose_point, interval, listed, open_axes};
 use super::table::{Cell, FigureTable};
 use super::words::{at_point, key_words, value_words};
-use bentpipe_results::SweepAxis;
+use bentpipe_results::{Stats, SweepAxis};
 
 /// Height of the plot, and room above it for the title of its axis.
 const HEIGHT: f64 = 120.0;
@@ -24,7 +24,7 @@ const MOST_LINES: usize = 24;
 /// A line: what a variant measured at each value of the key.
 struct Line<'a> {
     name: Named,
-    points: Vec<(usize, Case<'a>, Measured)>,
+    points: Vec<(usize, Case<'a>, Option<Stats>)>,
 }
 
 pub(super) fn draw(
@@ -41,19 +41,13 @@ pub(super) fn draw(
         return Err(choose_point(&others));
     }
     let lines = lines(data, axis, &cases, &measure);
-    if lines.len() > MOST_LINES {
-        let reason = format!(
-            "{} lines are too many for a figure; allowed: {MOST_LINES}; name the variants",
-            lines.len()
-        );
-        return Err(FigureError::new("--variant", reason));
-    }
-    let measured = lines.iter().flat_map(|line| &line.points);
-    let ends = measured.filter_map(|(_, _, one)| Some((one.stats?.median, one.interval())));
-    let values: Vec<f64> = ends
-        .flat_map(|(median, interval)| {
-            let (low, high) = interval.unwrap_or((median, median));
-            [low, median, high]
+    check_lines(lines.len(), MOST_LINES)?;
+    let points = lines.iter().flat_map(|line| &line.points);
+    let values: Vec<f64> = points
+        .filter_map(|(.., stats)| stats.as_ref())
+        .flat_map(|stats| {
+            let (low, high) = interval(stats).unwrap_or((stats.median, stats.median));
+            [low, stats.median, high]
         })
         .collect();
     if values.is_empty() {
@@ -72,7 +66,8 @@ pub(super) fn draw(
         key_words(&axis.key),
         at_point(&fixed)
     );
-    Ok(Drawn { title, table: table(data, &lines, &measure) })
+    let cases = lines.iter().flat_map(|line| &line.points).map(|(_, case, stats)| (*case, *stats));
+    Ok(Drawn { title, table: case_table(data, &measure, cases) })
 }
 
 /// Returns the key of the horizontal axis: the one that the request names, or the one with numbers
@@ -85,7 +80,7 @@ fn along<'a>(
         let found = open.iter().copied().find(|axis| axis.key == *key);
         return found.ok_or_else(|| {
             let keys = listed(open.iter().map(|axis| axis.key.as_str()));
-            let reason = format!("`{key}` has no several values here; allowed: {keys}");
+            let reason = format!("`{key}` does not have several values here; allowed: {keys}");
             FigureError::new("--along", reason)
         });
     }
@@ -119,7 +114,7 @@ fn lines<'a>(
                 .filter_map(|case| {
                     let value = case.point.get(&axis.key)?;
                     let at = axis.values.iter().position(|one| one == value)?;
-                    Some((at, *case, measure.measure(*case)))
+                    Some((at, *case, measure.stats(*case)))
                 })
                 .collect();
             points.sort_by_key(|(at, ..)| *at);
@@ -145,7 +140,7 @@ fn plot(
     let left = label_room(canvas, &up.places);
     let right = end_room(canvas, &names);
     let to = canvas.width - EDGE - right.max(4.0);
-    let x = across(places, left + 4.0, to);
+    let x = Axis::between(places, left + 4.0, to);
     let labels = axis.values.iter().map(|value| value_words(value));
     let across =
         Ticks { title: key_words(&axis.key), places: places.iter().copied().zip(labels).collect() };
@@ -160,15 +155,15 @@ fn plot(
         let mut points = line.points.clone();
         points.sort_by(|a, b| places[a.0].total_cmp(&places[b.0]));
         let mut reached = Vec::new();
-        for (at, _, measured) in &points {
-            let Some(stats) = measured.stats else {
+        for (at, _, stats) in &points {
+            let Some(stats) = stats else {
                 // A gap: nothing was measured here.
                 canvas.polyline(&reached, colour, LINE, dash);
                 reached.clear();
                 continue;
             };
             let place = (x.at(places[*at]), y.at(stats.median));
-            if let Some((low, high)) = measured.interval() {
+            if let Some((low, high)) = interval(stats) {
                 let x = place.0 + shift;
                 canvas.line([x, y.at(low), x, y.at(high)], colour, 0.8, "");
             }
@@ -227,13 +222,12 @@ fn rows(
         let name = canvas.fitted(&words[at], SMALL, canvas.width - 2.0 * EDGE);
         canvas.text(EDGE, baseline, letters, &name);
         for (order, line) in lines.iter().enumerate() {
-            let Some((.., measured)) = line.points.iter().find(|point| point.0 == at) else {
+            let Some((.., Some(stats))) = line.points.iter().find(|point| point.0 == at) else {
                 continue;
             };
-            let Some(stats) = measured.stats else { continue };
             let room = y + height - 1.5 - first;
             let place = first + room * (order as f64 + 0.5) / lines.len() as f64;
-            if let Some((low, high)) = measured.interval() {
+            if let Some((low, high)) = interval(stats) {
                 let colour = canvas.ink.variant(line.name.1);
                 canvas.line([x.at(low), place, x.at(high), place], colour, 1.0, "");
             }
@@ -249,32 +243,27 @@ fn rows(
     }
 }
 
-/// Returns the horizontal axis through some places: logarithmic over more than a decade.
-fn across(places: &[f64], from: f64, to: f64) -> Axis {
-    let low = places.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = places.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let log = low > 0.0 && high > 10.0 * low;
-    Axis { low, high: if high > low { high } else { low + 1.0 }, log, from, to }
-}
-
-fn table(data: FigureData<'_>, lines: &[Line<'_>], measure: &Measure) -> FigureTable {
+/// Returns the table of cases: of each its point, variant, runs and statistics.
+pub(super) fn case_table<'a>(
+    data: FigureData<'_>,
+    measure: &Measure,
+    cases: impl Iterator<Item = (Case<'a>, Option<Stats>)>,
+) -> FigureTable {
     let keys: Vec<&str> = data.manifest.sweep.iter().map(|axis| axis.key.as_str()).collect();
     let mut heads: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
     heads.extend(["variant", "runs", "n"].map(str::to_owned));
     heads.push(format!("{}, median", measure.row.heading()));
     heads.extend(["95 % CI low", "95 % CI high", "smallest", "largest"].map(str::to_owned));
-    let points = lines.iter().flat_map(|line| &line.points);
-    let rows = points.map(|(_, case, measured)| case_cells(&keys, *case, *measured));
+    let rows = cases.map(|(case, stats)| case_cells(&keys, case, stats));
     FigureTable { heads, rows: rows.collect() }
 }
 
 /// Returns the cells of a case: its point, variant, runs and statistics.
-pub(super) fn case_cells(keys: &[&str], case: Case<'_>, measured: Measured) -> Vec<Cell> {
+fn case_cells(keys: &[&str], case: Case<'_>, stats: Option<Stats>) -> Vec<Cell> {
     let value = |key: &&str| case.point.get(*key).map_or(Cell::None, |v| v.as_str().into());
     let mut cells: Vec<Cell> = keys.iter().map(value).collect();
-    let stats = measured.stats;
     cells.push(case.variant.into());
-    cells.push(Cell::Number(measured.runs as f64));
+    cells.push(Cell::Number(case.runs.len() as f64));
     cells.push(Cell::Number(stats.map_or(0.0, |stats| stats.n as f64)));
     cells.push(Cell::of(stats.map(|stats| stats.median)));
     let interval = stats.and_then(|stats| stats.ci95);

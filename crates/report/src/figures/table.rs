@@ -23,27 +23,17 @@ impl From<&str> for Cell {
 }
 
 /// The numbers of a figure, with their heads.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct FigureTable {
-    pub(super) heads: Vec<String>,
-    pub(super) rows: Vec<Vec<Cell>>,
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct FigureTable {
+    pub heads: Vec<String>,
+    pub rows: Vec<Vec<Cell>>,
 }
 
 /// Most rows of a table in a text: of a time series, only CSV has all.
 const MOST_ROWS: usize = 200;
 
 impl FigureTable {
-    /// Returns the number of rows.
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Returns true if there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    pub(super) fn csv(&self) -> String {
+    pub fn csv(&self) -> String {
         let quoted = |text: &str| {
             // A spreadsheet would run what begins like a formula, and lines end a row.
             let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
@@ -69,7 +59,7 @@ impl FigureTable {
         text
     }
 
-    pub(super) fn markdown(&self, caption: &str) -> String {
+    pub fn markdown(&self, caption: &str) -> String {
         let safe = |text: &str| text.replace('|', "\\|").replace(['\n', '\r'], " ");
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let (heads, rows) = self.filled();
@@ -83,7 +73,7 @@ impl FigureTable {
         text
     }
 
-    pub(super) fn latex(&self, caption: &str) -> String {
+    pub fn latex(&self, caption: &str) -> String {
         let line = |cells: Vec<String>| format!("  {} \\\\\n", cells.join(" & "));
         let (heads, rows) = self.filled();
         let columns: String =
@@ -109,7 +99,7 @@ impl FigureTable {
     }
 
     /// Returns the columns that have something in some row, each with whether it is of numbers, and
-    /// their cells as text with four digits that count.
+    /// their cells as text with four significant digits.
     fn filled(&self) -> (Vec<(&str, bool)>, Vec<Vec<String>>) {
         let column = |index: usize| self.rows.iter().filter_map(move |row| row.get(index));
         let kept: Vec<usize> = (0..self.heads.len())
@@ -129,7 +119,7 @@ impl FigureTable {
     }
 }
 
-/// Returns a number with four digits that count and no zeros at its end.
+/// Returns a number with four significant digits and no zeros at its end.
 fn brief(number: f64) -> String {
     let text = format!("{number:.3e}");
     text.parse::<f64>().map_or(text, |rounded| rounded.to_string())

@@ -144,7 +144,7 @@ fn a_sweep_has_a_mark_and_an_interval_at_each_value() {
     let figure = Directory::new().draw(&FigureRequest::new(What::Sweep), FigureStyle::default());
     let figure = figure.unwrap();
     let marks = figure.svg.matches("<path").count();
-    assert_eq!((marks, figure.table.len()), (6, 6), "{}", figure.svg);
+    assert_eq!((marks, figure.table.rows.len()), (6, 6), "{}", figure.svg);
     assert_eq!(figure.svg.matches("<polyline").count(), 2);
     assert!(figure.caption.starts_with("Completion time over RTT. "), "{}", figure.caption);
     // Names stand at the ends of the lines.
@@ -201,7 +201,7 @@ fn a_line_of_many_points_is_no_larger_than_paper_can_show() {
     let directory = Directory::new();
     let request = FigureRequest { series: vec!["cwnd".to_owned()], ..at(What::Series, "600 ms") };
     let figure = directory.draw(&request, FigureStyle::default()).unwrap();
-    assert_eq!(figure.table.len(), 10_000);
+    assert_eq!(figure.table.rows.len(), 10_000);
     assert!(figure.svg.len() < 60_000, "{}", figure.svg.len());
     assert!(figure.svg.contains("Congestion window, MB"), "{}", figure.svg);
     let one = FigureRequest { variants: vec!["slow".to_owned()], ..request };
@@ -264,18 +264,21 @@ fn what_cannot_be_drawn_says_what_can() {
 #[test]
 fn a_directory_says_what_it_offers() {
     let Directory { manifest, results, recording } = &Directory::new();
-    let offers = offers(FigureData { manifest, results, recording });
-    let about = |name: &str| {
-        let one = offers.iter().find(|one| one.name == name).unwrap();
-        (one.about.clone(), one.possible)
+    let data = FigureData { manifest, results, recording };
+    let offers = offers(data);
+    let shows = |what: What| {
+        let (_, found) = offers.iter().find(|(one, _)| *one == what).unwrap();
+        found.as_deref()
     };
-    assert_eq!(about("budget"), ("6 bars of `main`; the first takes 1.02\u{a0}s".to_owned(), true));
-    assert_eq!(about("sweep"), ("along path.rtt (3 values)".to_owned(), true));
-    assert_eq!(about("cdf"), ("6 runs of each variant".to_owned(), true));
-    assert_eq!(about("series"), ("2 recorded runs".to_owned(), true));
-    assert!(!about("heat").1);
-    assert_eq!(about("--variant").0, "fast, slow");
-    assert_eq!(about("--series").0, "cwnd");
+    assert_eq!(shows(What::Budget), Ok("6 bars of `main`; the first takes 1.02\u{a0}s"));
+    assert_eq!(shows(What::Sweep), Ok("along path.rtt (3 values)"));
+    assert_eq!(shows(What::Cdf), Ok("6 runs of each variant"));
+    assert_eq!(shows(What::Series), Ok("2 recorded runs"));
+    assert!(shows(What::Heat).is_err());
+    let names = option_names(data);
+    let names = |option: &str| &names.iter().find(|(one, _)| *one == option).unwrap().1;
+    assert_eq!(names("--variant"), "fast, slow");
+    assert_eq!(names("--series"), "cwnd");
 }
 
 #[test]

@@ -11,8 +11,8 @@ use super::estimate::{
 use super::permutation::{Precision, least_paired, least_unpaired, paired, unpaired};
 use super::samples::{Case, CaseSamples, Samples};
 use super::{holm, permutation::Permutation};
-use crate::flow_metrics::rows;
-use crate::metrics::{Better, Row};
+use crate::flow_metrics::find_row;
+use crate::metrics::Better;
 use crate::run::Clock;
 use crate::stats::Stats;
 use std::collections::{HashMap, HashSet};
@@ -92,10 +92,6 @@ struct Setting {
     paired: bool,
     /// True if both sides ran on the virtual clock.
     simulated: bool,
-}
-
-fn row(metric: &str) -> Option<Row> {
-    rows().find(|row| row.name == metric)
 }
 
 /// Returns the metrics of which both sides have values and that `options` names.
@@ -233,7 +229,7 @@ impl<'a> Pair<'a> {
                 deviation: (values.len() > 1).then(|| deviations(&values, &values).sqrt()),
             }
         };
-        let row = row(metric);
+        let row = find_row(metric);
         Self {
             case: &before.case,
             metric,

@@ -3,11 +3,11 @@
 use super::builder::TableBuilder;
 use super::column::Column;
 use crate::document::Results;
-use crate::flow_metrics::rows;
+use crate::flow_metrics::find_row;
 
 /// Returns the unit of the metric called `name`.
 fn unit(name: &str) -> Option<&'static str> {
-    rows().find(|row| row.name == name).map(|row| row.unit)
+    find_row(name).map(|row| row.unit)
 }
 
 pub(super) fn summary(results: &Results) -> Vec<Column<'_>> {
