@@ -350,6 +350,9 @@ fn fairness(
     for (index, flow) in spec.flows.iter().enumerate().filter(|(_, flow)| controlled(flow)) {
         let mut visits = flows.iter().filter(|visit| visit.name == flow.name);
         let (Some(visit), None) = (visits.next(), visits.next()) else { return None };
+        if !visit.is_counted() {
+            return None;
+        }
         contenders.push(Contender {
             name: &visit.name,
             index,

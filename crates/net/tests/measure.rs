@@ -30,12 +30,22 @@ fn limits() -> MeasureLimits {
 }
 
 async fn measure(server: SocketAddr, token: &Secret, bytes: Bytes) -> Result<Outcome, String> {
+    measure_with(server, token, bytes, Span::from_secs(1)).await
+}
+
+/// Measures with `probes` for so long.
+async fn measure_with(
+    server: SocketAddr,
+    token: &Secret,
+    bytes: Bytes,
+    probes: Span,
+) -> Result<Outcome, String> {
     let plan = Measurement {
         server,
         token: token.clone(),
         bytes,
         time: Span::from_secs(60),
-        probes: Span::from_secs(1),
+        probes,
         transfer: (Span::from_secs(2), Bytes::from_mb(4)),
         start: Box::new(|_| None),
     };
@@ -178,5 +188,18 @@ async fn the_server_keeps_its_own_bounds() {
     let outcome = measure(relay.address, &token, Bytes::from_mb(100)).await.unwrap();
     let [up, down] = relay.counted();
     assert!(up + down <= 1_000_000, "{up} and {down} bytes, {}", outcome.used);
+    server.stop().await;
+}
+
+/// The client ends in time what it has begun, so that nothing of it is lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_grants_less_time_than_asked_for_still_measures() {
+    let token = token();
+    let limits = MeasureLimits { time: Span::from_secs(9), ..limits() };
+    let server = server(&token, limits);
+    let probes = Span::from_secs(30);
+    let outcome = measure_with(server.address(), &token, Bytes::from_mb(10), probes).await.unwrap();
+    assert!((50..=101).contains(&outcome.samples.len()), "{}", outcome.samples.len());
+    assert!(outcome.transfers.iter().all(|transfer| transfer.bins.is_empty()));
     server.stop().await;
 }

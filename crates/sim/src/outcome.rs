@@ -291,6 +291,13 @@ pub struct FlowOutcome {
     pub error: Option<String>,
 }
 
+impl FlowOutcome {
+    /// Returns true if [`Self::received_by_tenth`] has what was received.
+    pub const fn is_counted(&self) -> bool {
+        self.received == 0 || !self.received_by_tenth.is_empty()
+    }
+}
+
 /// Outcome of a link.
 #[derive(Debug, Clone)]
 pub struct LinkOutcome {

@@ -24,7 +24,7 @@ pub struct Measure {
     /// File of the token that the server has too
     #[arg(long, value_name = "FILE", required_unless_present = "make_token")]
     pub token: Option<PathBuf>,
-    /// Write a new token to this file, for both ends, and end
+    /// Write a new token to this file, for both ends, and exit
     #[arg(long, value_name = "FILE", conflicts_with_all = ["server", "token", "out"])]
     pub make_token: Option<PathBuf>,
     /// Directory to write to; it must not exist, or be empty

@@ -84,7 +84,7 @@ pub struct Serve {
     /// `bentpipe measure --make-token FILE` makes one)
     #[arg(long, value_name = "FILE")]
     pub measure: Option<PathBuf>,
-    /// Address and UDP port for them
+    /// Address and UDP port for measurements
     #[arg(
         long,
         value_name = "ADDR:PORT",

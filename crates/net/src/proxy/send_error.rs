@@ -1,6 +1,7 @@
 //! Why a server did not respond to a request.
 
 use hyper_util::client::legacy;
+use rustls::AlertDescription;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -9,23 +10,50 @@ use std::sync::Arc;
 /// Why a server did not respond to a request.
 #[derive(Debug, Clone)]
 pub(super) struct SendError {
-    /// The server accepted no connection, so it has not seen the request.
-    pub refused: bool,
-    /// The server says that it has not processed the request (RFC 9113 §8.7).
-    pub unprocessed: bool,
+    pub fate: Fate,
     source: Arc<dyn Error + Send + Sync>,
 }
 
+/// What has become of a request without a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// The server accepted no connection, so it has not seen the request.
+    Refused,
+    /// The server is there, and does not speak HTTP/2: it has not seen the request, and answers
+    /// those that do not need it.
+    NoHttp2,
+    /// The server says that it has not processed the request (RFC 9113 §8.7), or was not sent it.
+    Unprocessed,
+    /// It may have been processed.
+    Unknown,
+}
+
 impl SendError {
-    /// No connection could be opened.
+    /// No connection over HTTP/2 could be opened.
     pub fn connect(error: Box<dyn Error + Send + Sync>) -> Self {
-        Self { refused: true, unprocessed: false, source: error.into() }
+        let mut failed = Self { fate: Fate::Refused, source: error.into() };
+        // A server answers an offer of HTTP/2 alone with this alert (RFC 7301 §3.2), or ignores it.
+        let no_http2 = rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol);
+        let is_alert = |error: &(dyn Error + 'static)| {
+            let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+            inner.and_then(|inner| inner.downcast_ref()) == Some(&no_http2)
+        };
+        if failed.causes().any(is_alert) {
+            failed.fate = Fate::NoHttp2;
+        }
+        failed
+    }
+
+    /// The server is there, and does not speak HTTP/2.
+    pub fn no_http2() -> Self {
+        let source = io::Error::other("the server does not speak HTTP/2 (ALPN)");
+        Self { fate: Fate::NoHttp2, source: Arc::new(source) }
     }
 
     /// The connection was closed before the request was sent.
     pub fn closed() -> Self {
         let closed = io::Error::from(io::ErrorKind::ConnectionAborted);
-        Self { refused: false, unprocessed: true, source: Arc::new(closed) }
+        Self { fate: Fate::Unprocessed, source: Arc::new(closed) }
     }
 
     /// Returns whether the server could not be reached in time.
@@ -55,13 +83,14 @@ impl fmt::Display for SendError {
 
 impl From<legacy::Error> for SendError {
     fn from(error: legacy::Error) -> Self {
-        Self { refused: error.is_connect(), unprocessed: false, source: Arc::new(error) }
+        let fate = if error.is_connect() { Fate::Refused } else { Fate::Unknown };
+        Self { fate, source: Arc::new(error) }
     }
 }
 
 impl From<hyper::Error> for SendError {
     fn from(error: hyper::Error) -> Self {
-        let mut failed = Self { refused: false, unprocessed: false, source: Arc::new(error) };
+        let mut failed = Self { fate: Fate::Unknown, source: Arc::new(error) };
         let unprocessed = failed.causes().any(|error| {
             error.downcast_ref::<h2::Error>().is_some_and(|error| {
                 let reason = error.reason();
@@ -71,7 +100,9 @@ impl From<hyper::Error> for SendError {
                         && reason == Some(h2::Reason::NO_ERROR)
             })
         });
-        failed.unprocessed = unprocessed;
+        if unprocessed {
+            failed.fate = Fate::Unprocessed;
+        }
         failed
     }
 }

@@ -178,9 +178,9 @@ impl Grpc {
     }
 
     /// Serves over TLS, and returns the address.
-    async fn over_tls(&self, hosts: &Hosts, alpn: &[u8]) -> String {
+    async fn over_tls(&self, hosts: &Hosts, alpn: Option<&[u8]>) -> String {
         let (listener, grpc) = (TcpListener::bind("127.0.0.1:0").await.unwrap(), self.clone());
-        let (acceptor, address) = (acceptor(hosts, Some(alpn)), listener.local_addr().unwrap());
+        let (acceptor, address) = (acceptor(hosts, alpn), listener.local_addr().unwrap());
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (acceptor, grpc) = (acceptor.clone(), grpc.clone());
@@ -273,8 +273,8 @@ async fn calls_pass_over_every_kind_of_http2() {
     let urls = [
         grpc.over_tcp().await,
         grpc.over_unix(&hosts),
-        format!("h2://{}", grpc.over_tls(&hosts, b"h2").await),
-        format!("https://{}", grpc.over_tls(&hosts, b"h2").await),
+        format!("h2://{}", grpc.over_tls(&hosts, Some(b"h2")).await),
+        format!("https://{}", grpc.over_tls(&hosts, Some(b"h2")).await),
     ];
     for url in urls {
         let work = |mut requests: Requests| async move {
@@ -391,12 +391,17 @@ async fn a_connection_is_replaced_before_nginx_would_end_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_without_http2_gets_all_but_grpc() {
     let hosts = Hosts::new();
-    let old = Grpc::new().over_tls(&hosts, b"http/1.1").await;
-    let work = |mut requests: Requests| async move {
-        let mut call = Call::new(&mut requests, "/one").await;
-        call.stream.finish().await.unwrap();
-        call.head().await.status().as_u16()
-    };
-    let (status, _) = with(&hosts, &format!("https://{old}"), work).await;
-    assert_eq!(status, 502);
+    // The first refuses the offer of HTTP/2 in the handshake, the second ignores it.
+    for alpn in [Some(&b"http/1.1"[..]), None] {
+        let old = Grpc::new().over_tls(&hosts, alpn).await;
+        let work = |mut requests: Requests| async move {
+            let mut call = Call::new(&mut requests, "/one").await;
+            call.stream.finish().await.unwrap();
+            call.head().await.status().as_u16()
+        };
+        let (status, server) = with(&hosts, &format!("https://{old}"), work).await;
+        assert_eq!(status, 502, "{alpn:?}");
+        let down = server.metrics().upstream.down.load(Relaxed);
+        assert_eq!(down, 0, "it still answers other requests: {alpn:?}");
+    }
 }
