@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
 use bentpipe_net::RealClock;
-use bentpipe_net::measure::{MeasureLimits, MeasureServer, Measurement, Outcome, Secret};
+use bentpipe_net::measure::{MeasureLimits, MeasureServer, Measurement, Outcome, Progress, Secret};
 use bentpipe_units::{Bytes, Span};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -40,7 +40,12 @@ async fn measure_with(
     bytes: Bytes,
     probes: Span,
 ) -> Result<Outcome, String> {
-    let plan = Measurement {
+    let (progress, _told) = mpsc::channel(8);
+    plan(server, token, bytes, probes).run(&RealClock::new(), progress).await
+}
+
+fn plan(server: SocketAddr, token: &Secret, bytes: Bytes, probes: Span) -> Measurement {
+    Measurement {
         server,
         token: token.clone(),
         bytes,
@@ -48,9 +53,7 @@ async fn measure_with(
         probes,
         transfer: (Span::from_secs(2), Bytes::from_mb(4)),
         start: Box::new(|_| None),
-    };
-    let (progress, _told) = mpsc::channel(8);
-    plan.run(&RealClock::new(), progress).await
+    }
 }
 
 /// Passes datagrams between a client and a server, and counts their bytes.
@@ -188,7 +191,28 @@ async fn the_server_keeps_its_own_bounds() {
     let outcome = measure(relay.address, &token, Bytes::from_mb(100)).await.unwrap();
     let [up, down] = relay.counted();
     assert!(up + down <= 1_000_000, "{up} and {down} bytes, {}", outcome.used);
+    assert_eq!(outcome.ended, None);
     server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_measured_before_the_connection_ended_is_kept() {
+    let token = token();
+    let server = server(&token, limits());
+    let plan = plan(server.address(), &token, Bytes::from_mb(10), Span::from_secs(1));
+    let (progress, mut told) = mpsc::channel(8);
+    let clock = RealClock::new();
+    let stopped = async {
+        while told.recv().await != Some(Progress::Upload) {}
+        server.stop().await;
+    };
+    let (outcome, ()) = tokio::join!(plan.run(&clock, progress), stopped);
+    let outcome = outcome.unwrap();
+    assert!(outcome.samples.len() > 50, "{}", outcome.samples.len());
+    let [down, up] = outcome.transfers;
+    assert!(!down.bins.is_empty() && up.bins.is_empty(), "{down:?} {up:?}");
+    let reason = outcome.ended.unwrap();
+    assert!(reason.contains("closed") || reason.contains("ended"), "{reason}");
 }
 
 /// The client ends in time what it has begun, so that nothing of it is lost.

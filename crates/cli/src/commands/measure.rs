@@ -209,6 +209,9 @@ fn add(summary: &mut Summary, outcome: &Outcome, period: Option<Period>, drift: 
     }
     let Outcome { used, took, .. } = outcome;
     summary.measured.push(format!("used: {used} of UDP payload in {:.1} s", took.as_secs_f64()));
+    if let Some(reason) = &outcome.ended {
+        summary.unknown.push(format!("rates of the transfers that are missing: {reason}"));
+    }
     summary.inferred.push(match period {
         Some(Period { at, length, agree }) => format!(
             "instants every {:.2} s, {:.2} s after a multiple of that in UTC: {agree} steps or \

@@ -1,6 +1,6 @@
 //! The client of measurements.
 
-use super::transfer::{Bounds, read_message, read_to, receive, send, used};
+use super::transfer::{Bounds, read_message, read_to, receive, rest, send, used};
 use super::wire::{Answer, Message, Probe, bins};
 use super::{ALPN, connection};
 use crate::clock::RealClock;
@@ -11,7 +11,7 @@ use bentpipe_units::{Bytes, Span, Time};
 use bytes::{Bytes as Piece, BytesMut};
 use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, sleep_until};
 
@@ -29,9 +29,6 @@ const PAUSE: Span = Span::from_secs(2);
 const RESERVE: Span = Span::from_secs(8);
 /// Time limit of a handshake.
 const HANDSHAKE_TIME: Span = Span::from_secs(15);
-/// Part of the rest of the budget that a transfer may take: packets have headers, and some are sent
-/// twice.
-const HEADROOM: f64 = 0.9;
 
 /// Returns when transfers may begin, for the probes so far: after an instant of a path that
 /// reconfigures. `None` for at once.
@@ -106,7 +103,7 @@ pub struct Loaded {
 }
 
 /// What was measured.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// The probes, in order.
     pub samples: Vec<Sample>,
@@ -116,10 +113,20 @@ pub struct Outcome {
     pub used: Bytes,
     /// Time from the beginning of the connection to its end.
     pub took: Span,
+    /// Why it ended before all transfers were measured, if it did.
+    pub ended: Option<String>,
+}
+
+/// What was measured so far: it outlives the connection.
+type Parts = Arc<Mutex<Outcome>>;
+
+fn change(parts: &Parts, change: impl FnOnce(&mut Outcome)) {
+    change(&mut parts.lock().unwrap_or_else(PoisonError::into_inner));
 }
 
 impl Measurement {
-    /// Measures. `progress` gets what it is doing.
+    /// Measures. `progress` gets what it is doing. If the connection ends in a transfer, the
+    /// outcome is what was measured before.
     ///
     /// # Errors
     /// Why it could not be done, as text with a remedy.
@@ -133,16 +140,18 @@ impl Measurement {
         let tls = self.token.client(ALPN).map_err(|error| error.to_string())?;
         let config = connection(clock.base())?.with_acknowledger();
         let (config, attachments) = config.client(Arc::new(tls));
-        let (done, outcome) = oneshot::channel();
+        let (done, ended) = oneshot::channel();
         let (begin, begun) = oneshot::channel::<()>();
         let own = clock.clone();
+        let parts = Parts::default();
+        let measured = parts.clone();
         let app = move |conn: Conn| {
             Box::pin(async move {
                 if begun.await.is_ok() {
-                    let outcome = measure(&conn, self, &own, &progress).await;
+                    let ended = measure(&conn, self, &own, &progress, &measured).await;
                     conn.close(0, b"");
                     // The caller may be gone.
-                    let _ = done.send(outcome);
+                    let _ = done.send(ended);
                 }
             }) as Task
         };
@@ -158,18 +167,26 @@ impl Measurement {
         };
         driver.handshake(&conn, HANDSHAKE_TIME).await.map_err(refused)?;
         let _ = begin.send(());
-        let outcome = match outcome.await {
-            Ok(Ok(outcome)) => Ok(Outcome { took: clock.now().since(started), ..outcome }),
-            Ok(Err(reason)) => Err(reason),
-            Err(_) => Err("the connection ended".to_owned()),
+        let ended = match ended.await {
+            Ok(result) => result.err(),
+            Err(_) => Some("the connection ended".to_owned()),
         };
+        let took = clock.now().since(started);
         let closed = conn.closed().map(|error| error.to_string());
         driver.close_all(0).await;
-        // The connection knows better why a stream has ended.
-        outcome.map_err(|reason| match closed {
-            Some(closed) if closed.contains("certificate") => refused(closed),
-            _ => reason,
-        })
+        let mut outcome =
+            std::mem::take(&mut *parts.lock().unwrap_or_else(PoisonError::into_inner));
+        match (ended, closed) {
+            // The connection knows better why a stream has ended.
+            (Some(_), Some(closed)) if closed.contains("certificate") => Err(refused(closed)),
+            (Some(reason), _) if outcome.samples.is_empty() => Err(reason),
+            (ended, _) => {
+                outcome.used = Bytes::new(used(&conn));
+                outcome.took = took;
+                outcome.ended = ended;
+                Ok(outcome)
+            }
+        }
     }
 }
 
@@ -178,7 +195,8 @@ async fn measure(
     plan: Measurement,
     clock: &RealClock,
     progress: &mpsc::Sender<Progress>,
-) -> Result<Outcome, String> {
+    parts: &Parts,
+) -> Result<(), String> {
     let began = clock.now();
     let (bytes, time) = begin(conn, plan.bytes, plan.time).await?;
     let end = began + time.saturating_sub(RESERVE);
@@ -186,12 +204,12 @@ async fn measure(
     let _ = progress.send(Progress::Granted(Bytes::new(bytes), time)).await;
     let probes = (clock.now() + plan.probes).min(end);
     let samples = probe(conn, clock, probes).await?;
+    change(parts, |outcome| outcome.samples.clone_from(&samples));
     let now = clock.now();
     if let Some(at) = (plan.start)(&samples).filter(|at| *at > now && *at < end) {
         let _ = progress.send(Progress::Waiting(at.since(now))).await;
         sleep_until(clock.instant(at).into()).await;
     }
-    let mut transfers = [Loaded::default(), Loaded::default()];
     for (index, step) in [Progress::Download, Progress::Upload].into_iter().enumerate() {
         if index > 0 {
             sleep(PAUSE.into()).await;
@@ -199,17 +217,18 @@ async fn measure(
         if clock.now() >= end {
             break;
         }
-        let rest = bytes.saturating_sub(used(conn)) as f64 * HEADROOM;
+        let rest = rest(bytes, conn);
         // The first leaves half of the rest for the second.
-        let share = if index == 0 { rest / 2.0 } else { rest };
+        let share = if index == 0 { rest / 2 } else { rest };
         let bounds = Bounds {
-            bytes: plan.transfer.1.get().min(share as u64),
+            bytes: plan.transfer.1.get().min(share),
             end: (clock.now() + plan.transfer.0).min(end),
         };
         let _ = progress.send(step).await;
-        transfers[index] = transfer(conn, clock, bounds, step).await?;
+        let loaded = transfer(conn, clock, bounds, step).await?;
+        change(parts, |outcome| outcome.transfers[index] = loaded);
     }
-    Ok(Outcome { samples, transfers, used: Bytes::new(used(conn)), took: Span::ZERO })
+    Ok(())
 }
 
 /// Asks for bytes and time. Returns what was granted.
@@ -341,6 +360,10 @@ async fn transferred(
         return Ok(receive(conn, &mut stream, bounds, clock).await);
     }
     stream.write_all(&Message::Upload { millis, bytes }.encode()).await?;
+    let (Message::Granted { bytes: granted, .. }, _) = read_message(&mut stream).await? else {
+        return Err("the server does not take the upload".to_owned());
+    };
+    let bounds = Bounds { bytes: bytes.min(granted), ..bounds };
     // At the end of the time the server stops the stream, and reports.
     send(&mut stream, bounds, clock).await;
     report(&mut stream).await

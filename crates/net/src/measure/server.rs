@@ -1,7 +1,7 @@
 //! The server of measurements.
 
 use super::admission::{MeasureAdmission, MeasureGuard};
-use super::transfer::{Bounds, MESSAGE_TIME, read_message, receive, send, used};
+use super::transfer::{Bounds, MESSAGE_TIME, read_message, receive, rest, send, used};
 use super::wire::{Answer, Message, Probe};
 use super::{ALPN, connection};
 use crate::admission::control::{
@@ -257,7 +257,8 @@ impl Arrivals {
 async fn transfers(conn: &Conn, shared: &Shared, grant: Bounds) {
     let clock = &shared.clock;
     while let Ok(mut stream) = RawStream::accept(conn).await {
-        let left = grant.bytes.saturating_sub(used(conn));
+        // What a client does not know: bytes that were lost on the way to it.
+        let left = rest(grant.bytes, conn);
         let bounds = |millis: u32, bytes: u64| Bounds {
             bytes: bytes.min(left),
             end: (clock.now() + Span::from_millis(millis.into())).min(grant.end),
@@ -269,7 +270,12 @@ async fn transfers(conn: &Conn, shared: &Shared, grant: Bounds) {
                 }
             }
             Ok((Message::Upload { millis, bytes }, _)) => {
-                let bins = receive(conn, &mut stream, bounds(millis, bytes), clock).await;
+                let bounds = bounds(millis, bytes);
+                let granted = Message::Granted { millis, bytes: bounds.bytes };
+                if stream.write_all(&granted.encode()).await.is_err() {
+                    return;
+                }
+                let bins = receive(conn, &mut stream, bounds, clock).await;
                 let mut report = Message::Bins { count: bins.len() as u64 }.encode().to_vec();
                 report.extend(bins.into_iter().flat_map(u64::to_be_bytes));
                 if stream.write_all(&report).await.is_ok() {

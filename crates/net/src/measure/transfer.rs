@@ -14,6 +14,10 @@ static ZEROS: [u8; PIECE] = [0; PIECE];
 /// Time for a message to arrive.
 pub(super) const MESSAGE_TIME: Span = Span::from_secs(10);
 
+/// Part of the rest of a budget that a transfer may take: packets have headers, and some are sent
+/// twice.
+const HEADROOM: f64 = 0.9;
+
 /// Bytes that a transfer may take, and when it ends.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
@@ -25,6 +29,11 @@ pub(super) struct Bounds {
 pub(super) fn used(conn: &Conn) -> u64 {
     let stats = conn.stats();
     stats.udp_tx.bytes + stats.udp_rx.bytes
+}
+
+/// Returns the bytes that a transfer may take of a budget.
+pub(super) fn rest(budget: u64, conn: &Conn) -> u64 {
+    (budget.saturating_sub(used(conn)) as f64 * HEADROOM) as u64
 }
 
 /// Returns the bytes of IP packets that a connection has received, with the headers of IPv4.

@@ -20,7 +20,7 @@ pub enum Message {
         /// Bytes.
         bytes: u64,
     },
-    /// The server grants as much.
+    /// The server grants as much, for the whole or for an upload.
     Granted {
         /// Time.
         millis: u32,
@@ -40,7 +40,8 @@ pub enum Message {
         /// Bytes.
         bytes: u64,
     },
-    /// The client will send so many bytes on this stream, for at most this time.
+    /// The client will send so many bytes on this stream, for at most this time, once the server
+    /// has granted as many or fewer.
     Upload {
         /// Time.
         millis: u32,

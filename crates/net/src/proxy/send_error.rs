@@ -34,11 +34,7 @@ impl SendError {
         let mut failed = Self { fate: Fate::Refused, source: error.into() };
         // A server answers an offer of HTTP/2 alone with this alert (RFC 7301 §3.2), or ignores it.
         let no_http2 = rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol);
-        let is_alert = |error: &(dyn Error + 'static)| {
-            let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-            inner.and_then(|inner| inner.downcast_ref()) == Some(&no_http2)
-        };
-        if failed.causes().any(is_alert) {
+        if failed.causes().any(|error| innermost(error).downcast_ref() == Some(&no_http2)) {
             failed.fate = Fate::NoHttp2;
         }
         failed
@@ -73,6 +69,14 @@ impl SendError {
         let first: &(dyn Error + 'static) = &*self.source;
         std::iter::successors(Some(first), |error: &&(dyn Error + 'static)| (*error).source())
     }
+}
+
+/// Returns what the `io::Error`s around an error hold: their `source` leaves it out.
+fn innermost<'a>(mut error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    while let Some(inner) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        error = inner;
+    }
+    error
 }
 
 impl fmt::Display for SendError {
