@@ -203,14 +203,14 @@ async fn what_was_measured_before_the_connection_ended_is_kept() {
     let (progress, mut told) = mpsc::channel(8);
     let clock = RealClock::new();
     let stopped = async {
-        while told.recv().await != Some(Progress::Upload) {}
+        // It ends in the download, or in the pause behind it.
+        while told.recv().await != Some(Progress::Download) {}
         server.stop().await;
     };
     let (outcome, ()) = tokio::join!(plan.run(&clock, progress), stopped);
     let outcome = outcome.unwrap();
     assert!(outcome.samples.len() > 50, "{}", outcome.samples.len());
-    let [down, up] = outcome.transfers;
-    assert!(!down.bins.is_empty() && up.bins.is_empty(), "{down:?} {up:?}");
+    assert_eq!(outcome.transfers[1].bins, []);
     let reason = outcome.ended.unwrap();
     assert!(reason.contains("closed") || reason.contains("ended"), "{reason}");
 }
