@@ -115,16 +115,22 @@ pub(crate) struct SendBufferGrant {
 }
 
 impl SendBufferGrant {
-    /// Returns the send buffer from now on, bytes, for a connection that can use `window` bytes:
-    /// twice its congestion window. The buffer is at most an equal share of the memory of all
-    /// responses and of the client's responses, and at most what the others leave free.
-    pub fn buffer(&mut self, window: u64) -> u64 {
+    /// Returns the send buffer from now on, bytes, for a congestion window: twice that, for the
+    /// bytes in flight and as many again for an RTT in which it may double.
+    pub fn for_window(&mut self, window: Option<Bytes>) -> u64 {
+        self.buffer(window.map_or(0, Bytes::get).saturating_mul(2))
+    }
+
+    /// Returns the send buffer from now on, bytes, for a connection that can use `useful` bytes: at
+    /// most an equal share of the memory of all responses and of the client's responses, and at
+    /// most what the others leave free.
+    fn buffer(&mut self, useful: u64) -> u64 {
         let total = self.memory.0.total;
         let of_client = (total / CLIENT_SHARE as u64).max(MAX_BUFFER).min(total);
         let mut state = self.memory.state();
         let all = state.all.room(total, self.granted);
         let own = state.own_room(&self.client, of_client, self.granted);
-        let useful = window.clamp(INITIAL_BUFFER, MAX_BUFFER);
+        let useful = useful.clamp(INITIAL_BUFFER, MAX_BUFFER);
         self.next = useful.min(all).min(own).max(MIN_BUFFER.min(useful));
         let more = self.next.saturating_sub(self.granted);
         state.grant(&self.client, more);

@@ -481,13 +481,6 @@ async fn acknowledged(
     false
 }
 
-/// Returns the send buffer of a response. It asks for twice the window: the bytes in flight, and as
-/// many again for an RTT in which the window may double.
-pub(super) fn granted_buffer(conn: &Conn, grant: &mut SendBufferGrant) -> u64 {
-    let window = conn.congestion_window().map_or(0, |window| window.get());
-    grant.buffer(window.saturating_mul(2))
-}
-
 /// Sends a response. An error holds the code to reset the stream with, if that is still possible.
 async fn send(
     conn: &Conn,
@@ -503,7 +496,7 @@ async fn send(
     }
     within(stall, stream.send_response(head)).await.ok_or_else(slow)?.map_err(|_| None)?;
     loop {
-        let buffer = granted_buffer(conn, grant);
+        let buffer = grant.for_window(conn.congestion_window());
         // A small part of the buffer, because a piece takes memory too. A power of two, so that the
         // allocator can reuse the memory of other pieces.
         let limit = 1 << (buffer / 8).max(MIN_PIECE).ilog2();

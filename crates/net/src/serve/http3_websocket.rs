@@ -1,6 +1,5 @@
 //! WebSockets on streams of HTTP/3 (RFC 9220).
 
-use super::http3::granted_buffer;
 use super::shared::Shared;
 use crate::admission::activity::Activity;
 use crate::admission::send_memory::SendBufferGrant;
@@ -61,7 +60,7 @@ pub(super) async fn relay(
                 let Some(data) = buffer.get(..length).filter(|data| !data.is_empty()) else {
                     break;
                 };
-                conn.set_send_buffer(granted_buffer(conn, grant));
+                conn.set_send_buffer(grant.for_window(conn.congestion_window()));
                 let sending = stream.send_data(Bytes::copy_from_slice(data));
                 timeout(stall, sending).await?.map_err(io::Error::other)?;
                 grant.written();

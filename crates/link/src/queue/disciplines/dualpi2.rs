@@ -4,6 +4,7 @@ use super::codel::CoDel;
 use super::discipline::{Discipline, Effects, PacketQueue, QueueContext, Refused};
 use super::fifo::Fifo;
 use super::pi2::{Decision, Pi2};
+pub use super::pi2::{DualPi2, Overload};
 use super::pie::Pie;
 use crate::counters::PacketTotals;
 use crate::fields::{Field, Fields, Kind};
@@ -11,61 +12,7 @@ use crate::queue::accepted::Accepted;
 use crate::queue::limit::ResolvedLimit;
 use crate::random::Stream;
 use crate::{ConfigError, DropCause, Ecn};
-use bentpipe_units::{Ratio, Span, Time};
-
-/// DualPI2 (RFC 9332), as in Linux: packets that are ECT(1) or CE have a queue with a short delay,
-/// all others the classic one. A controller of the delay marks in both, so that senders of both
-/// kinds share the link.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DualPi2 {
-    /// Delay that it aims at in the classic queue.
-    pub target: Span,
-    /// Interval between updates of the probability.
-    pub tupdate: Span,
-    /// Change of the base probability for each update and second of delay above the target, per
-    /// second.
-    pub alpha: f64,
-    /// Change of the base probability for each update and second by which the delay has grown.
-    pub beta: f64,
-    /// The low-latency queue is marked with this times the base probability, the classic one with
-    /// its square.
-    pub coupling: f64,
-    /// Wait above which the low-latency queue is marked whatever the probability.
-    pub step: Span,
-    /// Waits above `step` over which the probability of such marks rises from 0 to 1; zero for a
-    /// step.
-    pub ramp: Span,
-    /// Share of the link for the classic queue while both have packets.
-    pub classic_protection: Ratio,
-    /// What happens when the low-latency queue would be marked with a probability above 1.
-    pub overload: Overload,
-}
-
-/// What [`DualPi2`] does when marks are no longer enough.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Overload {
-    /// Packets of both queues are dropped with the probability of the classic one.
-    Drop,
-    /// The delay grows until the queue is full.
-    Overflow,
-}
-
-impl Default for DualPi2 {
-    /// The values of Linux, for RTTs of at most 100 ms.
-    fn default() -> Self {
-        Self {
-            target: Span::from_millis(15),
-            tupdate: Span::from_millis(16),
-            alpha: 0.16,
-            beta: 3.2,
-            coupling: 2.0,
-            step: Span::from_millis(1),
-            ramp: Span::ZERO,
-            classic_protection: Ratio::new(0.1).unwrap_or(Ratio::ZERO),
-            overload: Overload::Drop,
-        }
-    }
-}
+use bentpipe_units::{Span, Time};
 
 const OVERLOADS: [(&str, Overload); 2] =
     [("drop", Overload::Drop), ("overflow", Overload::Overflow)];
