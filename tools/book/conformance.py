@@ -15,7 +15,7 @@ from tools.book.tables import WrongMarker
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASES = ROOT / "atlas/conformance.toml"
 PAGE = ROOT / "docs/src/validation/conformance.md"
-CASE_KEYS = {"id", "what", "missing", "tests", "why"}
+CASE_KEYS = {"id", "what", "missing", "tests", "why", "ours"}
 # Verdicts from the best to the worst.
 VERDICTS = ["met", "met by ours", "tested", "missed", "no result", "not expressible"]
 UNITS = {"completion_s": "s", "handshake_s": "s", "goodput_mbps": "Mbps", "rtt_mean_ms": "ms"}
@@ -87,7 +87,7 @@ class Case:
             raise WrongMarker(f"{where}: needs one of a scenario, `tests` and `missing`")
         self.what, self.why = fields["what"], fields.get("why", "")
         self.missing, self.tests = fields.get("missing"), fields.get("tests", [])
-        self.checks, self.ours_is = own, ours
+        self.checks, self.ours_is = own, fields.get("ours", ours)
         for test in self.tests:
             file, _, name = test.partition(": ")
             if not (root / file).exists() or f"fn {name}(" not in (root / file).read_text():

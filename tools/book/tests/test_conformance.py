@@ -94,6 +94,12 @@ class Repository(unittest.TestCase):
         self.results((None, False), (3.0, True))
         self.assertIn("default **did not complete**", self.rows()["A-1"].ours())
 
+    def test_a_case_may_name_the_variant_that_stands_for_bentpipe(self):
+        own = 'what = "a file"\nours = "bbr3"\n'
+        self.write("atlas/conformance.toml", CASES.replace('what = "a file"\n', own))
+        self.results((5.5, False), (3.0, True))
+        self.assertEqual(self.rows()["A-1"].verdict, "met by ours")
+
     def test_without_results_there_is_no_verdict(self):
         self.assertEqual(self.rows()["A-1"].verdict, "no result")
 
