@@ -22,9 +22,10 @@ impl CarefulResume {
     /// Handles an ACK in the Unvalidated Phase.
     pub(super) fn on_unvalidated_ack(&mut self, ack: &Ack<'_>) {
         self.count(ack);
-        // The window is that of the jump; the controller's own must not grow meanwhile. A start
-        // that measures the path may measure more than the jump admits.
-        self.controller.on_ack(&Ack { app_limited: true, ..*ack });
+        // The window is that of the jump; the controller's own grows only by what was sent before,
+        // which filled it. A start that measures the path may measure more than the jump admits.
+        let is_jump = self.unvalidated.first().is_some_and(|first| ack.newest().number >= first);
+        self.controller.on_ack(&Ack { app_limited: is_jump, ..*ack });
         let own = self.controller.send_control().cwnd;
         let PhaseState::Unvalidated(Jump::Window(jump)) = &mut self.phase else { return };
         jump.rtt = ack.rtt;
@@ -34,7 +35,7 @@ impl CarefulResume {
             self.go(ack.now, PhaseState::Normal, None);
         } else if self.saved.is_some_and(|saved| self.parameters.is_too_short(ack.rtt, &saved)) {
             self.retreat(ack.now, Trigger::PathChanged);
-        } else if self.unvalidated.first().is_some_and(|first| ack.newest().number >= first) {
+        } else if is_jump {
             self.evaluate(ack.now, Trigger::FirstUnvalidatedPacketAcknowledged);
         } else if overdue {
             self.evaluate(ack.now, Trigger::RttExceeded);
@@ -42,11 +43,12 @@ impl CarefulResume {
     }
 
     /// Ends the Unvalidated Phase: "check flight_size" (§3.3). The window shrinks by the unused
-    /// part of the jump.
+    /// part of the jump, but not below what it would be without one.
     pub(super) fn evaluate(&mut self, now: Time, trigger: Trigger) {
         self.unvalidated.close(self.next_number);
         if self.is_rate_limited() {
-            let window = self.pipesize.max(self.initial_window);
+            let own = self.controller.send_control().cwnd;
+            let window = self.pipesize.max(self.initial_window).max(own);
             self.controller.restart(&self.restart_to(now, window, None, 0));
             self.go(now, PhaseState::Normal, Some(Trigger::RateLimited));
         } else {

@@ -228,7 +228,7 @@ impl Controller for Grower {
 }
 
 #[test]
-fn the_controller_does_not_grow_while_the_layer_sets_the_window() {
+fn the_controller_grows_by_what_was_sent_before_the_jump_and_not_by_the_jump() {
     let grower = Grower { window: packets(10), pacing_rate: None };
     let mut rig = Rig::around(Box::new(grower), ResumeMode::Careful, Some(saved(300)));
     rig.send(10);
@@ -236,16 +236,16 @@ fn the_controller_does_not_grow_while_the_layer_sets_the_window() {
     rig.send(60);
     // In the Unvalidated Phase; the packets were sent before the jump.
     rig.at(190).ack(10, 14);
-    assert_eq!(rig.resume.controller.send_control().cwnd, packets(10));
+    assert_eq!(rig.resume.controller.send_control().cwnd, packets(11));
     rig.lose(15, 15);
     // In Safe Retreat.
     rig.ack(16, 30);
     assert_eq!(rig.resume.resume_phase(), Phase::SafeRetreat);
-    assert_eq!(rig.resume.controller.send_control().cwnd, packets(10));
+    assert_eq!(rig.resume.controller.send_control().cwnd, packets(11));
     rig.ack(31, 69);
     rig.send(1);
     rig.at(300).ack(70, 70);
-    assert_eq!(rig.resume.controller.send_control().cwnd, packets(11));
+    assert_eq!(rig.resume.controller.send_control().cwnd, packets(12));
 }
 
 #[test]
@@ -300,8 +300,8 @@ fn unvalidated_becomes_normal_when_the_sender_is_rate_limited() {
     rig.send(9);
     rig.at(200).ack(10, 10);
     assert_eq!(rig.last_step(), ("normal", "rate_limited"));
-    // PipeSize is one packet. Without congestion the window stays at the initial window or above.
-    assert_eq!(rig.resume.send_control().cwnd, packets(10));
+    // PipeSize is one packet. The window is that of slow start after ten acknowledged packets.
+    assert_eq!(rig.resume.send_control().cwnd, packets(20));
     assert!(!rig.handle.retreated());
 }
 
