@@ -33,24 +33,24 @@ async fn measure(server: SocketAddr, token: &Secret, bytes: Bytes) -> Result<Out
     measure_with(server, token, bytes, Span::from_secs(1)).await
 }
 
-/// Measures with `probes` for so long.
+/// Measures with `pings` for so long.
 async fn measure_with(
     server: SocketAddr,
     token: &Secret,
     bytes: Bytes,
-    probes: Span,
+    pings: Span,
 ) -> Result<Outcome, String> {
     let (progress, _told) = mpsc::channel(8);
-    plan(server, token, bytes, probes).run(&RealClock::new(), progress).await
+    plan(server, token, bytes, pings).run(&RealClock::new(), progress).await
 }
 
-fn plan(server: SocketAddr, token: &Secret, bytes: Bytes, probes: Span) -> Measurement {
+fn plan(server: SocketAddr, token: &Secret, bytes: Bytes, pings: Span) -> Measurement {
     Measurement {
         server,
         token: token.clone(),
         bytes,
         time: Span::from_secs(60),
-        probes,
+        pings,
         transfer: (Span::from_secs(2), Bytes::from_mb(4)),
         start: Box::new(|_| None),
     }
@@ -221,8 +221,8 @@ async fn a_server_that_grants_less_time_than_asked_for_still_measures() {
     let token = token();
     let limits = MeasureLimits { time: Span::from_secs(9), ..limits() };
     let server = server(&token, limits);
-    let probes = Span::from_secs(30);
-    let outcome = measure_with(server.address(), &token, Bytes::from_mb(10), probes).await.unwrap();
+    let pings = Span::from_secs(30);
+    let outcome = measure_with(server.address(), &token, Bytes::from_mb(10), pings).await.unwrap();
     assert!((50..=101).contains(&outcome.samples.len()), "{}", outcome.samples.len());
     assert!(outcome.transfers.iter().all(|transfer| transfer.bins.is_empty()));
     server.stop().await;

@@ -35,7 +35,7 @@ pub struct Measure {
     pub yes: bool,
     /// Most bytes to send and receive, as UDP payload
     #[arg(long, value_name = "SIZE", default_value = "100 MB")]
-    pub bytes: Bytes,
+    pub size: Bytes,
     /// Longest time of the whole measurement
     #[arg(long, value_name = "TIME", default_value = "3 min", value_parser = nonzero_time)]
     pub time: Span,

@@ -7,7 +7,7 @@ use crate::status::{FAILED, OK, USAGE};
 use bentpipe_lab::LabError;
 use bentpipe_net::RealClock;
 use bentpipe_net::measure::{
-    Loaded, Measurement, Outcome, PROBE_INTERVAL, Progress, Sample, Secret, Start,
+    Loaded, Measurement, Outcome, PING_INTERVAL, Progress, Sample, Secret, Start,
 };
 use bentpipe_recordings::instants::{self, Period};
 use bentpipe_recordings::{Direction, Import, Input, Options, Probe, Summary, probing};
@@ -59,9 +59,9 @@ fn measured(args: &Args, server: &str, token: &Path) -> Result<(Outcome, i64), F
     let measurement = Measurement {
         server: address,
         token: secret,
-        bytes: args.bytes,
+        bytes: args.size,
         time: args.time,
-        probes: args.pings,
+        pings: args.pings,
         transfer: (args.transfer, TRANSFER),
         start: start(),
     };
@@ -96,7 +96,7 @@ fn consent(args: &Args, server: SocketAddr) -> Result<(), Failed> {
     say!(
         "Measures the path to {server}: up to {} and {}, with pings for {}, a download and an \
          upload",
-        args.bytes,
+        args.size,
         args.time,
         args.pings
     );
@@ -169,7 +169,7 @@ fn found(outcome: &Outcome, base: i64, out: &Path) -> Result<u8, LabError> {
         transfers: [up, down].map(|transfer| probing::highest_second(&transfer.bins)),
         ..Options::default()
     };
-    let interval = nanos(Time::ZERO + PROBE_INTERVAL);
+    let interval = nanos(Time::ZERO + PING_INTERVAL);
     let bytes = probing::irtt_json(&probes, interval).into_bytes();
     let raw = String::from_utf8_lossy(&bytes).into_owned();
     let name = "pings.json".to_owned();

@@ -1,7 +1,7 @@
 //! The client of measurements.
 
 use super::transfer::{Bounds, read_message, read_to, receive, rest, send, used};
-use super::wire::{Answer, Message, Probe, bins};
+use super::wire::{Answer, Message, Ping, bins};
 use super::{ALPN, connection};
 use crate::clock::RealClock;
 use crate::driver::Driver;
@@ -15,11 +15,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, sleep_until};
 
-/// Interval of probes.
-pub const PROBE_INTERVAL: Span = Span::from_millis(10);
-/// Time for the answers to the last probes.
+/// Interval of pings.
+pub const PING_INTERVAL: Span = Span::from_millis(10);
+/// Time for the answers to the last pings.
 const LAST_ANSWERS: Span = Span::from_secs(2);
-/// Window, in probes, whose loss ends a measurement, and the loss: 5 % in 5 s.
+/// Window, in pings, whose loss ends a measurement, and the loss: 5 % in 5 s.
 const LOSS_WINDOW: usize = 500;
 const MAX_LOST: usize = 25;
 /// Pause between transfers, in which queues drain.
@@ -30,7 +30,7 @@ const RESERVE: Span = Span::from_secs(8);
 /// Time limit of a handshake.
 const HANDSHAKE_TIME: Span = Span::from_secs(15);
 
-/// Returns when transfers may begin, for the probes so far: after an instant of a path that
+/// Returns when transfers may begin, for the pings so far: after an instant of a path that
 /// reconfigures. `None` for at once.
 pub type Start = Box<dyn FnOnce(&[Sample]) -> Option<Time> + Send>;
 
@@ -44,8 +44,8 @@ pub struct Measurement {
     pub bytes: Bytes,
     /// Longest time.
     pub time: Span,
-    /// Time of the probes.
-    pub probes: Span,
+    /// Time of the pings.
+    pub pings: Span,
     /// Longest time of each transfer, and its most bytes.
     pub transfer: (Span, Bytes),
     /// When transfers begin.
@@ -71,7 +71,7 @@ pub enum Progress {
     Upload,
 }
 
-/// The fate of a probe.
+/// The fate of a ping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
     /// Time at which it was sent.
@@ -105,7 +105,7 @@ pub struct Loaded {
 /// What was measured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The probes, in order.
+    /// The pings, in order.
     pub samples: Vec<Sample>,
     /// The download and the upload.
     pub transfers: [Loaded; 2],
@@ -202,8 +202,8 @@ async fn measure(
     let end = began + time.saturating_sub(RESERVE);
     // The caller may not want to know.
     let _ = progress.send(Progress::Granted(Bytes::new(bytes), time)).await;
-    let probes = (clock.now() + plan.probes).min(end);
-    let samples = probe(conn, clock, probes).await?;
+    let pings = (clock.now() + plan.pings).min(end);
+    let samples = ping(conn, clock, pings).await?;
     change(parts, |outcome| outcome.samples.clone_from(&samples));
     let now = clock.now();
     if let Some(at) = (plan.start)(&samples).filter(|at| *at > now && *at < end) {
@@ -258,8 +258,8 @@ fn as_millis(span: Span) -> u32 {
     u32::try_from(span.as_nanos() / 1_000_000).unwrap_or(u32::MAX)
 }
 
-/// Sends a probe at each interval until `end`, and collects the answers.
-async fn probe(conn: &Conn, clock: &RealClock, end: Time) -> Result<Vec<Sample>, String> {
+/// Sends a ping at each interval until `end`, and collects the answers.
+async fn ping(conn: &Conn, clock: &RealClock, end: Time) -> Result<Vec<Sample>, String> {
     let mut samples: Vec<Sample> = Vec::new();
     let mut due = clock.now();
     let last = end + LAST_ANSWERS;
@@ -278,24 +278,24 @@ async fn probe(conn: &Conn, clock: &RealClock, end: Time) -> Result<Vec<Sample>,
                 }
                 let sent = clock.now();
                 let number = u32::try_from(samples.len()).map_err(|error| error.to_string())?;
-                let probe = Probe { number, sent: sent.as_nanos() };
-                conn.send_datagram(Piece::copy_from_slice(&probe.encode()))?;
+                let ping = Ping { number, sent: sent.as_nanos() };
+                conn.send_datagram(Piece::copy_from_slice(&ping.encode()))?;
                 samples.push(Sample { sent, delays: None, arrived: None });
-                due += PROBE_INTERVAL;
+                due += PING_INTERVAL;
                 bearable(&samples)?;
             }
         }
     }
 }
 
-/// Takes an answer: its probe's delays, and what the server has seen of those before.
+/// Takes an answer: its ping's delays, and what the server has seen of those before.
 fn take(samples: &mut [Sample], answer: Answer, now: Time) {
-    let number = answer.probe.number as usize;
+    let number = answer.ping.number as usize;
     let signed = |nanos: u64| i64::try_from(nanos).unwrap_or(i64::MAX);
     let Some(sample) = samples.get_mut(number) else { return };
     // What the server says of the time is not trusted, but for its own clock.
     let sent = sample.sent.as_nanos();
-    if answer.probe.sent != sent || answer.answered < answer.received {
+    if answer.ping.sent != sent || answer.answered < answer.received {
         return;
     }
     let up = signed(answer.received).saturating_sub(signed(sent));
@@ -318,7 +318,7 @@ fn bearable(samples: &[Sample]) -> Result<(), String> {
     let lost = window.iter().filter(|sample| sample.delays.is_none()).count();
     if window.len() == LOSS_WINDOW && lost > MAX_LOST {
         return Err(format!(
-            "the path lost {lost} of {LOSS_WINDOW} probes in 5 s: stopped, as more load would harm \
+            "the path lost {lost} of {LOSS_WINDOW} pings in 5 s: stopped, as more load would harm \
              others; allowed: 5 %"
         ));
     }
@@ -392,17 +392,17 @@ mod tests {
             |millis| Sample { sent: Time::from_millis(millis), delays: None, arrived: None };
         let mut samples: Vec<Sample> = (0..4).map(|number| sample(10 * number)).collect();
         let sent = samples[3].sent.as_nanos();
-        let probe = Probe { number: 3, sent };
+        let ping = Ping { number: 3, sent };
         // The second and the first of the three before it have arrived.
-        let answer = Answer { probe, received: 7, answered: 9, arrived: 0b110 };
+        let answer = Answer { ping, received: 7, answered: 9, arrived: 0b110 };
         take(&mut samples, answer, Time::from_nanos(sent + 100));
         assert_eq!(samples[3].rtt(), Some(Span::from_nanos(98)));
         let arrived: Vec<_> = samples.iter().map(|sample| sample.arrived).collect();
         assert_eq!(arrived, [Some(true), Some(true), Some(false), None]);
-        let forged = Answer { probe: Probe { number: 2, sent: 1 }, ..answer };
+        let forged = Answer { ping: Ping { number: 2, sent: 1 }, ..answer };
         take(&mut samples, forged, Time::from_nanos(sent + 100));
         assert_eq!(samples[2].delays, None);
-        take(&mut samples, Answer { probe: Probe { number: 9, sent }, ..answer }, Time::ZERO);
+        take(&mut samples, Answer { ping: Ping { number: 9, sent }, ..answer }, Time::ZERO);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! The client sends [`wire::Message::Begin`] on its first stream, with what it wants to spend, and
 //! the server grants as much or less. Then:
 //!
-//! - probes: the client sends datagrams of 100 bytes, and the server answers each with one of 100
+//! - pings: the client sends datagrams of 100 bytes, and the server answers each with one of 100
 //!   bytes that has the times of both ends, at most [`MAX_ANSWERS`] in a second;
 //! - transfers: on further streams the client asks for a download or announces an upload, one at a
 //!   time. The end that receives counts bytes in bins of 100 ms.
@@ -23,7 +23,7 @@ mod transfer;
 pub mod wire;
 
 pub use crate::pep::{PepError as TokenError, Secret};
-pub use client::{Loaded, Measurement, Outcome, PROBE_INTERVAL, Progress, Sample, Start};
+pub use client::{Loaded, Measurement, Outcome, PING_INTERVAL, Progress, Sample, Start};
 pub use server::{MAX_ANSWERS, MeasureLimits, MeasureServer};
 
 use crate::socket::MTU;

@@ -2,7 +2,7 @@
 
 use super::admission::{MeasureAdmission, MeasureGuard};
 use super::transfer::{Bounds, MESSAGE_TIME, read_message, receive, rest, send, used};
-use super::wire::{Answer, Message, Probe};
+use super::wire::{Answer, Message, Ping};
 use super::{ALPN, connection};
 use crate::admission::control::{
     AdmissionControl, AdmissionLimits, ConnectionGuard, HandshakeLimits,
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, sleep_until, timeout};
 
-/// Most probes that are answered in a second.
+/// Most pings that are answered in a second.
 pub const MAX_ANSWERS: u32 = 250;
 /// Connections at once, incomplete handshakes included: one measures, the others are told to wait.
 const MAX_CONNECTIONS: usize = 16;
@@ -197,14 +197,14 @@ async fn measure(conn: &Conn, shared: &Shared, grant: Bounds) -> u64 {
     }
 }
 
-/// Answers probes, each with one datagram of the same size, until the connection ends.
+/// Answers pings, each with one datagram of the same size, until the connection ends.
 async fn answers(conn: &Conn, clock: &RealClock) {
     let (mut second, mut answered) = (Time::ZERO, 0);
     let mut arrivals = Arrivals::default();
     while let Ok(datagram) = poll_fn(|cx| conn.poll_datagram(cx)).await {
         let received = clock.now();
-        let Ok(probe) = Probe::decode(&datagram) else { continue };
-        let arrived = arrivals.add(probe.number);
+        let Ok(ping) = Ping::decode(&datagram) else { continue };
+        let arrived = arrivals.add(ping.number);
         if received.since(second) >= Span::from_secs(1) {
             (second, answered) = (received, 0);
         }
@@ -213,7 +213,7 @@ async fn answers(conn: &Conn, clock: &RealClock) {
         }
         answered += 1;
         let answer = Answer {
-            probe,
+            ping,
             received: received.as_nanos(),
             answered: clock.now().as_nanos(),
             arrived,
@@ -223,7 +223,7 @@ async fn answers(conn: &Conn, clock: &RealClock) {
     }
 }
 
-/// Which probes have arrived of the latest ones.
+/// Which pings have arrived of the latest ones.
 #[derive(Debug, Default)]
 struct Arrivals {
     /// Highest number so far, and a bit for each of the 64 before it.
@@ -232,7 +232,7 @@ struct Arrivals {
 }
 
 impl Arrivals {
-    /// Adds a probe. Returns which of the 64 before it have arrived.
+    /// Adds a ping. Returns which of the 64 before it have arrived.
     fn add(&mut self, number: u32) -> u64 {
         let Some(highest) = self.highest else {
             self.highest = Some(number);
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_says_which_probes_before_it_have_arrived() {
+    fn an_answer_says_which_pings_before_it_have_arrived() {
         let mut arrivals = Arrivals::default();
         let seen: Vec<u64> = [0, 1, 3, 2, 4].map(|number| arrivals.add(number)).to_vec();
         assert_eq!(seen, [0, 0b1, 0b110, 0b11, 0b1111]);

@@ -4,8 +4,8 @@ use thiserror::Error;
 
 /// Size of a message on a stream, bytes: kind, three zeros, milliseconds, bytes.
 pub const MESSAGE: usize = 16;
-/// Size of a probe and of its answer, bytes.
-pub const PROBE: usize = 100;
+/// Size of a ping and of its answer, bytes.
+pub const PING_BYTES: usize = 100;
 /// Most bins of a [`Message::Bins`]: two minutes.
 pub const MAX_BINS: u64 = 1200;
 
@@ -68,7 +68,7 @@ pub enum WireError {
     #[error("{0} bins; allowed: up to {MAX_BINS}")]
     Bins(u64),
     /// A datagram of another size.
-    #[error("a probe of {0} bytes; allowed: {PROBE}")]
+    #[error("a ping of {0} bytes; allowed: {PING_BYTES}")]
     Size(usize),
 }
 
@@ -114,32 +114,32 @@ impl Message {
     }
 }
 
-/// A probe.
+/// A ping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Probe {
+pub struct Ping {
     /// Its number, from 0.
     pub number: u32,
     /// Time at which it was sent, in nanoseconds on the client's clock.
     pub sent: u64,
 }
 
-/// The answer to a probe.
+/// The answer to a ping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer {
-    /// The probe.
-    pub probe: Probe,
-    /// Time at which the probe arrived, in nanoseconds on the server's clock.
+    /// The ping.
+    pub ping: Ping,
+    /// Time at which the ping arrived, in nanoseconds on the server's clock.
     pub received: u64,
     /// Time at which the answer was sent, on the same clock.
     pub answered: u64,
-    /// Which of the 64 probes before this one have arrived: bit 0 is the one just before.
+    /// Which of the 64 pings before this one have arrived: bit 0 is the one just before.
     pub arrived: u64,
 }
 
-impl Probe {
+impl Ping {
     /// Returns the datagram.
-    pub fn encode(self) -> [u8; PROBE] {
-        let mut encoded = [0; PROBE];
+    pub fn encode(self) -> [u8; PING_BYTES] {
+        let mut encoded = [0; PING_BYTES];
         encoded[..4].copy_from_slice(&self.number.to_be_bytes());
         encoded[4..12].copy_from_slice(&self.sent.to_be_bytes());
         encoded
@@ -150,7 +150,7 @@ impl Probe {
     /// # Errors
     /// It has another size.
     pub fn decode(encoded: &[u8]) -> Result<Self, WireError> {
-        if encoded.len() != PROBE {
+        if encoded.len() != PING_BYTES {
             return Err(WireError::Size(encoded.len()));
         }
         // The number fits, as it is of four bytes.
@@ -159,9 +159,9 @@ impl Probe {
 }
 
 impl Answer {
-    /// Returns the datagram, as long as the probe's.
-    pub fn encode(self) -> [u8; PROBE] {
-        let mut encoded = self.probe.encode();
+    /// Returns the datagram, as long as the ping's.
+    pub fn encode(self) -> [u8; PING_BYTES] {
+        let mut encoded = self.ping.encode();
         for (place, value) in [(12, self.received), (20, self.answered), (28, self.arrived)] {
             encoded[place..place + 8].copy_from_slice(&value.to_be_bytes());
         }
@@ -173,10 +173,10 @@ impl Answer {
     /// # Errors
     /// It has another size.
     pub fn decode(encoded: &[u8]) -> Result<Self, WireError> {
-        let probe = Probe::decode(encoded)?;
+        let ping = Ping::decode(encoded)?;
         let [received, answered, arrived] =
             [12, 20, 28].map(|place| number(&encoded[place..place + 8]));
-        Ok(Self { probe, received, answered, arrived })
+        Ok(Self { ping, received, answered, arrived })
     }
 }
 
@@ -208,9 +208,9 @@ mod tests {
         ] {
             assert_eq!(Message::decode(&message.encode()), Ok(message));
         }
-        let probe = Probe { number: 70_000, sent: 1 << 40 };
-        let answer = Answer { probe, received: 5, answered: u64::MAX, arrived: 0b101 };
-        assert_eq!(Probe::decode(&probe.encode()), Ok(probe));
+        let ping = Ping { number: 70_000, sent: 1 << 40 };
+        let answer = Answer { ping, received: 5, answered: u64::MAX, arrived: 0b101 };
+        assert_eq!(Ping::decode(&ping.encode()), Ok(ping));
         assert_eq!(Answer::decode(&answer.encode()), Ok(answer));
         assert_eq!(bins(&[0, 0, 0, 0, 0, 0, 1, 2, 9]), [258]);
     }

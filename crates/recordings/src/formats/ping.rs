@@ -117,13 +117,13 @@ fn unwrapped(sequence: i64, near: i64) -> i64 {
 /// Returns a probe for each sequence number. A lost one was sent in the middle of its neighbours.
 fn probes(answers: &BTreeMap<i64, Answer>, first: i64, last: i64) -> Result<Vec<Probe>, Fault> {
     if last - first > answers.len() as i64 * 100 + HALF {
-        return Err(Fault::whole("more than 99 of 100 probes have no answer; allowed: fewer"));
+        return Err(Fault::whole("more than 99 of 100 pings have no answer; allowed: fewer"));
     }
     // A stamp is that of the answer.
     let sent: Vec<(i64, i64)> =
         answers.iter().map(|(sequence, answer)| (*sequence, answer.came - answer.rtt)).collect();
     let (Some(start), Some(end)) = (sent.first(), sent.last()) else {
-        return Err(Fault::whole("no probe was answered; allowed: at least one"));
+        return Err(Fault::whole("no ping was answered; allowed: at least one"));
     };
     let step = if end.0 > start.0 { (end.1 - start.1) / (end.0 - start.0) } else { 1_000_000_000 };
     let mut probes = Vec::new();
