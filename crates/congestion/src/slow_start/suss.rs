@@ -366,7 +366,7 @@ mod tests {
         // Two accelerated rounds, so a fourth of half the RTT is long enough for the clocked part.
         windows(&mut rounds, ms(600), us(500), 2);
         assert_eq!(rounds.slow_start.accelerated, 2);
-        let (acks, progress) = rounds.round(160, ms(600), ms(2));
+        let (acks, progress) = rounds.round(160, ms(600), us(1999));
         assert!(matches!(progress, Progress::Found(_)), "{acks} ACKs: {progress:?}");
         // (600 + 1) / 2 / 4 ms after the first ACK the train is long; three times the 39 packets
         // acknowledged until then may still come, one per ACK.
