@@ -34,8 +34,12 @@ import { pairFigures } from "./answer-pairs.ts";
 import { skyFigure } from "./answer-sky.ts";
 import { usersPanel } from "./answer-users.ts";
 
-/** Most rows of the main figure; more are folded. */
+/** Most rows of the main figure, on a phone too; more are folded. */
 const MOST_ROWS = 6;
+const MOST_ON_PHONE = 3;
+
+const mostRows = (): number =>
+  matchMedia("(max-width: 640px)").matches ? MOST_ON_PHONE : MOST_ROWS;
 
 /** What the figures need. */
 export interface FigureOptions {
@@ -50,11 +54,12 @@ export interface FigureOptions {
 
 /** The rows that are shown: all, or the baseline and those that differ most, in their order. */
 function shownRows(c: Comparison): Row[] {
-  if (c.rows.length <= MOST_ROWS) return c.rows;
+  const most = mostRows();
+  if (c.rows.length <= most) return c.rows;
   const strong = (row: Row): number =>
     failuresOf(row) > 0 ? ABOVE_EFFECTS : effectOf(row.contrast);
   const others = c.rows.filter((row) => row !== c.base).sort((a, b) => strong(b) - strong(a));
-  const picked = new Set([c.base, ...others.slice(0, MOST_ROWS - 1)]);
+  const picked = new Set([c.base, ...others.slice(0, most - 1)]);
   return c.rows.filter((row) => picked.has(row));
 }
 

@@ -23,6 +23,12 @@ const MOST_CHARACTERS = 40;
 const sentence = (parts: Sentence): Child =>
   parts.map((p) => (typeof p === "string" ? p : h("em", { class: p.side }, p.strong)));
 
+/** What follows the answer: why, and the rest, which a narrow screen has below the figures. */
+const more = ([why, ...rest]: string[]): Child => [
+  why !== undefined && h("p", { class: "more why" }, why),
+  rest.length > 0 && h("p", { class: "more rest" }, rest.join(" ")),
+];
+
 /** A choice of a few words, beside each other. */
 function segments(
   label: string,
@@ -85,7 +91,7 @@ export class AnswerSection {
           h("p", { class: "kicker-more" }, `${report.scenario} · ${runsInWords(report)}`),
           this.#shownPart(),
           h("h2", { class: "answer", id: "answer-title" }, answer && sentence(answer.sentence)),
-          answer && h("p", { class: "more" }, answer.more.join(" ")),
+          answer && more(answer.more),
         ),
         chips(report, runs),
       ),

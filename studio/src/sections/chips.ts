@@ -124,7 +124,7 @@ function published(report: Report): Child {
   return chip(
     // The words below the name are of the ratios, if there are any.
     goals
-      ? "Published objectives met"
+      ? "Objectives met"
       : all.some(isRatio)
         ? "Measured ÷ published"
         : "Measured and published",
