@@ -26,7 +26,6 @@ import { type Diagnostic, lintGutter, lintKeymap, setDiagnostics } from "@codemi
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
 import { EditorState, Transaction } from "@codemirror/state";
 import {
-  drawSelection,
   EditorView,
   highlightActiveLine,
   hoverTooltip,
@@ -50,7 +49,6 @@ const look = EditorView.theme({
   "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "ui-monospace, Menlo, Consolas, monospace", lineHeight: "1.55" },
   ".cm-content": { caretColor: "var(--ink)", fontSize: "13.5px" },
-  ".cm-cursor": { borderLeftColor: "var(--ink)" },
   ".cm-gutters": {
     backgroundColor: "var(--card)",
     color: "var(--muted)",
@@ -58,8 +56,7 @@ const look = EditorView.theme({
     borderRight: "1px solid var(--line)",
   },
   ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "var(--hover)" },
-  [`&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground,
-    .cm-selectionBackground`]: { backgroundColor: "var(--line)" },
+  ".cm-content ::selection": { backgroundColor: "var(--line)" },
   ".cm-tooltip": {
     backgroundColor: "var(--card)",
     color: "var(--text)",
@@ -100,10 +97,11 @@ export class Editor {
       extensions: [
         lineNumbers(),
         history(),
-        drawSelection(),
         bracketMatching(),
         closeBrackets(),
         highlightActiveLine(),
+        // A line that scrolled sideways would be drawn anew with each key.
+        EditorView.lineWrapping,
         highlightSelectionMatches(),
         StreamLanguage.define(toml),
         syntaxHighlighting(colours),
