@@ -39,17 +39,12 @@ export function usersPanel(c: Comparison): Child {
   return h(
     "figure",
     { class: "card across", "data-cause": "" },
-    h(
-      "figcaption",
-      {},
-      h("h3", {}, "Who pays", h("small", {}, ` slowdown of ${name} by size of the transfer`)),
-    ),
+    h("figcaption", {}, h("h3", {}, "Who pays", h("small", {}, ` slowdown of ${name} by size`))),
     spanRows(rows, (v) => `${significant(v, 2)}×`),
     h(
       "p",
       { class: "howto" },
-      "Completion time over the least possible on the idle path: a mark at the median, a line " +
-        "to the 95th percentile.",
+      "Completion time over the least possible: a mark at the median, a line to the 95th percentile.",
     ),
   );
 }
