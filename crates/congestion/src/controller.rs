@@ -306,6 +306,12 @@ pub trait Controller: Debug + Send + Sync {
         self.restart(to);
     }
 
+    /// Returns true while a slow start in front of the controller measures the capacity of the path
+    /// by its first packets, and needs no RTTs to find it.
+    fn start_measures_path(&self) -> bool {
+        false
+    }
+
     /// Returns the current limits.
     fn send_control(&self) -> SendControl;
 
@@ -401,6 +407,11 @@ macro_rules! forward_to {
     (@ $field:ident restart_after_chance) => {
         fn restart_after_chance(&mut self, to: &$crate::controller::Restart) {
             self.$field.restart_after_chance(to);
+        }
+    };
+    (@ $field:ident start_measures_path) => {
+        fn start_measures_path(&self) -> bool {
+            self.$field.start_measures_path()
         }
     };
     (@ $field:ident send_control) => {

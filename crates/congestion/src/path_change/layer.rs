@@ -161,8 +161,8 @@ impl PathChangeLayer {
 }
 
 impl Controller for PathChangeLayer {
-    forward_to!(controller: on_spurious_loss, restart, restart_after_chance, report_state,
-        rate_based);
+    forward_to!(controller: on_spurious_loss, restart, restart_after_chance,
+        start_measures_path, report_state, rate_based);
 
     fn on_packet_sent(&mut self, packet: &SentPacket) {
         self.advance(packet.sent_at);

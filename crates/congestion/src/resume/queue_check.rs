@@ -34,7 +34,11 @@ impl QueueCheck {
     /// Returns the fraction of losses that are chance, zero if packets of the path with these
     /// parameters queue.
     pub(super) fn loss_tolerance(&self, saved: &SavedParameters) -> f64 {
-        let free = self.recent.get().is_some_and(|rtt| rtt <= saved.rtt + noise(saved.rtt));
-        if free { CHANCE } else { 0.0 }
+        if self.is_empty(saved) { CHANCE } else { 0.0 }
+    }
+
+    /// Returns true if no packets of the path with these parameters queue.
+    pub(super) fn is_empty(&self, saved: &SavedParameters) -> bool {
+        self.recent.get().is_some_and(|rtt| rtt <= saved.rtt + noise(saved.rtt))
     }
 }

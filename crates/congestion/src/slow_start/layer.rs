@@ -213,6 +213,10 @@ impl Controller for WithSlowStart {
         }
     }
 
+    fn start_measures_path(&self) -> bool {
+        self.slow_start.as_ref().is_some_and(|start| start.passes_over_chance())
+    }
+
     fn send_control(&self) -> SendControl {
         let control = self.controller.send_control();
         let Some(slow_start) = &self.slow_start else { return control };
