@@ -12,6 +12,9 @@ from tools.site.runs import REPEAT, SiteError
 
 # Most medians in the picture of a scenario of which nothing is published.
 MOST = 6
+# Verdicts from the one that asks most of a reader to the one that asks least.
+HARDEST = ["not reproduced", "not as claimed", "direction only", "within 1.5", "within 10 %",
+           "as claimed"]
 # Metrics that such a picture may show, the first that there is, with their factors and units.
 METRICS = [
     ("completion_s", 1.0, "completion time, seconds"),
@@ -175,8 +178,10 @@ def card(entry, source=None):
         said = "limits of its source are in the report" if entry.limits else "no published figure"
     opening = re.split(r"(?<=[.!?])\s", entry.description.replace("\n", " "))[0]
     first = "" if rows else f"<p>{text(opening)}</p>"
+    kinds = sorted({row.verdict for row in rows}, key=HARDEST.index)
     return (
-        f'<article class="card"><h3><a href="{entry.name}.html">{html.escape(entry.title)}</a></h3>'
+        f'<article class="card" data-verdicts="{html.escape("; ".join(kinds))}">'
+        f'<h3><a href="{entry.name}.html">{html.escape(entry.title)}</a></h3>'
         f'{first}{what}{picture}<p class="verdicts">{said}</p></article>'
     )
 
@@ -191,11 +196,17 @@ def counts(entries):
     }
 
 
+def hardest(entry, source):
+    """The place of the hardest verdict on an entry's rows of a source."""
+    return min(HARDEST.index(row.verdict) for row in entry.rows if row.source == source)
+
+
 def index(entries, sources, editable):
     """Returns the page that leads to all entries. In editable reports, readers can run them."""
     run = " <em>Change and run</em> in a report lets you change it." if editable else ""
     body = [
-        '<header class="intro"><h1>Gallery of published results</h1>',
+        f'<header class="intro" data-verdicts="{html.escape("; ".join(HARDEST))}">',
+        "<h1>Gallery of published results</h1>",
         "<p>Each page is a report of a scenario that a publication describes, with the source's "
         "figures beside ours. A verdict is computed from the figures: nothing here is written "
         "by hand.</p>",
@@ -207,7 +218,8 @@ def index(entries, sources, editable):
     for source in sources:
         own = [one for one in entries.values()
                if any(row.source == source["id"] for row in one.rows)]
-        own.sort(key=lambda one: one.rows[0].at)
+        # Those that are not reproduced come first.
+        own.sort(key=lambda one: (hardest(one, source["id"]), one.rows[0].at))
         body += [
             f'<section class="source"><h2>{html.escape(source["title"])}</h2>',
             f'<p>{html.escape(source["who"])} · '

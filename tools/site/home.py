@@ -15,6 +15,10 @@ TITLES = {
     "first": "Bentpipe, first visit",
     "again": "Bentpipe, next visit",
 }
+# How the command comes onto a machine, in a line.
+INSTALL = (
+    "git clone https://github.com/bentpipe/bentpipe &amp;&amp; cd bentpipe &amp;&amp; make install"
+)
 ELEMENT = r'<script type="[^"]*" id="{}">(.*?)</script>'
 # Series that the picture is drawn from.
 SERIES = ("sent", "acked", "received")
@@ -65,6 +69,12 @@ def tally(counts):
 def home(report, scenario, counts, editable):
     """Returns the page. `report` is that of `scenario`, a text of TOML."""
     change = '<a href="play/landing.html">Change it and run it here</a>' if editable else ""
+    tutorial = '<a{} href="book/tutorial/first-scenario.html">Start the tutorial</a>'
+    begin = (
+        '<a class="main" href="play/landing.html">Run it in your browser</a>' + tutorial.format("")
+        if editable
+        else tutorial.format(' class="main"')
+    )
     lanes = "".join(
         f'<li class="done"><span class="swatch"></span><span class="name">{TITLES[name]}</span>'
         f'<span class="track"></span><span class="time">{time:.2f} s</span></li>'
@@ -79,8 +89,9 @@ def home(report, scenario, counts, editable):
 <div><p>Bentpipe is a laboratory for transports on long paths. Describe a path, the traffic and what
 to compare in a short file; it runs real protocol stacks under a virtual clock, packet by packet,
 and answers with statistics, causes and a report that opens anywhere.</p>
-<p class="actions"><a class="main" href="book/tutorial/first-scenario.html">Start the tutorial</a>
-<a href="gallery/index.html">Browse {rows} published rows</a></p></div>
+<p class="actions">{begin}
+<a href="gallery/index.html">Browse {rows} published rows</a></p>
+<pre class="install" tabindex="0"><code>{INSTALL}</code></pre></div>
 </div>
 <figure class="card race"><div id="race" data-titles="{titles}">
 <div class="under"><ol class="lanes">{lanes}</ol></div></div>

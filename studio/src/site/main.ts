@@ -1,6 +1,7 @@
 /** The script of the site's own pages and of its book. */
 import { themeToggle } from "../page/theme.ts";
 import { runnableBlocks } from "./blocks.ts";
+import { gallerySearch } from "./gallery.ts";
 import { type Race, startRace } from "./race.ts";
 
 let race: Race | null = null;
@@ -23,6 +24,7 @@ function start(): void {
   });
   bar?.append(toggle);
   runnableBlocks(here);
+  gallerySearch();
   const place = document.getElementById("race");
   if (place) void startRace(place).then((started) => (race = started));
 }

@@ -9,6 +9,8 @@ import { button, h, onWidth, replace } from "../page/dom.ts";
 
 /** Seconds that the end is shown before the race begins again. */
 const REST = 3.5;
+/** Time without a picture, in seconds, after which the page was asleep. */
+const ASLEEP = 2;
 /** What is shown at rest if the reader wants no motion: data of all transfers in flight. */
 const STILL = 2.1;
 
@@ -108,8 +110,9 @@ export class Race {
   #frame(time: number): void {
     requestAnimationFrame((next) => this.#frame(next));
     if (!this.#going || !this.#seen || document.hidden || this.#lanes.length === 0) return;
-    // A page that was asleep goes on where it was.
-    if (this.#last > 0) this.#now += Math.min(0.1, (time - this.#last) / 1000);
+    // In real time however slow the machine is; a page that was asleep goes on where it was.
+    const passed = (time - this.#last) / 1000;
+    if (this.#last > 0 && passed < ASLEEP) this.#now += passed;
     this.#last = time;
     if (this.#now > this.#end() + REST) this.#now = 0;
     this.#draw();
