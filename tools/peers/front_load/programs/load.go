@@ -62,7 +62,9 @@ func main() {
 	each(connections, handshakes, func(i int) {
 		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 		defer cancel()
-		settings := &quic.Config{KeepAlivePeriod: 15 * time.Second}
+		// A busy machine is not a failed connection.
+		settings := &quic.Config{KeepAlivePeriod: 15 * time.Second,
+			HandshakeIdleTimeout: 30 * time.Second, MaxIdleTimeout: 120 * time.Second}
 		conn, err := ways[i%sockets].Dial(ctx, target, security, settings)
 		if err != nil {
 			failed.Add(1)
@@ -85,9 +87,10 @@ func main() {
 			start := time.Now()
 			length, err := ask(opened[i], "https://"+host+":"+os.Args[1]+path)
 			if err != nil {
+				// A connection that has failed answers nothing more.
 				failed.Add(1)
 				why.Store(err.Error())
-				continue
+				return
 			}
 			ok.Add(1)
 			bytes.Add(length)
