@@ -142,6 +142,33 @@ fn programs_cross_a_constellation_whose_routes_change() {
     assert!(used >= 8, "{links:?}");
 }
 
+/// A Python server and client over a contact plan: two contacts of three seconds with gaps, and a
+/// long one. `bentpipe contacts` says that 1 MB cannot have arrived before 8.632 s.
+#[test]
+fn programs_wait_for_the_contacts_of_a_plan() {
+    if cannot_run() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("creates a directory");
+    std::fs::write(dir.path().join("file"), vec![b'x'; 1_000_000]).expect("writes the file");
+    let serve = format!("cd {} && exec python3 -m http.server 8000", dir.path().display());
+    let get = "import sys, urllib.request as r; print(len(r.urlopen(sys.argv[1]).read()), 'bytes')";
+    let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/examples/contact-plan.toml");
+    let url = "http://{server}:8000/file";
+    let output = run(&[plan, "--json", "--serve", &serve, "--", "python3", "-c", get, url]);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.lines().any(|line| line == "1000000 bytes"), "{text}");
+    let report: serde_json::Value =
+        serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let seconds = report["length_s"].as_f64().expect("a number");
+    assert!(seconds > 8.632, "{seconds} s");
+    // What the program sends in a gap waits at the orbiter, and nothing is lost.
+    let links = report["directions"][0]["links"].as_array().expect("a list");
+    assert!(links.iter().all(|link| link["dropped_queue"] == 0), "{links:?}");
+    assert!(links.iter().any(|link| link["queue_max_bytes"].as_u64() > Some(50_000)), "{links:?}");
+}
+
 #[test]
 fn invalid_paths_and_options_are_rejected_with_allowed_values() {
     let output = run(&["geo-50-11", "--", "true"]);

@@ -12,7 +12,8 @@
 //! - [`Routes`] are the shortest paths to some destinations over one topology;
 //! - a [`RouteTimeline`] advances topology and routes in time and reports changes.
 //!
-//! [`contacts`] has contact plans, from which nothing is computed but arrivals.
+//! [`contacts`] has contact plans, from which nothing is computed but arrivals, and [`light_time`]
+//! the light times between Earth, the Moon and Mars.
 //!
 //! # Time
 //!
@@ -35,6 +36,7 @@ mod frames;
 mod geodesy;
 mod handover_loss;
 mod isl;
+pub mod light_time;
 mod network;
 mod planes;
 pub mod presets;

@@ -5,6 +5,7 @@ use crate::contacts_check;
 use crate::document::{Axis, plain_text};
 use crate::error::{Problem, quoted};
 use crate::flow::Flow;
+use crate::light_time_check;
 use crate::limits::{Check, HEADERS, above_zero, between};
 use crate::orbit_check;
 use crate::pep::PepSection;
@@ -100,6 +101,7 @@ fn path(scenario: &Scenario) -> Check {
     }
     recording(path)?;
     contacts_check::check(path)?;
+    light_time_check::check(path, *scenario.time_limit.get_ref())?;
     let hops = path.hop.iter().filter_map(|hop| hop.get_ref().reconfiguration.as_ref());
     path.reconfiguration.iter().chain(hops).try_for_each(reconfiguration)?;
     if path.hop.is_empty() {
@@ -123,6 +125,7 @@ fn path(scenario: &Scenario) -> Check {
         ("forward", path.forward.as_ref().map(Spanned::span)),
         ("return", path.reverse.as_ref().map(Spanned::span)),
         ("rtt", path.rtt.as_ref().map(Spanned::span)),
+        ("light_time", path.light_time.as_ref().map(Spanned::span)),
         ("reconfiguration", path.reconfiguration.as_ref().map(Spanned::span)),
     ];
     if let Some((key, Some(span))) = beside.into_iter().find(|(_, span)| span.is_some()) {
@@ -245,13 +248,21 @@ fn flow(scenario: &Scenario, flow: &Flow) -> Check {
 fn crossed(scenario: &Scenario, flow: &Flow) -> Check {
     let (from, to) = (&flow.placement.from_hop, &flow.placement.to_hop);
     let Some(given) = from.as_ref().or(to.as_ref()) else { return Ok(()) };
-    let names: Vec<&str> = scenario
-        .path
-        .get_ref()
-        .hop
-        .iter()
-        .map(|hop| hop.get_ref().name.get_ref().as_str())
-        .collect();
+    let path = scenario.path.get_ref();
+    let names: Vec<&str> =
+        path.hop.iter().map(|hop| hop.get_ref().name.get_ref().as_str()).collect();
+    if names.is_empty() {
+        let remedy = if path.contacts.is_some() {
+            "the hops that `bentpipe contacts --path` prints, instead of [path.contacts]"
+        } else {
+            "a path of [[path.hop]] tables"
+        };
+        let message = format!(
+            "`from_hop` and `to_hop` need a path whose hops the scenario names, unlike `{given}` \
+                here; allowed: {remedy}"
+        );
+        return Err(Problem::new(given.span(), message));
+    }
     known("hop", from.as_ref(), &names)?;
     known("hop", to.as_ref(), &names)?;
     let place = |hop: &Spanned<String>| names.iter().position(|name| name == hop.get_ref());

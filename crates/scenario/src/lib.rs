@@ -17,6 +17,8 @@ mod flow;
 mod idle_timeout;
 mod layers;
 pub mod leo;
+mod light_time;
+mod light_time_check;
 mod limits;
 mod merge;
 mod orbit;
@@ -48,6 +50,7 @@ pub use error::{Problem, ScenarioError, Source, nearest, quoted};
 pub use expectations::{figures, is_planned, rules};
 pub use flow::{Ends, Flow, FlowTable, Placement, Variant, VariantTable};
 pub use idle_timeout::IdleTimeout;
+pub use light_time::LightTimeSection;
 pub use limits::HEADERS;
 pub use orbit::{
     FibreSection, LinksSection, OrbitSection, RouteUpdatesName, ShellSection, StationSection,

@@ -61,6 +61,7 @@ fn beside(path: &PathSection) -> Check {
         ("forward", path.forward.as_ref().map(Spanned::span)),
         ("return", path.reverse.as_ref().map(Spanned::span)),
         ("rtt", path.rtt.as_ref().map(Spanned::span)),
+        ("light_time", path.light_time.as_ref().map(Spanned::span)),
         ("reconfiguration", path.reconfiguration.as_ref().map(Spanned::span)),
         ("pep", path.pep.as_ref().map(Spanned::span)),
     ];

@@ -3,6 +3,7 @@
 use crate::contacts::ContactsSection;
 use crate::error::Problem;
 use crate::flow::{DefaultsTable, Flow, FlowTable, Variant, VariantTable, WorkloadTable};
+use crate::light_time::LightTimeSection;
 use crate::orbit::OrbitSection;
 use crate::pep::PepSection;
 use crate::reconfiguration::Reconfiguration;
@@ -145,6 +146,9 @@ pub struct PathSection {
     /// Base RTT. The delay of each direction is half of it.
     #[schemars(with = "Option<Span>")]
     pub rtt: Option<Spanned<Span>>,
+    /// Light time between two bodies of the solar system, as the delay of both directions.
+    #[schemars(with = "Option<LightTimeSection>")]
+    pub light_time: Option<Spanned<LightTimeSection>>,
     /// True (the default) if all terminals share the path's carriers, false if each terminal has
     /// its own.
     pub shared: Option<bool>,
@@ -184,6 +188,9 @@ pub struct Hop {
     #[serde(rename = "return")]
     #[schemars(with = "Option<DirectionPatch>")]
     pub reverse: Option<Spanned<DirectionPatch>>,
+    /// Light time between two bodies of the solar system, as the delay of both directions.
+    #[schemars(with = "Option<LightTimeSection>")]
+    pub light_time: Option<Spanned<LightTimeSection>>,
     /// Random changes of the hop at regular times, instead of the profile's.
     #[schemars(with = "Option<Reconfiguration>")]
     pub reconfiguration: Option<Spanned<Reconfiguration>>,

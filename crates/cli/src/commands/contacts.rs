@@ -15,8 +15,8 @@ use std::path::Path;
 
 /// IP packets of 1500 bytes, as scenarios have by default.
 const PACKET: Bytes = Bytes::new(1500);
-/// A request in an IP packet.
-const REQUEST: Bytes = Bytes::new(100);
+/// A request in the least IP packet: headers of 48 bytes and a dozen of its own.
+const REQUEST: Bytes = Bytes::new(60);
 /// Largest file that is read: foreign input, far above a million contacts.
 const MAX_FILE: u64 = 256 << 20;
 

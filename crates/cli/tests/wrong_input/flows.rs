@@ -227,7 +227,16 @@ pub fn cases() -> Vec<Case> {
             "a flow at an unknown hop",
             flows("a", "download = \"1 MB\"\nfrom_hop = \"x\""),
             7,
-            &["`x`", "hop"],
+            &["`x` here", "allowed: a path of [[path.hop]] tables"],
+        ),
+        case(
+            "a flow at a hop of a contact plan",
+            format!(
+                "{HEAD}contacts = {{ file = \"plan\", from = \"a\", to = \"b\" }}\n\
+                 [workload]\ndownload = \"1 MB\"\nfrom_hop = \"1-a-b\"\n"
+            ),
+            6,
+            &["`1-a-b` here", "`bentpipe contacts --path` prints"],
         ),
         case(
             "no transfer",

@@ -18,6 +18,33 @@ pub fn cases() -> Vec<Case> {
             &["`ack_filter` in [path.pep]"],
         ),
         case(
+            "a light time to an unknown body",
+            path("light_time = { bodies = [\"earth\", \"marz\"], at = \"2027-02-20T00:00:00Z\" }"),
+            3,
+            &["no body is named `marz`", "did you mean `mars`"],
+        ),
+        case(
+            "a light time between the Moon and Mars",
+            path("light_time = { bodies = [\"moon\", \"mars\"], at = \"2027-02-20T00:00:00Z\" }"),
+            3,
+            &["Moon and Mars", "allowed: Earth and the Moon, or Earth and Mars"],
+        ),
+        case(
+            "a light time that runs beyond the ephemeris",
+            path("light_time = { bodies = [\"earth\", \"mars\"], at = \"2049-12-31T23:30:00Z\" }"),
+            3,
+            &["2050-01-01", "allowed: 1970 to 2049"],
+        ),
+        case(
+            "a light time beside an RTT",
+            path(
+                "rtt = \"1 s\"\n\
+                 light_time = { bodies = [\"earth\", \"mars\"], at = \"2027-02-20T00:00:00Z\" }",
+            ),
+            3,
+            &["`light_time` sets the delay", "allowed: one of them"],
+        ),
+        case(
             "a proxy at an unknown hop",
             path("pep = { hop = \"sea\" }"),
             3,

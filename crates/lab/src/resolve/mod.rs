@@ -8,6 +8,7 @@ mod coverage;
 mod error_chain;
 mod extremes;
 mod flow;
+mod light_time;
 mod orbit;
 mod orbit_path;
 mod path;

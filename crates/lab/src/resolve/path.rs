@@ -3,6 +3,7 @@
 use super::contacts::contact_hops;
 use super::error_chain::error_chain;
 use super::extremes::Extremes;
+use super::light_time::light_time_delays;
 use super::orbit::resolve_orbit;
 use super::orbit_path::OrbitPath;
 use super::replay::Replay;
@@ -12,7 +13,7 @@ use bentpipe_link::{
 };
 use bentpipe_results::Direction;
 use bentpipe_scenario::profiles::{Profile, idle_delay, profile, profiles, queue_bytes};
-use bentpipe_scenario::{ONLY_HOP, Reconfiguration, Scenario};
+use bentpipe_scenario::{LightTimeSection, ONLY_HOP, Reconfiguration, Scenario};
 use bentpipe_scenario::{Problem, nearest};
 use bentpipe_sim::HopSpec;
 use bentpipe_units::{Bytes, Rate, Span, Time};
@@ -162,7 +163,7 @@ pub(crate) fn resolve_path(
                 profile: None,
                 forward: Some(&hop.forward),
                 reverse: Some(&hop.reverse),
-                half_rtt: None,
+                delays: None,
                 shared: section.shared.unwrap_or(true),
                 change: None,
                 span: contacts.span(),
@@ -172,17 +173,21 @@ pub(crate) fn resolve_path(
         known_hops(&path, scenario)?;
     } else if section.hop.is_empty() {
         let span = scenario.path.span();
-        let half = section.rtt.as_ref().map(|rtt| DirectionPatch {
-            delay: Some(DelayConfig::Constant(*rtt.get_ref() / 2)),
-            ..DirectionPatch::default()
+        let half = section.rtt.as_ref().map(|rtt| {
+            let half = DirectionPatch {
+                delay: Some(DelayConfig::Constant(*rtt.get_ref() / 2)),
+                ..DirectionPatch::default()
+            };
+            [half.clone(), half]
         });
+        let light = light(section.light_time.as_ref(), scenario)?;
         path.profile = lookup(section.profile.as_ref())?;
         let hop = HopSection {
             name: ONLY_HOP,
             profile: path.profile,
             forward: section.forward.as_ref(),
             reverse: section.reverse.as_ref(),
-            half_rtt: half.as_ref(),
+            delays: half.as_ref().or(light.as_ref()),
             shared: section.shared.unwrap_or(true),
             change: section.reconfiguration.as_ref(),
             span,
@@ -191,12 +196,13 @@ pub(crate) fn resolve_path(
     }
     for spanned in &section.hop {
         let hop = spanned.get_ref();
+        let light = light(hop.light_time.as_ref(), scenario)?;
         let section = HopSection {
             name: hop.name.get_ref(),
             profile: lookup(hop.profile.as_ref())?,
             forward: hop.forward.as_ref(),
             reverse: hop.reverse.as_ref(),
-            half_rtt: None,
+            delays: light.as_ref(),
             shared: hop.shared.or(section.shared).unwrap_or(true),
             change: hop.reconfiguration.as_ref(),
             span: spanned.span(),
@@ -227,13 +233,22 @@ struct HopSection<'a> {
     profile: Option<&'static Profile>,
     forward: Option<&'a Spanned<DirectionPatch>>,
     reverse: Option<&'a Spanned<DirectionPatch>>,
-    /// Half of `path.rtt`, as the delay of each direction.
-    half_rtt: Option<&'a DirectionPatch>,
+    /// Delays towards the client and towards the server, of `path.rtt` or a `light_time`.
+    delays: Option<&'a [DirectionPatch; 2]>,
     shared: bool,
     /// Changes that the scenario gives.
     change: Option<&'a Spanned<Reconfiguration>>,
     /// Location in the text of the scenario.
     span: std::ops::Range<usize>,
+}
+
+/// Returns the delays of a `light_time` over the longest run of `scenario`.
+fn light(
+    section: Option<&Spanned<LightTimeSection>>,
+    scenario: &Scenario,
+) -> Result<Option<[DirectionPatch; 2]>, Problem> {
+    let limit = *scenario.time_limit.get_ref();
+    section.map(|section| light_time_delays(section, limit)).transpose()
 }
 
 /// Finds the profile called `name`.
@@ -263,12 +278,15 @@ fn add_hop(
     let mut configs = Vec::new();
     let forward = recorded(hop.forward, hop, files)?;
     let reverse = recorded(hop.reverse, hop, files)?;
-    for (key, patch, base) in [
-        ("forward", forward.as_ref(), hop.profile.map(|profile| &profile.forward)),
-        ("return", reverse.as_ref(), hop.profile.map(|profile| &profile.reverse)),
+    let [towards_client, towards_server] =
+        hop.delays.map_or([None, None], |both| both.each_ref().map(Some));
+    for (key, patch, base, delay) in [
+        ("forward", &forward, hop.profile.map(|profile| &profile.forward), towards_client),
+        ("return", &reverse, hop.profile.map(|profile| &profile.reverse), towards_server),
     ] {
+        let patch = patch.as_ref();
         let span = patch.map_or(hop.span.clone(), Spanned::span);
-        let config = direction(key, base, hop.half_rtt, patch.map(Spanned::get_ref))
+        let config = direction(key, base, delay, patch.map(Spanned::get_ref))
             .map_err(|message| Problem::new(span.clone(), message))?;
         // The number of terminals that share the carrier is not known earlier.
         let terminals = if hop.shared { *scenario.path.get_ref().terminals.get_ref() } else { 1 };
@@ -300,15 +318,15 @@ fn add_hop(
     } else if let Some((profile, change)) = hop.profile.and_then(|profile| {
         profile.reconfiguration.as_ref().map(|change| (profile, change.clone()))
     }) {
-        let patches = |own: &Option<Spanned<DirectionPatch>>| {
-            hop.half_rtt.into_iter().chain(own.as_ref().map(Spanned::get_ref)).cloned().collect()
+        let patches = |delay: Option<&DirectionPatch>, own: &Option<Spanned<DirectionPatch>>| {
+            delay.into_iter().chain(own.as_ref().map(Spanned::get_ref)).cloned().collect()
         };
         path.drawn.push(DrawnHop {
             index,
             base: (profile.forward.clone(), profile.reverse.clone()),
             change,
-            forward: patches(&forward),
-            reverse: patches(&reverse),
+            forward: patches(towards_client, &forward),
+            reverse: patches(towards_server, &reverse),
             files: Arc::clone(files),
         });
     }
@@ -377,9 +395,9 @@ fn recorded(
         .get_ref()
         .with_recording(files)
         .map_err(|error| Problem::new(patch.span(), error_chain(&error)))?;
-    if hop.half_rtt.is_some() && patch.get_ref().delay.is_none() && whole.delay.is_some() {
-        let message = "`rtt` sets the delay of both directions, and this recording has delays too; \
-            allowed: one of the two";
+    if hop.delays.is_some() && patch.get_ref().delay.is_none() && whole.delay.is_some() {
+        let message = "`rtt` or `light_time` sets the delay of both directions, and this recording \
+            has delays too; allowed: one of the two";
         return Err(Problem::new(patch.span(), message));
     }
     Ok(Some(Spanned::new(patch.span(), whole)))
@@ -389,7 +407,7 @@ fn recorded(
 fn direction(
     key: &str,
     base: Option<&DirectionConfig>,
-    half_rtt: Option<&DirectionPatch>,
+    delay: Option<&DirectionPatch>,
     patch: Option<&DirectionPatch>,
 ) -> Result<DirectionConfig, String> {
     let patch = patch.cloned().unwrap_or_default();
@@ -402,8 +420,7 @@ fn direction(
                         {what} = \"{example}\", or a `profile`"
                 )
             };
-            let delay =
-                half_rtt.and_then(|half| half.delay.clone()).or_else(|| patch.delay.clone());
+            let delay = delay.and_then(|given| given.delay.clone()).or_else(|| patch.delay.clone());
             DirectionConfig {
                 rate: patch.rate.clone().ok_or_else(|| missing("rate", "50 Mbps"))?,
                 delay: delay.ok_or_else(|| missing("delay", "300 ms"))?,
@@ -415,7 +432,7 @@ fn direction(
             }
         }
     };
-    for patch in half_rtt.into_iter().chain([&patch]) {
+    for patch in delay.into_iter().chain([&patch]) {
         patch.apply_to(&mut config);
     }
     Ok(config)

@@ -3,7 +3,7 @@
 use crate::plan::Task;
 use crate::testing;
 use bentpipe_quic::{LossDetection, PacketThreshold, QuicSettings};
-use bentpipe_units::Span;
+use bentpipe_units::{Bytes, Span, Time};
 
 /// Returns the QUIC settings of a download over `path`, with `keys` in `[defaults]`.
 fn settings(path: &str, keys: &str) -> QuicSettings {
@@ -145,4 +145,50 @@ fn a_deep_space_endpoint_knows_the_rate_and_the_rtt_of_its_path() {
     assert_eq!(given(""), (8.0 * 1472.0 / 1500.0, rtt / 3));
     let keys = "parameters.fixed-rate.mbps = 2\nquic.initial_rtt = \"1 s\"";
     assert_eq!(given(keys), (2.0, Span::from_secs(1)));
+}
+
+#[test]
+fn a_path_to_mars_has_the_light_time_of_each_date() {
+    let path = "[path]\nprofile = \"mars\"\n\
+                light_time = { bodies = [\"earth\", \"mars\"], at = \"2027-02-20T00:00:00Z\", \
+                extra = \"1 s\" }\n";
+    let text =
+        format!("name = \"mars\"\ntime_limit = \"101 d\"\n{path}[workload]\ndownload = \"1 kB\"\n");
+    let spec = testing::plan(&text).spec(Task { case: 0, run: 0 }).unwrap();
+    let delay = |day: u64| {
+        let at = Time::from_secs(day * 86_400);
+        [&spec.hops[0].forward, &spec.hops[0].reverse]
+            .map(|link| link.delay_at(at).as_secs_f64() - 1.0)
+    };
+    // 2027-06-01 is 101 days later: vectors of bentpipe-orbit.
+    for (day, expected) in [(0, 338.284), (101, 664.463)] {
+        for one in delay(day) {
+            assert!((one - expected).abs() < 0.17, "{day}: {one} s, not {expected}");
+        }
+    }
+    // Between two computed times it is linear.
+    let link = &spec.hops[0].reverse;
+    let ms = |at: u64| link.delay_at(Time::from_secs(at)).as_millis_f64();
+    assert!((ms(1800) - (ms(0) + ms(3600)) / 2.0).abs() < 0.001);
+    assert!(ms(3600) > ms(0), "Mars is past its opposition");
+}
+
+#[test]
+fn the_implied_first_visit_is_bounded_and_short_for_a_sender_that_is_told_its_rate() {
+    let first = |rate: &str, delay: &str, keys: &str| {
+        let path = format!(
+            "[path]\nforward = {{ rate = \"{rate}\", delay = \"{delay}\", queue = \"1 MB\" }}\n\
+             return = {{ rate = \"{rate}\", delay = \"{delay}\", queue = \"1 MB\" }}"
+        );
+        let text = format!(
+            "name = \"one\"\n{path}\n[workload]\ndownload = \"2 MB\"\n[defaults]\n\
+             visit = \"repeat\"\n{keys}"
+        );
+        let spec = testing::plan(&text).spec(Task { case: 0, run: 0 }).unwrap();
+        spec.flows[0].visits[0].objects[0].bytes
+    };
+    assert_eq!(first("20 Mbps", "300 ms", ""), Bytes::from_mb(15), "10 BDP");
+    assert_eq!(first("1 Mbps", "1 ms", ""), Bytes::from_mb(1));
+    assert_eq!(first("1 Mbps", "900 s", ""), Bytes::from_mb(1000));
+    assert_eq!(first("1 Mbps", "900 s", "preset = \"deep-space\""), Bytes::from_mb(1));
 }

@@ -7,6 +7,7 @@ use crate::outcome;
 use bentpipe_media::abr::{AdaptiveVideo, Algorithm};
 use bentpipe_media::responsiveness;
 use bentpipe_quic::Handshake;
+use bentpipe_quic::congestion::algorithms::fixed_rate;
 use bentpipe_results::Direction;
 use bentpipe_scenario::workload::{Abr, AbrAlgorithm};
 use bentpipe_scenario::workload::{PlannedObject, Sequence, Transfer, Visit as VisitSection, Work};
@@ -24,6 +25,12 @@ const DEFAULT_STEP: Span = Span::from_secs(60);
 /// Size of the implied first visit, in BDP: enough for slow start and a few RTTs at the full rate
 /// of the path.
 const FILL_BDP: f64 = 10.0;
+/// Least size of the implied first visit.
+const MIN_FILL: Bytes = Bytes::from_mb(1);
+/// Largest size of the implied first visit: 10 BDP of a path of 1 Gbps with an RTT of 600 ms are
+/// less. Over minutes of RTT they would be gigabytes, which take more memory and time to simulate
+/// than anything that is learned from them is worth.
+const MAX_FILL: Bytes = Bytes::from_mb(1000);
 
 /// Returns the visits of a flow, with the implied first one if a repeat visit is measured.
 pub(super) fn visits(flow: &Flow, path: &ResolvedPath, scenario: &Scenario) -> Vec<Visit> {
@@ -55,17 +62,10 @@ pub(super) fn visits(flow: &Flow, path: &ResolvedPath, scenario: &Scenario) -> V
         let first = Visit { handshake: Handshake::OneRtt, measured: false, align: None, ..visit };
         return vec![first, last];
     }
-    // The first visit gets the ticket and the token. It also fills the path, so that its capacity
-    // can be remembered: slow start alone takes about two BDP.
-    let mtu = *scenario.path.get_ref().mtu.get_ref();
-    let fill = bottleneck(path, outcome::direction(visit.direction), mtu)
-        .bdp
-        .mul_f64(FILL_BDP)
-        .max(Bytes::from_mb(1));
     let first = Visit {
         duration: None,
         handshake: Handshake::OneRtt,
-        objects: vec![Object::new("first-visit", fill)],
+        objects: vec![Object::new("first-visit", fill(flow, path, scenario, visit.direction))],
         measured: false,
         align: None,
         player: None,
@@ -73,6 +73,24 @@ pub(super) fn visits(flow: &Flow, path: &ResolvedPath, scenario: &Scenario) -> V
         ..visit
     };
     vec![first, last]
+}
+
+/// Returns the size of the implied first visit, which gets the ticket and the token. It also fills
+/// the path, so that its capacity can be remembered: slow start alone takes about two BDP. A sender
+/// that is told its rate has nothing to find.
+fn fill(
+    flow: &Flow,
+    path: &ResolvedPath,
+    scenario: &Scenario,
+    direction: bentpipe_sim::Direction,
+) -> Bytes {
+    let controller = flow.transport.congestion;
+    if controller.is_some_and(|name| name.as_str() == fixed_rate::NAME) {
+        return MIN_FILL;
+    }
+    let mtu = *scenario.path.get_ref().mtu.get_ref();
+    let bdp = bottleneck(path, outcome::direction(direction), mtu).bdp;
+    bdp.mul_f64(FILL_BDP).clamp(MIN_FILL, MAX_FILL)
 }
 
 /// Returns the step of the times at which visits begin, so that variants meet the same conditions

@@ -78,11 +78,14 @@ fn first_arrival(contacts: &[Contact], at: Time, bytes: Bytes) -> Option<Time> {
     best
 }
 
-/// Headers of a packet of QUIC: IPv4 20, UDP 8, and at least 32 for the short header, the tag and
-/// the frame.
-const HEADERS: u64 = 60;
+/// Least headers of a packet: IPv4 20 and TCP 20. QUIC has at least 48 (UDP 8, short header 2, tag
+/// 16, STREAM frame 2).
+const HEADERS: u64 = 40;
+/// Least IP packet of either end in a handshake of QUIC: 1200 bytes of UDP (RFC 9000 §14.1).
+const HANDSHAKE: Bytes = Bytes::new(1228);
 
-/// Returns the bytes of `payload` with the headers of QUIC in packets of `packet` bytes.
+/// Returns the bytes of `payload` with the headers that any transport needs in packets of `packet`
+/// bytes.
 pub fn wire_bytes(payload: Bytes, packet: Bytes) -> Bytes {
     let packets = payload.get().div_ceil(packet.get().saturating_sub(HEADERS).max(1)).max(1);
     Bytes::new(payload.get().saturating_add(packets.saturating_mul(HEADERS)))
@@ -180,8 +183,7 @@ impl<'a> Route<'a> {
 
     /// Returns the times of a request of `request` bytes over this route and an answer of `answer`
     /// bytes over `back`, headers included ([`wire_bytes`]). Without `early_data`, a handshake of
-    /// one round trip goes before: a packet of the client, and three of the server (RFC 9000
-    /// §8.1).
+    /// one round trip goes before: the smallest packet of each end that QUIC allows.
     ///
     /// # Errors
     /// The plan ends before.
@@ -196,8 +198,9 @@ impl<'a> Route<'a> {
         let connected = if early_data {
             at
         } else {
-            let (_, asked) = self.last_arrival(at, packet, packet)?;
-            back.last_arrival(asked, packet + packet + packet, packet)?.1
+            let least = HANDSHAKE.min(packet);
+            let (_, asked) = self.last_arrival(at, least, packet)?;
+            back.last_arrival(asked, least, packet)?.1
         };
         let (_, requested) = self.last_arrival(connected, request, packet)?;
         let (first, last) = back.last_arrival(requested, answer, packet)?;

@@ -164,9 +164,9 @@ fn packets_of_an_answer_follow_each_other() {
     let expected = (secs(0), secs(6), secs(12), secs(13));
     let Exchange { connected, requested, first, last } = exchange;
     assert_eq!((connected, requested, first, last), expected);
-    // One packet there, three back, and the request after the gap.
+    // One packet there, one back, and the request after the gap.
     let whole = there.exchange(&back, secs(0), sizes, packet, false).unwrap();
-    assert_eq!((whole.connected, whole.requested), (secs(14), secs(20)));
+    assert_eq!((whole.connected, whole.requested), (secs(12), secs(18)));
     let endless = there.last_arrival(secs(0), Bytes::MAX, packet).unwrap_err();
     assert!(endless.to_string().contains("allowed: 10000000"), "{endless}");
 }
