@@ -232,10 +232,10 @@ pub fn cases() -> Vec<Case> {
         case(
             "a flow at a hop of a contact plan",
             format!(
-                "{HEAD}contacts = {{ file = \"plan\", from = \"a\", to = \"b\" }}\n\
-                 [workload]\ndownload = \"1 MB\"\nfrom_hop = \"1-a-b\"\n"
+                "{HEAD}contacts = {{ file = \"plan\", from = \"a\", to = \"b\" }}\n[[flow]]\n\
+                 name = \"a\"\ndownload = \"1 MB\"\nfrom_hop = \"1-a-b\"\n"
             ),
-            6,
+            7,
             &["`1-a-b` here", "`bentpipe contacts --path` prints"],
         ),
         case(
