@@ -106,9 +106,13 @@ impl Segment {
     /// The count of CE packets at the start (RFC 9768 §3.2.1).
     pub const FIRST_CE_PACKETS: u16 = 5;
 
+    /// What follows on the highest count: not zero, and like 65,536 a multiple of 8, so that the
+    /// flags on the wire go on.
+    const CE_PACKETS_WRAP: u16 = 8;
+
     /// Returns the count after one more CE packet. It never is zero.
     pub fn next_ce_packets(count: u16) -> u16 {
-        count.checked_add(1).unwrap_or(1)
+        count.checked_add(1).unwrap_or(Self::CE_PACKETS_WRAP)
     }
 
     /// Returns how many CE packets a count reports beyond `before`. None if it is an older one.
@@ -116,8 +120,9 @@ impl Segment {
         if self.ce_packets == 0 || self.flags.syn {
             return 0;
         }
-        let states = u32::from(u16::MAX);
-        let more = (u32::from(self.ce_packets) + states - u32::from(before)) % states;
+        let states = u32::from(u16::MAX - Self::CE_PACKETS_WRAP) + 1;
+        // Twice, as the first counts are lower than what the highest wraps to.
+        let more = (u32::from(self.ce_packets) + 2 * states - u32::from(before)) % states;
         if more > states / 2 { 0 } else { u64::from(more) }
     }
 
@@ -200,7 +205,13 @@ mod tests {
         assert_eq!(count(0).ce_packets_since(5), 0, "no AccECN");
         let mut after = u16::MAX - 1;
         (0..3).for_each(|_| after = Segment::next_ce_packets(after));
-        assert_eq!((after, count(after).ce_packets_since(u16::MAX - 1)), (2, 3));
+        assert_eq!((after, count(after).ce_packets_since(u16::MAX - 1)), (9, 3));
+        for before in [Segment::FIRST_CE_PACKETS, 7, 8, u16::MAX - 1, u16::MAX] {
+            let next = Segment::next_ce_packets(before);
+            assert_eq!(next % 8, (before % 8 + 1) % 8, "on the wire after {before}");
+            assert_eq!(count(next).ce_packets_since(before), 1);
+            assert_eq!(count(before).ce_packets_since(next), 0);
+        }
         let ack = Segment { flags: Flags { ack: true, ..Flags::default() }, ..count(5) };
         assert_eq!((ack.bytes(), Segment { len: 1448, ..ack }.bytes()), (64, 1500));
     }
