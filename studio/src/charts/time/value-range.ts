@@ -4,6 +4,10 @@ import type { PanelSpec } from "./spec.ts";
 /** Space above and below the values, as a fraction of their range. */
 const PAD = 0.06;
 
+/** Least range of an axis, as a fraction of the highest value: what hardly changes is level, and
+ *  not its noise. */
+const LEAST = 0.02;
+
 /** Range of a plot's value axis for the samples in [from, to] of the run's time. */
 export function valueRange(spec: PanelSpec, from: number, to: number): [number, number] {
   if (spec.ends) return [0, 1];
@@ -33,6 +37,7 @@ export function valueRange(spec: PanelSpec, from: number, to: number): [number, 
   const top = hi;
   for (const level of levels) if (level <= top * 1.5) hi = Math.max(hi, level);
   if (levels.some((level) => level < lo && level > lo - (hi - lo))) lo = Math.min(lo, ...levels);
+  if (hi > lo) hi = Math.max(hi, lo + LEAST * Math.abs(hi));
   const pad = (hi - lo || Math.abs(hi) || 1) * PAD;
   return [lo === 0 ? 0 : lo - pad, hi + pad];
 }
