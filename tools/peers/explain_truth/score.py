@@ -91,19 +91,23 @@ def window(record, document):
     return told / true if true and told else None
 
 
-def explained(folder, bentpipe, kinds=()):
-    """Explains every file of the complete cases; yields a row for each."""
+def explained(folder, bentpipe, kinds=(), without_keys=False):
+    """Explains every file of the complete cases; yields a row for each. `without_keys` explains
+    all captures of QUIC as if they had none, and nothing else."""
     for _, record in truth(folder):
         if record["status"] != "complete" or (kinds and record["kind"] not in kinds):
             continue
         for file in record["files"]:
             path = folder / record["id"] / file["path"]
-            document, ended = explain(bentpipe, path, keys_of(path))
+            if without_keys and (file["form"] != "capture" or not record["quic"]):
+                continue
+            keys = None if without_keys else keys_of(path)
+            document, ended = explain(bentpipe, path, keys)
             verdict, named = judge(record, document)
             program = record["client" if file["end"] == "client" else "server"]
             form = file["form"] if file["form"] != "capture" else (
                 "TCP capture" if not record["quic"] else "QUIC capture"
-                if keys_of(path) else "QUIC capture without keys")
+                if keys else "QUIC capture without keys")
             yield {
                 "file": f"{record['id']}/{file['path']}", "kind": record["kind"],
                 "form": f"{form}, {file['end']}", "program": program, "verdict": verdict,
@@ -164,7 +168,7 @@ def left_out(folder):
 
 
 def score(options):
-    rows = list(explained(options.folder, options.bentpipe, options.kinds))
+    rows = list(explained(options.folder, options.bentpipe, options.kinds, options.without_keys))
     if options.json:
         print(json.dumps(rows, indent=1))
     else:
