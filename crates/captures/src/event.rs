@@ -227,6 +227,9 @@ pub struct Packet {
     /// Of a packet that is not opened, what tells it from others at both ends: a hash of its first
     /// bytes. `None` if the file does not have them.
     pub mark: Option<u64>,
+    /// Of an acknowledgement that is not opened, whether its size shows that it names gaps: packets
+    /// before the highest had not arrived. `None` if its size does not say.
+    pub names_gaps: Option<bool>,
 }
 
 impl CapturedConnection {

@@ -3,6 +3,7 @@
 use super::asks::Asks;
 use super::sent::main_streams;
 use super::spending::Interval;
+use super::spent::Spent;
 use crate::event::{CapturedConnection, Event, Transport};
 use bentpipe_timeseries::{TimeBudget, TimePart};
 use bentpipe_units::{Bytes, Span, Time};
@@ -55,7 +56,7 @@ impl Exchange {
     /// Divides its time. `intervals` are those of its transfer, in order.
     pub(super) fn account(&self, intervals: &[Interval]) -> RequestAccount {
         let completion = self.last.since(self.begin());
-        let times = times(intervals, self.begin(), self.last);
+        let times = Spent::new(intervals).between(self.begin(), self.last);
         let mut budget = TimeBudget::from_iter([]);
         for (part, time) in TimePart::ALL.into_iter().zip(times) {
             budget.add(part, time.as_secs_f64());
@@ -87,9 +88,10 @@ pub fn exchanges(
         _ => by_turns(trace, is_sender, asks, turns, &mut counts),
     };
     found.sort_by_key(Exchange::begin);
+    let spent = Spent::new(intervals);
     for one in &mut found {
         let least = (one.last.since(one.begin()) + besides).mul_f64(WORTH);
-        one.cause = cause(intervals, one.begin(), one.last).filter(|(_, time)| *time >= least);
+        one.cause = spent.most(one.begin(), one.last).filter(|(_, time)| *time >= least);
         one.beside = counts.between(one.begin(), one.last).saturating_sub(one.bytes);
     }
     found
@@ -189,26 +191,6 @@ fn by_turns(
 fn new(stream: Option<u64>, asked: Option<Time>, at: Time) -> Exchange {
     let (bytes, beside) = (Bytes::new(0), Bytes::new(0));
     Exchange { stream, asked, first: at, last: at, bytes, beside, cause: None }
-}
-
-/// Returns how much of the time from `from` to `to` each part took.
-fn times(intervals: &[Interval], from: Time, to: Time) -> [Span; TimePart::COUNT] {
-    let begin = intervals.partition_point(|one| one.to <= from);
-    let mut times = [Span::ZERO; TimePart::COUNT];
-    let after = intervals.get(begin..).unwrap_or_default();
-    for one in after.iter().take_while(|one| one.from < to) {
-        if let Some(time) = times.get_mut(one.part as usize) {
-            *time += one.to.min(to).since(one.from.max(from));
-        }
-    }
-    times
-}
-
-/// Returns what most of the time from `from` to `to` was spent on.
-fn cause(intervals: &[Interval], from: Time, to: Time) -> Option<(TimePart, Span)> {
-    let times = times(intervals, from, to);
-    let longest = TimePart::ALL.into_iter().zip(times).max_by_key(|(_, time)| *time);
-    longest.filter(|(_, time)| !time.is_zero())
 }
 
 #[cfg(test)]

@@ -125,7 +125,8 @@ impl OwnWaits {
                     }
                 }
                 Event::Received(packet) if packet.is_application => {
-                    let largest = packet.largest_acknowledged();
+                    // Of packets that are not opened, nothing says what they acknowledge.
+                    let largest = packet.largest_acknowledged().filter(|_| !trace.is_encrypted);
                     if let Some(sent) = largest.and_then(|largest| sent.remove(&largest)) {
                         let delay = packet.ack_delay.unwrap_or_default();
                         own.round_trips.push((*at, at.since(sent).saturating_sub(delay)));

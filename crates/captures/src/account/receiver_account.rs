@@ -4,13 +4,14 @@ use super::asks::{Ask, Asks};
 use super::exchange::exchanges;
 use super::fluid_link::FullLink;
 use super::frames::Frames;
+use super::named_gaps::NamedGaps;
 use super::own_waits::OwnWaits;
 use super::path::{PathEstimate, rate_of};
 use super::reading::find_windows;
 use super::received::{Arrival, Received};
 use super::sent::{handshake_timeouts, was_late};
 use super::spending::{FlowLimit, LimitKind, Spending, Turn};
-use super::steady::{LONG, Pattern, Steady, prompt};
+use super::steady::{COMPARED, COVERED, LONG, Pattern, Steady, prompt};
 use super::transfer::{CapturedTransfer, Carried, divide_busy};
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Event};
@@ -23,6 +24,8 @@ const IDLE: f64 = 1.5;
 /// come later than a round trip after what it waited for.
 const LONG_WAIT: f64 = 0.3;
 const LATE: f64 = 0.1;
+/// Share by which the RTT of a handshake may be longer than that of other packets.
+const SIGNED: f64 = 0.1;
 /// Longest time for which what waited in an outage comes before what was sent again.
 const BEHIND: Span = Span::from_millis(1000);
 /// Fewest packets that others overtook, and one in so many, from which on a path reorders.
@@ -129,6 +132,7 @@ struct Walk<'a> {
     /// Packets that others overtook.
     late: usize,
     is_encrypted: bool,
+    gaps: NamedGaps,
     last_repair: Option<Time>,
     /// The results.
     carried: Carried,
@@ -164,6 +168,7 @@ impl<'a> Walk<'a> {
             has_lost: false,
             late: 0,
             is_encrypted: trace.is_encrypted,
+            gaps: NamedGaps::find(trace, false),
             last_repair: None,
             carried: Carried::default(),
             busy: Span::ZERO,
@@ -190,6 +195,10 @@ impl<'a> Walk<'a> {
             unaccounted -= on_link;
             self.busy += on_link;
             let idle = gap.saturating_sub(on_link);
+            if self.gaps.are_some_until(arrival.at) {
+                self.slow_start = false;
+                self.has_lost = true;
+            }
             if !idle.is_zero() {
                 self.waited(previous, previous + idle, index, arrival, spending);
                 full.idle(arrival.at, idle);
@@ -257,6 +266,12 @@ impl<'a> Walk<'a> {
         if let Some(limit) = arrival.limit {
             return spending.limited(limit, from, to);
         }
+        if self.gaps.are_at(from, to, rtt) {
+            // Without keys, it is not known which data repeats what was lost.
+            let is_timeout = silence > rtt + TIMEOUT;
+            let part = if is_timeout { TimePart::Timeout } else { TimePart::CongestionWindow };
+            return spending.add(part, from, to);
+        }
         let mut to = to;
         if let Some(frames) = &self.frames {
             to = spending.add_at_end(TimePart::Capacity, frames.wait(silence), from, to);
@@ -267,23 +282,37 @@ impl<'a> Walk<'a> {
             return spending.add(TimePart::Outage, from, to);
         }
         let to = self.waits.spend(arrival.at, from, to, spending);
-        if is_long {
+        // What is left of a wait for an acknowledgement that was held back is its round trip.
+        let is_trip = self.is_encrypted && to.since(from) <= rtt.mul_f64(IDLE);
+        if is_long && !is_trip {
             return spending.pause(true, from, to);
         }
+        let is_covered = self.is_encrypted && self.shows_losses(arrival.at);
         match self.steady.pattern(arrival.at) {
+            Pattern::Constant(bytes) if !self.has_lost && is_covered => {
+                let limit = FlowLimit { kind: LimitKind::Sender, size: Bytes::new(bytes) };
+                let since = arrival.at.saturating_sub(rtt * COMPARED);
+                spending.capped(limit, &COVERED, since, from, to);
+            }
             Pattern::Constant(bytes) if !self.has_lost => {
                 let limit = FlowLimit { kind: LimitKind::Sender, size: Bytes::new(bytes) };
                 spending.limited(limit, from, to);
             }
-            // Without keys, losses may be what keeps a window small.
-            Pattern::Capped(bytes) if !self.has_lost && !self.is_encrypted => {
+            // Losses may be what keeps a window small.
+            Pattern::Capped(bytes) if !self.has_lost && self.shows_losses(arrival.at) => {
                 let limit = FlowLimit { kind: LimitKind::Sender, size: Bytes::new(bytes) };
-                spending.capped(limit, arrival.at.saturating_sub(rtt * LONG), from, to);
+                let parts = if is_covered { &COVERED[..] } else { &COVERED[..1] };
+                spending.capped(limit, parts, arrival.at.saturating_sub(rtt * LONG), from, to);
             }
             Pattern::Clocked if !self.has_lost => spending.pause(true, from, to),
             Pattern::Growing if self.slow_start => spending.add(TimePart::SlowStart, from, to),
             _ => spending.add(TimePart::CongestionWindow, from, to),
         }
+    }
+
+    /// Returns true if the file would show losses until a time.
+    fn shows_losses(&self, at: Time) -> bool {
+        !self.is_encrypted || self.gaps.are_none_until(at)
     }
 
     /// Returns the first and the last request for the data of `arrival`.
@@ -331,7 +360,9 @@ impl<'a> Walk<'a> {
         let tolerance = prompt(rtt).max(late).min(silence);
         let (least, most) = (at.saturating_sub(rtt + tolerance), at.saturating_sub(rtt));
         let index = self.own.partition_point(|own| *own < least);
-        self.own.get(index).is_some_and(|own| *own <= most + tolerance)
+        // The RTT of a handshake has the time of the other end's signature in it.
+        let signed = rtt.mul_f64(if self.is_encrypted { SIGNED } else { 0.0 });
+        self.own.get(index).is_some_and(|own| *own <= most + tolerance + signed)
     }
 }
 

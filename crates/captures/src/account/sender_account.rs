@@ -6,6 +6,7 @@ use super::far_end::FarEnd;
 use super::fluid_link::{FluidLink, FullLink};
 use super::frames::Frames;
 use super::losses::Losses;
+use super::named_gaps::NamedGaps;
 use super::outage::{is_held, outages, within};
 use super::path::{Passed, PathEstimate, rate_of};
 use super::path_waits::{PathWaits, share_overtaken};
@@ -13,7 +14,7 @@ use super::reading::find_windows;
 use super::sender_state::{Flight, SenderState};
 use super::sent::{DataPacket, Sent, handshake_timeouts, was_late};
 use super::spending::{FlowLimit, LimitKind, Spending, Turn};
-use super::steady::{LONG, Pattern, Steady};
+use super::steady::{COMPARED, COVERED, LONG, Pattern, Steady};
 use super::transfer::{CapturedTransfer, Carried, divide_busy};
 use super::waits::least;
 use crate::error::CaptureError;
@@ -209,6 +210,7 @@ struct Walk<'a> {
     asks: Asks,
     waits: PathWaits<'a>,
     frames: Option<Frames>,
+    gaps: NamedGaps,
     /// Bytes that left since the last wait.
     burst: u64,
     has_lost: bool,
@@ -245,6 +247,7 @@ impl<'a> Walk<'a> {
             asks: Asks::find(trace, true),
             waits: PathWaits::new(trace, &sent.packets, sent.rtt, far, fills_queue),
             frames,
+            gaps: NamedGaps::find(trace, true),
             burst: 0,
             has_lost: false,
             is_prompt: false,
@@ -268,6 +271,10 @@ impl<'a> Walk<'a> {
             };
             if !packet.is_application {
                 continue;
+            }
+            if self.gaps.are_some_until(*now) {
+                self.state.slow_start = false;
+                self.has_lost = true;
             }
             let index = self.sent.numbers.get(&packet.number).copied();
             let Some((index, data)) = index.and_then(|at| Some((at, self.sent.packets.get(at)?)))
@@ -408,6 +415,11 @@ impl<'a> Walk<'a> {
         spending: &mut Spending,
     ) {
         let rtt = self.sent.rtt;
+        let pattern = self.steady.pattern(now);
+        let is_limited = matches!(pattern, Pattern::Constant(_) | Pattern::Capped(_));
+        // Without keys, nothing else shows that a window stopped growing.
+        let is_covered = self.trace.is_encrypted && self.shows_losses(now);
+        self.state.slow_start &= !(is_covered && is_limited);
         let state = &self.state;
         let gap = now.since(state.previous);
         if let Some(limit) = state.flow_limit() {
@@ -424,17 +436,22 @@ impl<'a> Walk<'a> {
         }
         let is_prompt = self.is_prompt;
         let is_window = state.window.map_or(is_prompt, |_| state.window_was_full);
-        let pattern = self.steady.pattern(now);
         if state.window.is_none() && !self.has_lost && !data.repeats {
             match pattern {
+                Pattern::Constant(bytes) if is_covered => {
+                    let limit = FlowLimit { kind: LimitKind::Sender, size: Bytes::new(bytes) };
+                    let since = now.saturating_sub(rtt * COMPARED);
+                    return spending.capped(limit, &COVERED, since, from, to);
+                }
                 Pattern::Constant(bytes) => {
                     let size = Bytes::new(bytes);
                     return spending.limited(FlowLimit { kind: LimitKind::Sender, size }, from, to);
                 }
-                Pattern::Capped(bytes) if !self.trace.is_encrypted => {
+                Pattern::Capped(bytes) if self.shows_losses(now) => {
                     let limit = FlowLimit { kind: LimitKind::Sender, size: Bytes::new(bytes) };
                     let since = now.saturating_sub(rtt * LONG);
-                    return spending.capped(limit, since, from, to);
+                    let parts = if is_covered { &COVERED[..] } else { &COVERED[..1] };
+                    return spending.capped(limit, parts, since, from, to);
                 }
                 Pattern::Clocked if gap > PACING_TIME => return spending.pause(true, from, to),
                 _ => {}
@@ -443,7 +460,9 @@ impl<'a> Walk<'a> {
         let in_slow_start = state.slow_start && !matches!(pattern, Pattern::Slow);
         // No window lets a sender wait longer than a round trip and what waits in queues.
         let long = rtt.mul_f64(IDLE) + self.losses.queue;
-        if is_window && (gap <= long || data.repeats || self.has_lost) {
+        // What is left of a wait for an acknowledgement that was held back is its round trip.
+        let is_trip = self.trace.is_encrypted && to.since(from) <= long;
+        if is_window && (gap <= long || is_trip || data.repeats || self.has_lost) {
             let part = if in_slow_start { TimePart::SlowStart } else { TimePart::CongestionWindow };
             return spending.add(part, from, to);
         }
@@ -455,6 +474,16 @@ impl<'a> Walk<'a> {
         if data.repeats {
             return spending.add(TimePart::LossDetection, from, to);
         }
+        if self.gaps.are_at(state.previous, now, rtt) {
+            // Without keys, it is not known which data repeats what was lost.
+            let part = if gap > long { TimePart::Timeout } else { TimePart::CongestionWindow };
+            return spending.add(part, from, to);
+        }
         spending.pause(true, from, to);
+    }
+
+    /// Returns true if the file would show losses until `now`.
+    fn shows_losses(&self, now: Time) -> bool {
+        !self.trace.is_encrypted || self.gaps.are_none_until(now)
     }
 }

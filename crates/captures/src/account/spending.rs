@@ -171,20 +171,27 @@ impl Spending {
         self.evidence.limit = self.limits.iter().copied().max_by_key(|(_, time)| *time);
     }
 
-    /// Adds time in which flow control left no room, which shows that what looked like the
-    /// congestion window after `since` was the same limit. `since` must not go back.
-    pub fn capped(&mut self, limit: FlowLimit, since: Time, from: Time, to: Time) {
+    /// Adds time in which flow control left no room, which shows that what looked like one of
+    /// `parts` after `since` was the same limit. `since` must not go back.
+    pub fn capped(
+        &mut self,
+        limit: FlowLimit,
+        parts: &[TimePart],
+        since: Time,
+        from: Time,
+        to: Time,
+    ) {
         let mut time = Span::ZERO;
         let after = self.intervals.iter_mut().skip(self.renamed).rev();
         for one in after.take_while(|one| one.from >= since) {
-            if one.part == TimePart::CongestionWindow {
+            if parts.contains(&one.part) {
+                let took = one.to.since(one.from);
+                self.budget.transfer(one.part, TimePart::FlowControl, took.as_secs_f64());
                 one.part = TimePart::FlowControl;
-                time += one.to.since(one.from);
+                time += took;
             }
         }
-        let (window, control) = (TimePart::CongestionWindow, TimePart::FlowControl);
         self.renamed = self.intervals.len();
-        self.budget.transfer(window, control, time.as_secs_f64());
         self.add(TimePart::FlowControl, from, to);
         self.add_limit(limit, to.since(from) + time);
     }

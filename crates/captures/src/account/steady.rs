@@ -1,10 +1,11 @@
 //! Whether a sender goes on growing, stands still, or sends by a clock of its own.
 
+use bentpipe_timeseries::TimePart;
 use bentpipe_units::{Span, Time};
 use std::collections::VecDeque;
 
 /// Round trips that are compared, the later half with the earlier.
-const COMPARED: u64 = 4;
+pub const COMPARED: u64 = 4;
 /// Growth from the earlier half to the later one below which a sender does not grow. Slow start has
 /// 2.25 to 4.
 const GROWTH: f64 = 1.3;
@@ -18,6 +19,9 @@ const LONG_PACKETS: (u64, u64) = (3, 5);
 /// Fewest packets of a round trip that are a limit: a sender that has hardly anything to send is
 /// not held up by one.
 const LEAST_LIMIT: u64 = 2;
+/// What a limit looks like before it is known for one: the congestion window and, without keys,
+/// slow start.
+pub const COVERED: [TimePart; 2] = [TimePart::CongestionWindow, TimePart::SlowStart];
 /// A packet that leaves within this time of an arrival, or this share of the round trip, was
 /// waiting for it.
 const PROMPT: Span = Span::from_millis(3);

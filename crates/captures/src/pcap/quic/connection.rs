@@ -1,7 +1,8 @@
 //! A QUIC connection of a capture, as the end near the capture recorded it.
 
 use super::connections::Connection;
-use super::estimate::{Covered, Seen, estimate};
+use super::covered::{Covered, Seen};
+use super::estimate::estimate;
 use super::frames::{DELAY_EXPONENT, add_frames};
 use super::header::{LongPacket, Rest, divide};
 use super::hello::Parts;
@@ -269,7 +270,9 @@ impl Reader {
         let exponents = announced
             .each_ref()
             .map(|one| one.as_ref().map_or(DELAY_EXPONENT, Parameters::ack_delay_exponent));
-        scale_delays(&mut self.seen, exponents);
+        if problem.is_none() {
+            scale_delays(&mut self.seen, exponents);
+        }
         let events = events(self.seen, side, announced);
         let Connection { client, server, .. } = self.opening.connection;
         let name = self.opening.name.map_or(String::new(), |name| format!(", {name}"));

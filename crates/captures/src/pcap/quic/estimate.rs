@@ -1,36 +1,23 @@
 //! What packets that cannot be opened say by their sizes, times and directions.
 
+use super::ack_sizes::{NO_DATA, RecentSizes, note_gaps, padded_size};
+use super::covered::{Covered, Seen};
 use super::spin::Spin;
 use super::vantage::HalfTrips;
-use crate::event::{Packet, Side, StreamPart};
+use crate::event::{Side, StreamPart};
+use bentpipe_units::Span;
 
-/// Bytes of frames up to which a packet carries no data: acknowledgements and flow control.
-const NO_DATA: u64 = 28;
-/// Size up to which the packets of an end are acknowledgements if more than half of its packets
-/// have that size: some senders pad them.
-const PADDED: u64 = 100;
-/// Packets of an end from which on this is said.
-const LEAST_PACKETS: usize = 20;
 /// Bytes of a packet number, of a tag (RFC 9001 §5.3), and of the header of a STREAM frame.
 const NUMBER: u64 = 2;
 const TAG: u64 = 16;
 const STREAM_HEADER: u64 = 7;
+/// Packets of data for each packet of the other end from which on it holds acknowledgements back,
+/// and those of which one acknowledgement shows it: by default each second packet is acknowledged
+/// (RFC 9000 §13.2.2), and by some each tenth.
+const HELD_RATIO: usize = 6;
+const HELD: usize = 8;
 /// Packets up to this size do not look for the path's MTU (RFC 9000 §14.1 and RFC 8899).
 const NO_PROBE: u64 = 1252;
-
-/// A packet that passed the capture: when, in nanoseconds, the index of its sender, the packet.
-pub type Seen = (u64, usize, Packet);
-
-/// A packet of the application that is not opened.
-#[derive(Debug, Clone, Copy)]
-pub struct Covered {
-    /// Its place among all packets.
-    pub index: usize,
-    /// Bytes of its header before the packet number.
-    pub overhead: usize,
-    /// The spin bit, if it was kept and the header is short.
-    pub spin: Option<bool>,
-}
 
 /// What the estimate rests on.
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +47,8 @@ impl Estimated {
                  acknowledged an RTT after it was sent: a capture at its sender shows no queue, \
                  and a rate only of sending"
             ),
-            "losses cannot be seen without keys: data that was sent again counts as new data"
+            "which packets were lost cannot be seen without keys: data that was sent again counts \
+             as new data"
                 .to_owned(),
         ]
     }
@@ -94,19 +82,6 @@ pub fn estimate(seen: &mut [Seen], covered: &[Covered], trips: &mut HalfTrips) -
     Estimated { spins: answers.len(), has_rtt: rtt.is_some() }
 }
 
-/// Returns the size of an end's padded acknowledgements, if it pads them.
-fn padded_size(seen: &[Seen], covered: &[Covered], end: usize) -> Option<u64> {
-    let packets = covered.iter().filter_map(|one| seen.get(one.index));
-    let mut sizes: Vec<u64> =
-        packets.filter(|(_, sender, _)| *sender == end).map(|(.., packet)| packet.bytes).collect();
-    sizes.sort_unstable();
-    // What more than half of them are is in the middle.
-    let size = *sizes.get(sizes.len() / 2)?;
-    let same = sizes.partition_point(|one| *one <= size) - sizes.partition_point(|one| *one < size);
-    let is_usual = size <= PADDED && sizes.len() >= LEAST_PACKETS && same * 2 > sizes.len();
-    is_usual.then_some(size)
-}
-
 /// Gives each packet with more frames than acknowledgements need the next part of its direction's
 /// stream.
 fn add_data(seen: &mut [Seen], covered: &[Covered]) {
@@ -114,21 +89,27 @@ fn add_data(seen: &mut [Seen], covered: &[Covered]) {
     let mut largest = [0_u64; 2];
     let mut has_asked = false;
     let padded = [0, 1].map(|end| padded_size(seen, covered, end));
+    let mut recent = [RecentSizes::default(), RecentSizes::default()];
     for (place, one) in covered.iter().enumerate() {
         let Some((_, sender, packet)) = seen.get(one.index) else { continue };
         let (sender, bytes) = (*sender, packet.bytes);
-        let frames = bytes.saturating_sub(one.overhead as u64 + NUMBER + TAG);
+        let frames_of =
+            |bytes: u64, one: &Covered| bytes.saturating_sub(one.overhead as u64 + NUMBER + TAG);
+        let frames = frames_of(bytes, one);
         // A larger packet than all before, without a second one of its size, looks for the MTU.
         let is_record = bytes > largest[sender].max(NO_PROBE);
-        let next = covered[place + 1..].iter().filter_map(|next| seen.get(next.index));
-        let is_alone = || {
-            next.clone()
-                .find(|(_, of, _)| *of == sender)
-                .is_none_or(|(.., next)| next.bytes != bytes)
+        let next = || {
+            let after = covered[place + 1..].iter();
+            let mut after = after.filter_map(|next| Some((next, seen.get(next.index)?)));
+            let next = after.find(|(_, (_, of, _))| *of == sender);
+            next.map(|(next, (.., packet))| (next, packet.bytes))
         };
-        let is_probe = is_record && is_alone();
+        let is_probe = is_record && next().is_none_or(|(_, next)| next != bytes);
         largest[sender] = largest[sender].max(bytes);
-        if frames <= NO_DATA || is_probe || padded[sender] == Some(bytes) {
+        let following = || next().map(|(next, bytes)| frames_of(bytes, next));
+        let is_empty = padded[sender] == Some(bytes)
+            || !is_probe && recent[sender].is_acknowledgement(frames, following);
+        if is_probe || is_empty {
             continue;
         }
         // What a server sends before any request are tickets of TLS and settings.
@@ -142,14 +123,20 @@ fn add_data(seen: &mut [Seen], covered: &[Covered]) {
             offsets[sender] += length;
         }
     }
+    [0, 1].into_iter().for_each(|end| note_gaps(seen, covered, end));
 }
 
 /// Lets packets of the far end acknowledge data of the `near` one: each all that was sent an RTT
 /// before, `rtt` nanoseconds. This shows no queue; what was tried to infer one says no rate, either
-/// (decision 78).
+/// (decision 78). If the far end sends hardly any packets, one that is late was held back.
 fn acknowledge(seen: &mut [Seen], covered: &[Covered], near: usize, rtt: u64) {
     let mut data: Vec<(u64, u64)> = Vec::new();
     let mut done = 0;
+    let of = |is_near: bool| {
+        let packets = covered.iter().filter_map(|one| seen.get(one.index));
+        packets.filter(|(_, sender, _)| (*sender == near) == is_near).count()
+    };
+    let holds_back = of(true) >= HELD_RATIO * of(false);
     for one in covered {
         let Some((at, sender, packet)) = seen.get_mut(one.index) else { continue };
         if *sender == near {
@@ -162,6 +149,10 @@ fn acknowledge(seen: &mut [Seen], covered: &[Covered], near: usize, rtt: u64) {
         let to = done + arrived.count();
         if to > done {
             packet.acknowledged.push((data[done].1, data[to - 1].1));
+            if holds_back && to - done >= HELD {
+                let late = at.saturating_sub(data[to - 1].0.saturating_add(rtt));
+                packet.ack_delay = Some(Span::from_nanos(late));
+            }
             done = to;
         }
     }

@@ -15,8 +15,10 @@
 //! - `estimate` and `spin`: what packets that cannot be opened say;
 //! - `connection`: a connection as a [`CapturedConnection`](crate::CapturedConnection).
 
+mod ack_sizes;
 mod connection;
 mod connections;
+mod covered;
 mod estimate;
 mod frames;
 mod header;

@@ -169,7 +169,7 @@ fn without_keys_sizes_and_times_give_data_rtt_and_rate() {
                 let is_right = (9.5..10.7).contains(&rate);
                 assert!(side == Side::Server || is_right, "{what}: {rate} Mbps");
                 let says = |text: &str| trace.notes.iter().any(|note| note.contains(text));
-                assert!(says("keys are missing") && says("losses cannot be seen"), "{what}");
+                assert!(says("keys are missing") && says("which packets were lost"), "{what}");
                 assert_eq!(says("changes of the spin bit"), shape.spins, "{:?}", trace.notes);
                 assert_eq!(says("the spin bit does not spin"), !shape.spins, "{what}");
             }
