@@ -72,10 +72,10 @@ impl<P> DirectionPath<P> {
         }
     }
 
-    /// Returns the series of each link in the order of [`Self::counters`].
-    pub fn take_recorders(&mut self) -> Vec<LinkRecorder> {
+    /// Returns the series of each link up to `now`, in the order of [`Self::counters`].
+    pub fn take_recorders(&mut self, now: Time) -> Vec<LinkRecorder> {
         match self {
-            Self::Links(links) => links.take_recorders(),
+            Self::Links(links) => links.take_recorders(now),
             Self::Network(_) => Vec::new(),
         }
     }

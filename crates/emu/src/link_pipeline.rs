@@ -242,8 +242,14 @@ impl<P> LinkPipeline<P> {
             .collect()
     }
 
-    /// The series of each link in the order of [`Self::counters`]; empty if not recorded.
-    pub fn take_recorders(&mut self) -> Vec<LinkRecorder> {
+    /// The series of each link up to `now`, in the order of [`Self::counters`]; empty if not
+    /// recorded.
+    pub fn take_recorders(&mut self, now: Time) -> Vec<LinkRecorder> {
+        for stage in &mut self.stages {
+            for (link, recorder) in stage.links.iter_mut().zip(&mut stage.recorders) {
+                recorder.rates(link.take_rates(now));
+            }
+        }
         self.stages.iter_mut().flat_map(|stage| std::mem::take(&mut stage.recorders)).collect()
     }
 

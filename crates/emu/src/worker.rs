@@ -432,8 +432,9 @@ impl Worker {
     fn summary(mut self, state: State) -> DirectionReport {
         let (mut links, mut in_flight) = (Vec::new(), 0);
         for segment in &mut self.segments {
-            let (mut own, inside) = segment.pipeline.counters(self.clock.now());
-            for (link, recorder) in own.iter_mut().zip(segment.pipeline.take_recorders()) {
+            let now = self.clock.now();
+            let (mut own, inside) = segment.pipeline.counters(now);
+            for (link, recorder) in own.iter_mut().zip(segment.pipeline.take_recorders(now)) {
                 link.recorder = Some(recorder);
             }
             links.extend(own);

@@ -97,6 +97,26 @@ fn resets_and_outages_cost_their_part_of_each_period() {
     }
 }
 
+/// A packet that crosses millions of periods ends where their sum says, and at once.
+#[test]
+fn a_slow_packet_over_many_short_periods_ends_in_closed_form() {
+    // Open for 3 of 4 parts of each microsecond: 12,000 bits at 1 bps take 16,000 s, less the part
+    // without a reset before the first one, 500 ns, and the outage after the last bit, 250 ns.
+    let resets = "resets = [{ at = \"500 ns\", outage = \"250 ns\" }], repeat = \"1 us\"";
+    let rate =
+        |base: &str| format!("demand = {{ base = \"{base}\", ceiling = \"1 Mbps\", {resets} }}");
+    let end = |base: &str| {
+        let mut link = with_rate(&rate(base));
+        assert_eq!(link.enqueue(Time::ZERO, 0, Packet::new(1500, Ecn::NotEct, 0)), Enqueue::Queued);
+        let at = link.next_deadline().unwrap();
+        assert!(matches!(link.poll(at), Some(Event::Delivered { .. })));
+        at
+    };
+    assert_eq!(end("1 bps"), Time::from_secs(16_000));
+    // The same pattern, few enough to be gone through: 12,000 bits at 1 Mbps, 12 ms open.
+    assert_eq!(end("1 Mbps"), Time::from_millis(16));
+}
+
 #[test]
 fn the_rate_falls_after_the_hold_and_grows_again_from_where_it_is() {
     let ms = Time::from_millis;

@@ -3,7 +3,7 @@
 use super::visit_report::VisitReport;
 use bentpipe_emu::{DirectionReport, LinkReport, Report};
 use bentpipe_sim::{Direction, LinkOutcome, RunSpec};
-use bentpipe_timeseries::{LinkSeries, rate_series};
+use bentpipe_timeseries::LinkSeries;
 use bentpipe_units::{Span, Time};
 
 /// Returns the outcome of `link`. Utilisation is averaged from `measured_from` to the last packet.
@@ -57,16 +57,8 @@ pub(super) fn link_traces(spec: &RunSpec, report: &Report) -> Vec<LinkSeries> {
         .filter_map(|link| {
             let model = model(&link.name)?;
             let recorder = link.recorder.clone()?;
-            let on_demand = recorder.recorded_rates();
-            let mut series = recorder.series();
-            let ends = series.iter().filter_map(|series| series.points.last());
-            let end = ends.map(|(at, _)| *at).max().unwrap_or_default();
-            let outages = model.total_losses(end).collect();
-            series.extend(if on_demand.is_empty() {
-                rate_series(model.rate_changes(end), model.constant_rate(), outages)
-            } else {
-                rate_series(on_demand.into_iter(), None, outages)
-            });
+            let outages = |end| model.total_losses(end).collect();
+            let series = recorder.series_with_rate(model, None, outages);
             Some(LinkSeries {
                 name: link.name.clone(),
                 rate: model.constant_rate(),

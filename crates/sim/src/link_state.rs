@@ -5,7 +5,7 @@ use crate::loss_reason::LossReason;
 use crate::outcome::LinkOutcome;
 use crate::packet_arena::PacketId;
 use bentpipe_link::{DirectionModel, Enqueue, Link, LinkContext, LinkRecorder, LossCause, Packet};
-use bentpipe_timeseries::{LinkSeries, SeriesLimit, rate_series};
+use bentpipe_timeseries::{LinkSeries, SeriesLimit};
 use bentpipe_units::{Span, Time};
 
 /// A link and its records.
@@ -196,14 +196,9 @@ impl LinkState {
         recorder.rates(self.link.take_rates(end));
         let (rate, queue_limit) = (self.model.constant_rate(), self.model.queue_limit_bytes(rtt));
         let terminals = recorder.take_terminals();
-        let on_demand = recorder.recorded_rates();
-        let mut series = recorder.series();
-        let outages: Vec<_> = outages().into_iter().chain(self.model.total_losses(end)).collect();
-        series.extend(if on_demand.is_empty() {
-            rate_series(self.model.rate_changes(end), rate, outages)
-        } else {
-            rate_series(on_demand.into_iter(), rate, outages)
-        });
+        let model = &self.model;
+        let outages = |end| outages().into_iter().chain(model.total_losses(end)).collect();
+        let series = recorder.series_with_rate(model, Some(end), outages);
         let whole = LinkSeries { name: self.name.clone(), rate, queue_limit, series };
         let terminals = terminals.into_iter().enumerate().map(|(terminal, series)| LinkSeries {
             name: format!("{}#{terminal}", self.name),

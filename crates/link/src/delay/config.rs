@@ -61,6 +61,10 @@ pub struct RecordedDelayConfig {
     pub offset: Span,
 }
 
+/// Largest jitter of the Wi-Fi distribution: from there on every packet waits for long slots, whose
+/// length does not depend on it.
+const LONGEST_WIFI: Span = Span::from_millis(85);
+
 /// Distribution of jitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -83,7 +87,7 @@ pub(crate) struct Table {
     /// Centre of the delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     base: Option<Span>,
-    /// Half the width (uniform), the standard deviation (normal) or the mean (wifi).
+    /// Half the width (uniform), the standard deviation (normal), or the mean (wifi), up to 85 ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     jitter: Option<Span>,
     /// Distribution of jitter. Default: uniform.
@@ -123,7 +127,14 @@ impl DelayConfig {
         match self {
             Self::Constant(_) => Ok(()),
             // It only adds to the base.
-            Self::Jitter { distribution: Distribution::Wifi, .. } => Ok(()),
+            Self::Jitter { distribution: Distribution::Wifi, jitter, .. } => {
+                if *jitter <= LONGEST_WIFI {
+                    return Ok(());
+                }
+                let problem = "is more than the model of a poor Wi-Fi has: every packet waits then";
+                let allowed = format!("0 s to {LONGEST_WIFI}");
+                Err(ConfigError::refused(format!("jitter = {jitter}"), problem, allowed))
+            }
             Self::Jitter { base, jitter, .. } if jitter > base => {
                 let problem = format!(
                     "is more than the base delay of {base}, and no packet arrives before it was \

@@ -1,5 +1,6 @@
 //! A rate that grows while packets wait, and falls when they no longer do.
 
+use super::sent::sent;
 use crate::ConfigError;
 use crate::schedule::Timeline;
 use bentpipe_units::{Rate, Span, Time};
@@ -123,7 +124,9 @@ impl DemandConfig {
             }
             steps.push((*at + *outage, true));
         }
-        let starts = steps.iter().map(|(at, _)| *at);
+        let timeline = Timeline::new(steps.iter().map(|(at, _)| *at), self.repeat);
+        let open = timeline.lengths().zip(&steps).filter(|(_, (_, is_open))| *is_open);
+        let open = open.fold(Span::ZERO, |sum, (length, _)| sum + length);
         Demand {
             base: self.base,
             ceiling: self.ceiling,
@@ -131,7 +134,8 @@ impl DemandConfig {
             pressure: self.pressure,
             hold: self.hold,
             fall: self.fall,
-            timeline: Timeline::new(starts, self.repeat),
+            period: self.repeat.map(|period| (period, sent(self.base, open))),
+            timeline,
             is_open: steps.iter().map(|(_, is_open)| *is_open).collect(),
         }
     }
@@ -148,6 +152,9 @@ pub(crate) struct Demand {
     pub fall: Span,
     /// Steps between which the rate falls to `base`.
     pub timeline: Timeline,
+    /// Period of the timeline, and what a packet that began before it sends in one, in units of
+    /// 10⁻⁹ bits: each step begins at the base.
+    pub period: Option<(Span, u128)>,
     /// For each step: false if its rate is zero.
     pub is_open: Arc<[bool]>,
 }

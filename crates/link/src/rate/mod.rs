@@ -5,4 +5,5 @@ pub(crate) mod delivery_trace;
 pub(crate) mod demand;
 pub(crate) mod model;
 mod on_demand;
+mod sent;
 pub(crate) mod transmitter;

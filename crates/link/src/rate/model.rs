@@ -2,6 +2,7 @@
 
 use super::delivery_trace::DeliveryTrace;
 use super::demand::Demand;
+use super::sent::sent;
 use crate::schedule::Timeline;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::sync::Arc;
@@ -91,9 +92,4 @@ impl RateModel {
             Self::Demand(demand) => demand.most_at(at),
         }
     }
-}
-
-/// Returns what `rate` sends in `span`, in units of 10⁻⁹ bits (exact).
-pub(crate) fn sent(rate: Rate, span: Span) -> u128 {
-    u128::from(rate.as_bps()) * u128::from(span.as_nanos())
 }

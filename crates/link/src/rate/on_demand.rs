@@ -1,7 +1,7 @@
 //! The transmitter of a rate that grows on demand.
 
 use super::demand::Demand;
-use super::model::sent;
+use super::sent::sent;
 use crate::schedule::Segment;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::sync::Arc;
@@ -116,6 +116,16 @@ impl OnDemand {
             }
             left -= sends;
             at = self.segment.to;
+            // A slow packet may cross more periods than can be gone through one by one.
+            if let Some((period, sends)) = self.demand.period.filter(|(_, sends)| left > *sends) {
+                let whole = (left - 1) / sends.max(1);
+                left -= whole * sends;
+                let skipped = u128::from(period.as_nanos()).saturating_mul(whole);
+                at += Span::from_nanos(u64::try_from(skipped).unwrap_or(u64::MAX));
+                if at == Time::MAX {
+                    return at;
+                }
+            }
             self.seek(at);
             rate = self.rate(at);
         }

@@ -6,8 +6,9 @@
 mod capacity;
 
 use crate::capacity_allocation::frames::FrameShare;
+use crate::model::DirectionModel;
 use crate::packet::DropCause;
-use bentpipe_timeseries::{BinnedSum, BoundedSeries, Points, Series, SeriesLimit};
+use bentpipe_timeseries::{BinnedSum, BoundedSeries, Points, Series, SeriesLimit, rate_series};
 use bentpipe_units::{Rate, Span, Time};
 use capacity::{THROUGHPUT_BIN, Terminals};
 
@@ -105,10 +106,27 @@ impl LinkRecorder {
         rates.into_iter().for_each(|(at, rate)| self.rates.push(at, rate.as_bps() as f64));
     }
 
-    /// Returns the recorded rates, each from its time on; empty if the rate does not depend on
-    /// demand.
-    pub fn recorded_rates(&self) -> Vec<(Time, Rate)> {
-        self.rates.iter().map(|(at, bps)| (at, Rate::from_bps(bps as u64))).collect()
+    /// Returns the series of a link of this `model` up to `end`, or up to their last point, without
+    /// empty ones: those of [`LinkRecorder::series`], and its `rate` (Mbps) if that changes, as
+    /// recorded if it depends on demand. The link carries nothing in the `outages` (from, until).
+    pub fn series_with_rate(
+        self,
+        model: &DirectionModel,
+        end: Option<Time>,
+        outages: impl FnOnce(Time) -> Vec<(Time, Time)>,
+    ) -> Vec<Series> {
+        let rates: Vec<(Time, Rate)> =
+            self.rates.iter().map(|(at, bps)| (at, Rate::from_bps(bps as u64))).collect();
+        let mut series = self.series();
+        let last = series.iter().filter_map(|series| series.points.last()).map(|(at, _)| *at);
+        let end = end.or(last.max()).unwrap_or_default();
+        let (constant, outages) = (model.constant_rate(), outages(end));
+        series.extend(if rates.is_empty() {
+            rate_series(model.rate_changes(end), constant, outages)
+        } else {
+            rate_series(rates.into_iter(), constant, outages)
+        });
+        series
     }
 
     /// Takes the series of the terminals, if there are several. [`LinkRecorder::series`] returns
