@@ -245,6 +245,9 @@ impl DirectionModel {
         match self.queue.limit {
             QueueLimit::Bytes(bytes) => ResolvedLimit::Bytes(bytes.get()),
             QueueLimit::Packets(packets) => ResolvedLimit::Packets(packets),
+            QueueLimit::Cake(interval) => {
+                ResolvedLimit::Bytes(QueueLimit::of_cake(rate, interval).get())
+            }
             QueueLimit::Time(span) => ResolvedLimit::Bytes(at_least_a_packet(rate, span).get()),
             QueueLimit::Bdp(factor) => {
                 ResolvedLimit::Bytes(at_least_a_packet(rate, rtt.mul_f64(factor)).get())

@@ -162,3 +162,24 @@ fn sparse_flows_do_not_count_among_those_that_share_a_quantum() {
     assert!(difference.abs() < 0.02, "{counts:?}");
     assert!(counts[2..].iter().all(|count| *count >= 498), "{counts:?}");
 }
+
+/// Without a limit, CAKE holds four intervals of the link's rate, at least 4 MiB: a flow that
+/// overshoots is no reason for BLUE.
+#[test]
+fn a_queue_without_a_limit_holds_what_linux_allows() {
+    for (queue, held) in [
+        ("{ aqm = \"cake\" }", 4 << 20),
+        // 10 Mbps for 8 s.
+        ("{ aqm = \"cake\", interval = \"2 s\" }", 10_000_000),
+        ("{ limit = \"1 MB\", aqm = \"cake\" }", 1_000_000),
+    ] {
+        let mut link = ten_mbps(queue);
+        let mut outcomes = Vec::new();
+        for number in 0..8_000 {
+            let packet = Packet { flow: FlowKey(1), ..Packet::new(1500, Ecn::NotEct, number) };
+            offer(&mut link, Time::ZERO, 0, packet, &mut outcomes);
+        }
+        let most = held / 1500 * 1500;
+        assert_eq!(link.queue_bytes(), most, "{queue}");
+    }
+}

@@ -164,7 +164,7 @@ fn every_queue_is_read_and_written_again() {
             "queue = { aqm = \"cake\", tins = \"diffserv4\", target = \"32 ms\", \
              interval = \"650 ms\" }",
             queue(
-                QueueLimit::Bdp(1.0),
+                QueueLimit::Cake(ms(650)),
                 Cake { tins: Tins::Diffserv4, target: ms(32), interval: ms(650) }.into(),
             ),
         ),

@@ -176,6 +176,7 @@ pub fn queue_bytes(limit: QueueLimit, rate: Rate, rtt: Span, mtu: Bytes) -> Byte
         QueueLimit::Bytes(bytes) => bytes,
         QueueLimit::Packets(packets) => Bytes::new(mtu.get().saturating_mul(packets)),
         QueueLimit::Time(span) => rate.bytes_in(span),
+        QueueLimit::Cake(interval) => QueueLimit::of_cake(rate, interval),
     }
 }
 

@@ -50,8 +50,8 @@ impl MultiFormat for QueueConfig {
         Ok(Self::drop_tail(text.parse()?))
     }
     fn from_table(table: Table) -> Result<Self, ConfigError> {
-        let limit = table.limit.unwrap_or(Self::default().limit);
         let discipline = QueueDiscipline::from_fields(&table.fields)?;
+        let limit = table.limit.unwrap_or_else(|| discipline.default_limit());
         let config = Self { limit, discipline };
         config.check().map(|()| config)
     }
@@ -63,7 +63,9 @@ impl Serialize for QueueConfig {
         match &self.discipline {
             QueueDiscipline::DropTail(_) => self.limit.serialize(serializer),
             discipline => {
-                let table = Table { limit: Some(self.limit), fields: discipline.to_fields() };
+                // A limit that no text names is that of a table without one.
+                let limit = Some(self.limit).filter(|limit| !matches!(limit, QueueLimit::Cake(_)));
+                let table = Table { limit, fields: discipline.to_fields() };
                 table.serialize(serializer)
             }
         }

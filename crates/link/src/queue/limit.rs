@@ -2,7 +2,7 @@
 
 use crate::ConfigError;
 use crate::counters::PacketTotals;
-use bentpipe_units::{Bytes, Span, UnitError};
+use bentpipe_units::{Bytes, Rate, Span, UnitError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
@@ -25,9 +25,20 @@ pub enum QueueLimit {
     /// Bytes that the link sends in this time, at the rate as for `Bdp`. At least one packet of
     /// 1500 bytes.
     Time(Span),
+    /// What CAKE allows itself as in Linux: four times what the link sends in this interval, at
+    /// least 4 MiB. Scenarios select it by a `cake` without a limit.
+    Cake(Span),
 }
 
+/// Smallest [`QueueLimit::Cake`].
+const LEAST_CAKE: Bytes = Bytes::new(4 << 20);
+
 impl QueueLimit {
+    /// Returns the limit of CAKE on a link of this rate.
+    pub fn of_cake(rate: Rate, interval: Span) -> Bytes {
+        rate.bytes_in(interval * 4).max(LEAST_CAKE)
+    }
+
     const EXAMPLES: &str = "\"1 BDP\", \"500 kB\", \"25 packets\" or \"100 ms\", above zero";
 
     pub(crate) fn check(self) -> Result<(), ConfigError> {
@@ -35,7 +46,7 @@ impl QueueLimit {
             Self::Bdp(factor) => factor > 0.0 && factor.is_finite(),
             Self::Bytes(bytes) => !bytes.is_zero(),
             Self::Packets(packets) => packets > 0,
-            Self::Time(span) => !span.is_zero(),
+            Self::Time(span) | Self::Cake(span) => !span.is_zero(),
         };
         if holds {
             Ok(())
@@ -81,6 +92,7 @@ impl fmt::Display for QueueLimit {
             Self::Packets(1) => f.write_str("1 packet"),
             Self::Packets(packets) => write!(f, "{packets} packets"),
             Self::Time(span) => span.fmt(f),
+            Self::Cake(interval) => write!(f, "{} or 4 MiB", *interval * 4),
         }
     }
 }

@@ -23,7 +23,7 @@ impl Registry for QueueDiscipline {
     const KEY_ABOUT: &'static str = "Queue discipline. Default: \"drop-tail\".";
     const ENTRY: &'static str = "a queue discipline";
     const COMMON: &'static [(&'static str, &'static str)] =
-        &[("limit", "Size limit. Default: \"1 BDP\".")];
+        &[("limit", "Size limit. Default: \"1 BDP\"; of CAKE that of Linux, at least 4 MiB.")];
 
     fn entry_names() -> Vec<&'static str> {
         Self::ROWS.iter().map(|row| row.name).collect()

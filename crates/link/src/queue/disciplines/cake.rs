@@ -9,7 +9,7 @@ use super::packet_lists::PacketLists;
 use crate::counters::PacketTotals;
 use crate::fields::{Field, Fields, Kind};
 use crate::queue::accepted::Accepted;
-use crate::queue::limit::ResolvedLimit;
+use crate::queue::limit::{QueueLimit, ResolvedLimit};
 use crate::random::Stream;
 use crate::{ConfigError, DropCause, Dscp};
 use bentpipe_units::{Bytes, Span, Time};
@@ -108,6 +108,12 @@ impl Discipline for Cake {
     fn check(&self) -> Result<(), ConfigError> {
         let Self { target, interval, .. } = *self;
         Discipline::check(&CoDel { target, interval, ecn: true })
+    }
+
+    /// That of Linux. With less, a flow that overshoots once fills it, and BLUE then drops packets
+    /// of it for many seconds, since its queue is seldom empty.
+    fn default_limit(&self) -> QueueLimit {
+        QueueLimit::Cake(self.interval)
     }
 
     fn is_random(&self) -> bool {

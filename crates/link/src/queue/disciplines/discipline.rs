@@ -2,7 +2,7 @@
 
 use crate::fields::{Field, Fields};
 use crate::queue::accepted::Accepted;
-use crate::queue::limit::ResolvedLimit;
+use crate::queue::limit::{QueueLimit, ResolvedLimit};
 use crate::random::Stream;
 use crate::{ConfigError, DropCause, Ecn};
 use bentpipe_units::{Rate, Time};
@@ -48,6 +48,11 @@ pub(crate) trait Discipline: Sized {
     /// Returns the first invalid value, and the allowed ones.
     fn check(&self) -> Result<(), ConfigError> {
         Ok(())
+    }
+
+    /// Returns the limit of a queue whose table has none.
+    fn default_limit(&self) -> QueueLimit {
+        QueueLimit::Bdp(1.0)
     }
 
     /// Returns true if two runs with different seeds may treat packets differently.

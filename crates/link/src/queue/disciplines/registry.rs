@@ -139,6 +139,13 @@ macro_rules! queue_disciplines {
                 }
             }
 
+            /// See [`Discipline::default_limit`].
+            pub(crate) fn default_limit(&self) -> $crate::queue::limit::QueueLimit {
+                match self {
+                    $(Self::$Type(discipline) => Discipline::default_limit(discipline),)*
+                }
+            }
+
             /// Returns the name that scenarios give it.
             pub fn name(&self) -> &'static str {
                 match self {
