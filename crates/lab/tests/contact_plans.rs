@@ -76,8 +76,8 @@ fn nodes(plan: &ContactPlan) -> [Vec<String>; 2] {
 }
 
 /// The implied first visit is as short as a sender that is told its rate needs it, and the second
-/// one takes an RTT and the transfer: 100 kB are 0.83 s at 1 Mbps, and what the client sends 10 s at
-/// 1 kbps.
+/// one takes an RTT and the transfer: 100 kB are 0.83 s at 1 Mbps, and what the client sends takes
+/// 10 s at 1 kbps.
 #[test]
 fn a_repeat_visit_to_mars_takes_an_rtt() {
     let text = "name = \"repeat\"\ntime_limit = \"12 h\"\n[path]\nprofile = \"mars\"\n\

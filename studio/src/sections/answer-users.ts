@@ -44,7 +44,7 @@ export function usersPanel(c: Comparison): Child {
     h(
       "p",
       { class: "howto" },
-      "Completion time over the least possible: a mark at the median, a line to the 95th percentile.",
+      "Completion time over the least possible: mark at the median, line to the 95th percentile.",
     ),
   );
 }
