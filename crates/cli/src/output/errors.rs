@@ -48,10 +48,12 @@ mod tests {
 
     #[test]
     fn an_unknown_key_is_shown_with_its_line_and_allowed_keys() {
-        insta::assert_snapshot!(rendered(
-            &VALID.replace("download", "downlod"),
-            &Changes::default()
-        ));
+        let shown = rendered(&VALID.replace("download", "downlod"), &Changes::default());
+        // Which keys there are is the scenario's matter.
+        let (before, rest) = shown.split_once("`visits`, ").expect("the first allowed keys");
+        let (allowed, after) = rest.split_once('\n').expect("a line for itself");
+        assert!(allowed.contains("`download`"), "{allowed}");
+        insta::assert_snapshot!(format!("{before}…\n{after}"));
     }
 
     #[test]
