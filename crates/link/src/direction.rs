@@ -5,6 +5,7 @@
 
 use crate::capacity_allocation::config::CapacityAllocation;
 use crate::delay::config::{DelayConfig, RecordedDelayConfig};
+use crate::flow_meter::config::FlowMeterConfig;
 use crate::loss::Recording;
 use crate::loss::config::LossConfig;
 use crate::policer::PolicerConfig;
@@ -34,6 +35,9 @@ pub struct DirectionConfig {
     /// Policer before the queue. Default: none.
     #[serde(default, skip_serializing_if = "PolicerConfig::is_none")]
     pub policer: PolicerConfig,
+    /// Meter of each flow before the queue. Default: none.
+    #[serde(default, skip_serializing_if = "FlowMeterConfig::is_none")]
+    pub flow_meter: FlowMeterConfig,
     /// Frame length. Packets whose transmission ends within a frame leave together at its end.
     ///
     /// The phase of the frames is random for each run. `None` or zero disables frames.
@@ -58,6 +62,7 @@ impl DirectionConfig {
             loss: LossConfig::none(),
             queue: QueueConfig::default(),
             policer: PolicerConfig::None,
+            flow_meter: FlowMeterConfig::None,
             frame: None,
             allocation: CapacityAllocation::None,
         }
@@ -74,6 +79,7 @@ impl DirectionConfig {
         self.loss.check()?;
         self.queue.check()?;
         self.policer.check()?;
+        self.flow_meter.check()?;
         self.allocation.check()?;
         let CapacityAllocation::Dama(dama) = &self.allocation else { return Ok(()) };
         if let Some(frame) = self.frame.filter(|frame| !frame.is_zero()) {
@@ -83,6 +89,12 @@ impl DirectionConfig {
                 problem,
                 "frame = \"0 s\"",
             ));
+        }
+        if !self.flow_meter.is_none() {
+            let problem = "cannot be combined with `capacity_allocation`, whose terminals have \
+                queues of their own";
+            let value = format!("flow_meter = {}", self.flow_meter);
+            return Err(ConfigError::refused(value, problem, "a flow meter on another hop"));
         }
         if let RateConfig::Demand(demand) = &self.rate {
             let value = format!("demand with base = {}", demand.base);
@@ -132,6 +144,9 @@ pub struct DirectionPatch {
     /// Policer before the queue; "none" disables it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policer: Option<PolicerConfig>,
+    /// Meter of each flow before the queue; "none" disables it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow_meter: Option<FlowMeterConfig>,
     /// Frame length; "0 s" disables frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<Span>,
@@ -196,6 +211,9 @@ impl DirectionPatch {
         }
         if let Some(policer) = self.policer {
             config.policer = policer;
+        }
+        if let Some(flow_meter) = self.flow_meter {
+            config.flow_meter = flow_meter;
         }
         if let Some(frame) = self.frame {
             config.frame = Some(frame).filter(|frame| !frame.is_zero());

@@ -1,4 +1,4 @@
-//! One direction of one hop: policer, queue, transmitter, frames, loss and propagation delay.
+//! One direction of one hop: policer, flow meter, queue, transmitter, frames, loss and delay.
 //!
 //! A [`Link`] is a pure state machine: it reads no clock, opens no file and does not inspect
 //! payloads. The simulator and the emulator use the same type.
@@ -8,20 +8,21 @@
 //! A packet passes, in this order:
 //!
 //! 1. the **policer**, if configured: a token bucket that drops excess packets and never delays;
-//! 2. the **queue**, limited in bytes, packets, time or bandwidth-delay products: its discipline
+//! 2. the **flow meter**, if configured: flows that exceed it wait in a class of their own;
+//! 3. the **queue**, limited in bytes, packets, time or bandwidth-delay products: its discipline
 //!    ([`disciplines`]) decides which packet is sent next, and which are dropped or marked;
-//! 3. the **transmitter**: one packet at a time, at a constant rate, a stepped rate, one that
+//! 4. the **transmitter**: one packet at a time, at a constant rate, a stepped rate, one that
 //!    grows on demand, or the opportunities of a trace;
-//! 4. the **frame**, if configured: packets whose transmission ends within a frame leave together
+//! 5. the **frame**, if configured: packets whose transmission ends within a frame leave together
 //!    at its end;
-//! 5. the **loss** processes: a packet lost here has used the link's capacity, unlike one that the
+//! 6. the **loss** processes: a packet lost here has used the link's capacity, unlike one that the
 //!    policer or the queue drops;
-//! 6. the **delay**: constant, with jitter, scheduled, or set by the caller
+//! 7. the **delay**: constant, with jitter, scheduled, or set by the caller
 //!    ([`DirectionModel::with_external_delay`]).
 //!
 //! Several ports share one queue and one transmitter, like terminals on one carrier. If the
 //! carrier's capacity is allocated ([`Dama`]), each terminal has its own queue and sends in its
-//! part of each frame, which replaces stages 2 to 4. The ports of a link with external delay are
+//! part of each frame, which replaces stages 2 to 5. The ports of a link with external delay are
 //! its far ends, each with its own delay: [`Link::set_delay`] sets the delay and adds the port.
 //!
 //! # Order of calls
@@ -77,6 +78,7 @@ mod dscp;
 mod error;
 mod extremes;
 mod fields;
+mod flow_meter;
 mod input_files;
 mod link;
 pub mod loss;
@@ -106,6 +108,7 @@ pub use delay::config::{DelayConfig, Distribution, RecordedDelayConfig};
 pub use direction::{DirectionConfig, DirectionPatch};
 pub use dscp::Dscp;
 pub use error::{ConfigError, LinkError};
+pub use flow_meter::config::FlowMeterConfig;
 pub use input_files::{InputFiles, MAX_INPUT_BYTES, ReadFiles, shown_line};
 pub use link::{Link, LinkContext};
 pub use loss::LossModel;

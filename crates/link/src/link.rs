@@ -3,11 +3,14 @@
 mod framed;
 mod frames;
 mod lost_packets;
+mod metered;
 mod rates;
+mod totals;
 
 use crate::capacity_allocation::frames::Allocation;
 use crate::counters::{Counters, PacketTotals};
 use crate::delay::line::DelayLine;
+use crate::flow_meter::meter::FlowMeter;
 use crate::loss::process::LossProcess;
 use crate::model::DirectionModel;
 use crate::policer::Policer;
@@ -15,8 +18,8 @@ use crate::queue::accepted::Accepted;
 use crate::queue::link_queue::Queue;
 use crate::random::stream;
 use crate::rate::transmitter::Transmitter;
-use crate::{DropCause, Enqueue, Event, Packet, QueueTime, Service};
-use bentpipe_units::{LinearDelay, Rate, Span, Time};
+use crate::{DropCause, Enqueue, Event, Packet, Service};
+use bentpipe_units::{LinearDelay, Span, Time};
 use frames::Frames;
 use lost_packets::LostPackets;
 
@@ -50,6 +53,9 @@ pub struct Link<P> {
     /// because a run asks for them many times per packet.
     step_due: Time,
     policer: Option<Box<Policer>>,
+    meter: Option<Box<FlowMeter<P>>>,
+    /// When the class of the flow meter releases its next packet; [`Time::MAX`] for never.
+    meter_due: Time,
     queue: Queue<P>,
     frames: Option<Frames>,
     losses: Vec<(LossProcess, PacketTotals)>,
@@ -96,6 +102,8 @@ impl<P> Link<P> {
             state: TransmitterState::Idle,
             step_due: Time::MAX,
             policer: Policer::new(&model.policer).map(Box::new),
+            meter: FlowMeter::new(model, *rtt, || random("meter")),
+            meter_due: Time::MAX,
             allocation: model
                 .allocation
                 .as_ref()
@@ -147,7 +155,7 @@ impl<P> Link<P> {
             self.count(port as u32, |counters| counters.refused(DropCause::Policer, bytes));
             return Enqueue::Dropped(DropCause::Policer, packet);
         }
-        let held = Accepted {
+        let mut held = Accepted {
             sent: now,
             port: port as u32,
             packet,
@@ -155,6 +163,12 @@ impl<P> Link<P> {
             blocked: self.blocked_until(now),
             serialised_ns: 0,
         };
+        if self.meter.is_some() {
+            held = match self.metered(held) {
+                Ok(held) => held,
+                Err(enqueued) => return enqueued,
+            };
+        }
         if self.allocation.is_some() {
             return self.enqueue_framed(held);
         }
@@ -230,6 +244,7 @@ impl<P> Link<P> {
             }
             all.push(held);
         }
+        self.withdraw_metered(now, port, &mut all);
         self.withdraw_framed(now, port, in_flight, &mut all);
         if matches!(self.state, TransmitterState::Idle) {
             self.start_next(now);
@@ -251,7 +266,7 @@ impl<P> Link<P> {
     /// offered.
     #[inline]
     pub fn next_deadline(&self) -> Option<Time> {
-        let next = self.step_due.min(self.line.due()).min(self.lost_packets.due());
+        let next = self.inner_due().min(self.line.due()).min(self.lost_packets.due());
         (next != Time::MAX).then_some(next)
     }
 
@@ -262,7 +277,7 @@ impl<P> Link<P> {
     /// saves one event for most packets in simulations with external delays.
     #[inline]
     pub fn next_output(&self) -> Option<Time> {
-        let told = self.line.due().min(self.lost_packets.due());
+        let told = self.line.due().min(self.lost_packets.due()).min(self.meter_due);
         let next = if told < self.step_due { told } else { told.min(self.first_visible()) };
         (next != Time::MAX).then_some(next)
     }
@@ -273,7 +288,7 @@ impl<P> Link<P> {
     /// It ignores losses. For the real clock, where each deadline wakes a thread.
     #[inline]
     pub fn next_arrival(&self, least: Span) -> Option<Time> {
-        let next = self.line.due().min(self.step_due + least);
+        let next = self.line.due().min(self.inner_due() + least);
         (next != Time::MAX).then_some(next)
     }
 
@@ -301,7 +316,8 @@ impl<P> Link<P> {
     #[inline(always)]
     pub fn poll(&mut self, now: Time) -> Option<Event<P>> {
         loop {
-            let (step, arrival, loss) = (self.step_due, self.line.due(), self.lost_packets.due());
+            let (step, arrival, loss) =
+                (self.inner_due(), self.line.due(), self.lost_packets.due());
             let next = step.min(arrival).min(loss);
             if next > now || next == Time::MAX {
                 self.now = self.now.max(now);
@@ -333,87 +349,6 @@ impl<P> Link<P> {
         }
     }
 
-    /// Returns the counters of the whole link.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    /// Returns the counters of one port. Queue maxima are those of its own packets. Ports of a link
-    /// with external delay share the link's counters.
-    ///
-    /// # Panics
-    ///
-    /// If the link does not have this port.
-    pub fn port_counters(&self, port: usize) -> &Counters {
-        self.check_port(port);
-        self.ports.get(port).unwrap_or(&self.counters)
-    }
-
-    /// Returns the number of ports.
-    pub fn port_count(&self) -> usize {
-        self.line.ports().unwrap_or(self.ports.len().max(1))
-    }
-
-    /// Returns the totals lost by each loss process, in the order of the scenario.
-    pub fn loss_tallies(&self) -> impl Iterator<Item = PacketTotals> {
-        self.losses.iter().map(|(_, tally)| *tally)
-    }
-
-    /// Returns the bytes in the queue, not counting the packet being sent.
-    pub fn queue_bytes(&self) -> u64 {
-        self.waiting().bytes
-    }
-
-    /// Returns the packets in the queue, not counting the one being sent.
-    pub fn queue_packets(&self) -> u64 {
-        self.waiting().packets
-    }
-
-    #[inline]
-    fn waiting(&self) -> PacketTotals {
-        self.framed_waiting().unwrap_or_else(|| self.queue.waiting())
-    }
-
-    /// Returns the queue of one port.
-    ///
-    /// # Panics
-    ///
-    /// If the link does not have this port.
-    pub fn port_queue(&self, port: usize) -> PacketTotals {
-        self.check_port(port);
-        if let Some(allocation) = &self.allocation {
-            return allocation
-                .terminals
-                .get(port)
-                .map(|terminal| terminal.queue.waiting())
-                .unwrap_or_default();
-        }
-        self.waiting.get(port).copied().unwrap_or(self.queue.waiting())
-    }
-
-    /// Returns both sides of Little's law for the queue, from the start of the run to `now`, which
-    /// must not be earlier than the last call.
-    ///
-    /// The waits of packets still queued count until `now`. If each terminal has its own queue,
-    /// both sides are sums over them.
-    pub fn queue_time(&self, now: Time) -> QueueTime {
-        let now = now.max(self.now);
-        self.framed_time(now).unwrap_or_else(|| self.queue.time(now))
-    }
-
-    /// Returns the packets inside, counted where they are: queued, in transmission, in propagation,
-    /// or lost and not returned yet. It equals [`Counters::in_flight`].
-    pub fn held(&self) -> u64 {
-        let terminals = self.allocation.as_ref().map_or(0, |allocation| allocation.held());
-        self.queue.held() + terminals + self.lost_packets.count() + self.line.held()
-    }
-
-    /// Returns the rate in force at `now`; for a trace, the rate of the opportunities in the
-    /// following 100 ms.
-    pub fn rate_at(&self, now: Time) -> Rate {
-        self.transmitter.rate_at(now)
-    }
-
     #[inline]
     fn check_port(&self, port: usize) {
         let ports = self.port_count();
@@ -432,7 +367,7 @@ impl<P> Link<P> {
     fn advance(&mut self, now: Time) {
         debug_assert!(now >= self.now, "time ran backwards on a link: {now} after {}", self.now);
         loop {
-            let next = self.step_due;
+            let next = self.inner_due();
             if next > now || next == Time::MAX {
                 break;
             }
@@ -441,8 +376,18 @@ impl<P> Link<P> {
         self.now = self.now.max(now);
     }
 
-    /// Ends the current transmission and starts the next one.
+    /// Returns when the transmitter or the flow meter acts next.
+    #[inline]
+    fn inner_due(&self) -> Time {
+        self.step_due.min(self.meter_due)
+    }
+
+    /// Ends the current transmission and starts the next one, or lets the flow meter act if that is
+    /// what is due at `at`: the transmitter comes first, as the space that it frees.
     fn step(&mut self, at: Time) {
+        if at < self.step_due {
+            return self.release_metered(at);
+        }
         let state = self.state;
         self.set(TransmitterState::Idle, Time::MAX);
         match state {
@@ -534,7 +479,8 @@ impl<P> Link<P> {
         });
         match enqueued {
             Ok(marked) => {
-                self.counters.accepted(bytes, marked, self.queue.waiting());
+                let all = self.waiting();
+                self.counters.accepted(bytes, marked, all);
                 if let (Some(counters), Some(tally)) =
                     (self.ports.get_mut(port as usize), self.waiting.get(port as usize))
                 {
@@ -559,10 +505,11 @@ impl<P> Link<P> {
         let suspended = suspended + self.transmitter.growth_wait(sending, held.packet.bytes);
         self.blocked += suspended;
         let queued = begin.since(held.sent) + suspended;
-        held.queued = queued;
         // A packet that was offered in the middle of a suspended transmission has waited for less
         // than the whole suspension.
         held.blocked = self.blocked.saturating_sub(held.blocked).min(queued);
+        // It was offered before the flow meter held it.
+        (held.sent, held.queued) = (held.sent.saturating_sub(held.queued), held.queued + queued);
         held.serialised_ns = nanos(busy.saturating_sub(suspended));
         let at = self.frames.as_ref().map_or(end, |frames| frames.end(end));
         self.depart(at, held);

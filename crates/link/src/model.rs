@@ -6,12 +6,13 @@ use crate::delay::config::{DelayConfig, Distribution};
 use crate::delay::model::DelayModel;
 use crate::direction::DirectionConfig;
 use crate::error::LinkError;
+use crate::flow_meter::config::FlowMeterConfig;
 use crate::input_files::ReadFiles;
 use crate::loss::process::LoadedLoss;
 use crate::policer::PolicerConfig;
 use crate::queue::config::QueueConfig;
 use crate::queue::disciplines::QueueContext;
-use crate::queue::limit::{QueueLimit, ResolvedLimit};
+use crate::queue::limit::ResolvedLimit;
 use crate::queue::link_queue::Queue;
 use crate::random::Stream;
 use crate::rate::config::RateConfig;
@@ -31,6 +32,7 @@ pub struct DirectionModel {
     pub(crate) losses: Vec<LoadedLoss>,
     pub(crate) queue: QueueConfig,
     pub(crate) policer: PolicerConfig,
+    pub(crate) flow_meter: FlowMeterConfig,
     pub(crate) frame: Option<Span>,
     pub(crate) allocation: Option<Dama>,
     /// What [`DirectionModel::replayed`] needs; `None` without recordings and traces.
@@ -107,6 +109,7 @@ impl DirectionConfig {
             losses,
             queue: self.queue.clone(),
             policer: self.policer,
+            flow_meter: self.flow_meter,
             frame: self.frame.filter(|frame| !frame.is_zero()),
             allocation: self.allocation.dama().cloned(),
             recorded: (!recorded.sources.is_empty()).then(|| Arc::new(recorded)),
@@ -241,23 +244,13 @@ impl DirectionModel {
     /// Returns the limit of the queue in bytes or packets, with a base RTT of `rtt` for the whole
     /// path.
     pub(crate) fn queue_limit(&self, rtt: Span) -> ResolvedLimit {
-        let rate = self.nominal_rate();
-        match self.queue.limit {
-            QueueLimit::Bytes(bytes) => ResolvedLimit::Bytes(bytes.get()),
-            QueueLimit::Packets(packets) => ResolvedLimit::Packets(packets),
-            QueueLimit::Cake(interval) => {
-                ResolvedLimit::Bytes(QueueLimit::of_cake(rate, interval).get())
-            }
-            QueueLimit::Time(span) => ResolvedLimit::Bytes(at_least_a_packet(rate, span).get()),
-            QueueLimit::Bdp(factor) => {
-                ResolvedLimit::Bytes(at_least_a_packet(rate, rtt.mul_f64(factor)).get())
-            }
-        }
+        self.queue.limit.resolve(self.nominal_rate(), rtt)
     }
 
-    /// Returns true if the queue tells flows apart by [`Packet::flow`](crate::Packet::flow).
+    /// Returns true if the queue or the flow meter tells flows apart by
+    /// [`Packet::flow`](crate::Packet::flow).
     pub fn needs_flow(&self) -> bool {
-        self.queue.discipline.needs_flow()
+        self.queue.discipline.needs_flow() || !self.flow_meter.is_none()
     }
 
     /// Creates the queue of the link or of one of its terminals. Its random draws come from the
@@ -268,11 +261,6 @@ impl DirectionModel {
         let packets = discipline.queue(context, random);
         Queue::new(packets, discipline.acts_on_dequeue())
     }
-}
-
-/// Returns the bytes that `rate` sends in `span`, at least one full packet.
-fn at_least_a_packet(rate: Rate, span: Span) -> Bytes {
-    rate.bytes_in(span).max(Bytes::new(1500))
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ impl Ecn {
 /// Of packets that no such queue sees, it may be the default ([`DirectionModel::needs_flow`]).
 ///
 /// [`DirectionModel::needs_flow`]: crate::DirectionModel::needs_flow
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct FlowKey(pub u32);
 
 /// One IP packet. The link looks only at its header fields.

@@ -136,10 +136,15 @@ impl Policer {
         match config {
             PolicerConfig::None => None,
             PolicerConfig::TokenBucket { rate, burst } => {
-                let size = u128::from(burst.get()) * BYTE;
-                Some(Self { rate: *rate, size, tokens: size, filled: Time::ZERO })
+                Some(Self::full(*rate, *burst, Time::ZERO))
             }
         }
+    }
+
+    /// Creates a bucket that is full at `now`.
+    pub fn full(rate: Rate, burst: Bytes, now: Time) -> Self {
+        let size = u128::from(burst.get()) * BYTE;
+        Self { rate, size, tokens: size, filled: now }
     }
 
     /// Takes the tokens for a packet of `bytes` at `now`. Returns false, and takes none, if there

@@ -200,6 +200,21 @@ const WRONG: &[(&str, &[&str])] = &[
     ("policer = { rate = \"20 Mbps\", size = \"256 kB\" }", &["size", "`rate` or `burst`"]),
     ("policer = \"20 Mbps\"", &["20 Mbps", "burst = \"256 kB\"", "\"none\""]),
     ("policer = 20", &["20", "burst = \"256 kB\""]),
+    // Flow meters.
+    (
+        "flow_meter = { rate = \"0 bps\", burst = \"10 MB\", queue = \"700 packets\" }",
+        &["rate = 0 bps", "above zero"],
+    ),
+    (
+        "flow_meter = { rate = \"1 Gbps\", burst = \"1 kB\", queue = \"700 packets\" }",
+        &["burst = 1 kB", "1500 B or more"],
+    ),
+    (
+        "flow_meter = { rate = \"1 Gbps\", burst = \"1 MB\", queue = \"1 kB\", expires = \"0 s\" }",
+        &["expires = 0 ns", "above 0 s, to 1 h"],
+    ),
+    ("flow_meter = { rate = \"1 Gbps\", burst = \"10 MB\" }", &["missing field `queue`"]),
+    ("flow_meter = \"1 Gbps\"", &["1 Gbps", "burst = \"10 MB\"", "\"none\""]),
     // Allocation.
     ("capacity_allocation = \"dma\"", &["dma", "none, dama, dama-free, cra"]),
     ("capacity_allocation = 3", &["3", "\"dama\""]),
@@ -255,7 +270,7 @@ const WRONG: &[(&str, &[&str])] = &[
     ("frame = 26.5", &["26.5", "600 ms"]),
     (
         "latency = \"1 ms\"",
-        &["latency", "`rate`, `delay`, `loss`, `queue`, `policer`, `frame`, `capacity_allocation`"],
+        &["latency", "`queue`, `policer`, `flow_meter`, `frame`, `capacity_allocation`"],
     ),
 ];
 

@@ -47,7 +47,10 @@ const QUEUES: &[&str] = &[
 ];
 const POLICERS: &[&str] =
     &["", r#"policer = "none""#, r#"policer = { rate = "4 Mbps", burst = "5 kB" }"#];
-const FRAMES: &[&str] = &["", "frame = \"0 s\"", "frame = \"26.5 ms\""];
+const METER: &str = r#"flow_meter = { rate = "3 Mbps", burst = "5 kB", queue = "4 packets" }"#;
+const METER_AND_FRAME: &str = r#"frame = "26.5 ms"
+flow_meter = { rate = "8 Mbps", burst = "15 kB", queue = "20 kB", expires = "30 ms" }"#;
+const FRAMES: &[&str] = &["", "frame = \"0 s\"", "frame = \"26.5 ms\"", METER, METER_AND_FRAME];
 const ALLOCATIONS: &[&str] = &[
     r#"capacity_allocation = "dama-free""#,
     r#"capacity_allocation = { cra = "500 kbps", rbdc = "2 Mbps", request_interval = "100 ms", request_delay = "5 ms", tbtp_delay = "5 ms" }"#,
@@ -65,7 +68,7 @@ fn any_direction() -> impl Strategy<Value = (DirectionConfig, bool)> {
         3 => one_of(DELAYS).prop_map(|text| (text, true)),
         1 => one_of(LOOSE_DELAYS).prop_map(|text| (text, false)),
     ];
-    // Allocation has its own frames, and needs a rate that can be planned.
+    // Allocation has its own frames, no meter, and needs a rate that can be planned.
     let sending = prop_oneof![
         3 => (one_of(RATES), one_of(FRAMES)),
         1 => (one_of(&RATES[..4]), one_of(ALLOCATIONS)),

@@ -1,11 +1,11 @@
 //! Queues of an access link as measured on Starlink (specs/starlink-as-measured.md, checks S1 to
-//! S3, S5 and S9).
+//! S3, S5, S9 and S12).
 
 mod common;
 
 use bentpipe_link::random::stream;
 use bentpipe_link::{Ecn, FlowKey, Packet};
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 use common::{PacketOutcome, direction, drain, link, offer};
 
 /// Bits of a packet of 1500 bytes.
@@ -150,4 +150,101 @@ fn losses_are_shared_or_not_as_the_overflow_says() {
             assert!((delay - expected_delay).abs() <= near, "{config}: {found:?} {expected:?}");
         }
     }
+}
+
+/// Offers packets of `bytes` at `rate` per second for `seconds` to a link of 10 Gbps with the flow
+/// meter of the point of presence: 500 Mbps, 10 MB, 700 packets. Returns their times and outcomes.
+fn metered(bytes: u32, rate: f64, seconds: f64) -> (Vec<Time>, Vec<PacketOutcome>) {
+    let config = "rate = \"10 Gbps\"\ndelay = \"0 s\"\nqueue = \"1000 packets\"\n\
+        flow_meter = { rate = \"500 Mbps\", burst = \"10 MB\", queue = \"700 packets\" }";
+    let mut link = link(&direction(config), 1, 1);
+    let count = (seconds * rate) as usize;
+    let times: Vec<Time> =
+        (0..count).map(|number| Time::from_nanos((number as f64 * 1e9 / rate) as u64)).collect();
+    let mut outcomes = Vec::new();
+    for (number, at) in times.iter().enumerate() {
+        offer(&mut link, *at, 0, Packet::new(bytes, Ecn::NotEct, number), &mut outcomes);
+    }
+    drain(&mut link, Time::MAX, &mut outcomes);
+    (times, outcomes)
+}
+
+/// S12: payloads of 1400 B, which the class counts as the kernel does, with the Ethernet header:
+/// 1442 B.
+#[test]
+fn a_flow_above_the_meter_is_moved_to_its_class_and_loses_there() {
+    let (bytes, bits) = (1442, 1400.0 * 8.0);
+    for (mbps, marked_ms) in [(700.0, 320.0), (600.0, 560.0)] {
+        let rate = mbps * 1e6 / bits;
+        let (times, outcomes) = metered(bytes, rate, 1.5);
+        let waits = |one: &&PacketOutcome| one.at.since(times[one.packet]).as_millis_f64() > 0.01;
+        let first = outcomes.iter().filter(waits).map(|one| times[one.packet]).min().unwrap();
+        let marked = first.since(Time::ZERO).as_millis_f64();
+        assert!((marked - marked_ms).abs() < 1.0, "{mbps} Mbps: marked after {marked} ms");
+        let lost: Vec<_> = outcomes.iter().filter(|one| one.lost.is_some()).collect();
+        let class = 500e6 / (8.0 * f64::from(bytes));
+        let full = lost.iter().map(|one| one.at).min().unwrap();
+        let filled = full.since(first).as_millis_f64();
+        let expected = 700.0 / (rate - class) * 1e3;
+        assert!((filled - expected).abs() < 0.3, "{mbps} Mbps: full after {filled}, {expected} ms");
+        // Once it is full, up to the last packet that another one pushes out.
+        let settled =
+            |one: &&PacketOutcome| times[one.packet] > full && one.packet + 700 < times.len();
+        let (mut delays, mut all, mut gone) = (Vec::new(), 0, 0);
+        for one in outcomes.iter().filter(settled) {
+            all += 1;
+            match one.lost {
+                Some(_) => gone += 1,
+                None => delays.push(one.at.since(times[one.packet]).as_millis_f64()),
+            }
+        }
+        let delay = delays.iter().sum::<f64>() / delays.len() as f64;
+        assert!((delay - 700.0 / rate * 1e3).abs() < 0.1, "{mbps} Mbps: {delay} ms");
+        let loss = 100.0 * f64::from(gone) / f64::from(all);
+        assert!((loss - 100.0 * (1.0 - class / rate)).abs() < 0.2, "{mbps} Mbps: {loss} % lost");
+    }
+    // 41,607 packets in a second: never.
+    let (times, outcomes) = metered(bytes, 466e6 / bits, 2.0);
+    assert_eq!(outcomes.len(), times.len());
+    let delayed = |one: &&PacketOutcome| one.at.since(times[one.packet]).as_millis_f64() > 0.01;
+    assert_eq!(outcomes.iter().find(delayed), None);
+}
+
+/// Flows have meters of their own, stay in the class, and begin anew once they have been silent.
+#[test]
+fn a_metered_flow_leaves_others_alone_and_is_forgotten() {
+    let config = "rate = \"10 Gbps\"\ndelay = \"0 s\"\nqueue = \"1000 packets\"\n\
+        flow_meter = { rate = \"12 Mbps\", burst = \"15 kB\", queue = \"50 packets\", \
+        expires = \"1 s\" }";
+    let mut link = link(&direction(config), 1, 1);
+    let mut outcomes = Vec::new();
+    let mut number = 0;
+    let mut send = |link: &mut _, at: Time, flow: u32, outcomes: &mut Vec<PacketOutcome>| {
+        let packet = Packet { flow: FlowKey(flow), ..Packet::new(1500, Ecn::NotEct, number) };
+        number += 1;
+        offer(link, at, 0, packet, outcomes);
+        drain(link, at + Span::from_micros(5), outcomes);
+        outcomes.iter().any(|one| one.packet + 1 == number)
+    };
+    // Ten at once are the burst, the eleventh passes the idle class, the twelfth waits 1 ms.
+    let passed: Vec<bool> =
+        (0..12).map(|k| send(&mut link, Time::from_nanos(2_000 * k), 1, &mut outcomes)).collect();
+    assert_eq!(passed, [[true; 11].as_slice(), &[false]].concat());
+    assert_eq!(link.queue_packets(), 1);
+    assert!(send(&mut link, Time::from_nanos(40_000), 2, &mut outcomes), "another flow waits, too");
+    drain(&mut link, Time::from_millis(2), &mut outcomes);
+    assert_eq!(link.queue_packets(), 0);
+    // It stays in the class, however slow it is: two at once, and the second waits.
+    assert!(send(&mut link, Time::from_millis(500), 1, &mut outcomes));
+    assert!(!send(&mut link, Time::from_nanos(500_010_000), 1, &mut outcomes));
+    drain(&mut link, Time::from_millis(502), &mut outcomes);
+    // Silent for longer than a second: its bucket is full again.
+    let later = Time::from_millis(1600);
+    let again: Vec<bool> = (0..10)
+        .map(|k| send(&mut link, later + Span::from_micros(2 * k), 1, &mut outcomes))
+        .collect();
+    assert_eq!(again, [true; 10]);
+    let counters = link.counters();
+    assert_eq!((counters.packets_in, counters.packets_out), (25, 25));
+    assert_eq!(link.held(), 0);
 }

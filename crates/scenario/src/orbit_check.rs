@@ -157,7 +157,7 @@ fn no_delay(patch: &Spanned<DirectionPatch>) -> Check {
         return Ok(());
     }
     let message = "the positions of their ends determine the `delay` of these links; allowed: \
-        `rate`, `queue`, `loss`, `policer`, `frame`";
+        `rate`, `queue`, `loss`, `policer`, `flow_meter`, `frame`";
     Err(Problem::new(patch.span(), message))
 }
 
@@ -166,7 +166,7 @@ fn no_allocation(patch: &Spanned<DirectionPatch>) -> Check {
         return Ok(());
     }
     let message = "the capacity of these links cannot be allocated on demand: they have no \
-        terminals; allowed: `rate`, `queue`, `loss`, `policer`, `frame`";
+        terminals; allowed: `rate`, `queue`, `loss`, `policer`, `flow_meter`, `frame`";
     Err(Problem::new(patch.span(), message))
 }
 

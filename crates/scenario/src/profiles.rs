@@ -143,6 +143,9 @@ fn around_delay(direction: &DirectionConfig) -> (String, String) {
     if !direction.policer.is_none() {
         text.push_str(&format!(", policed to {}", direction.policer));
     }
+    if !direction.flow_meter.is_none() {
+        text.push_str(&format!(", flows metered to {}", direction.flow_meter));
+    }
     if !direction.loss.processes.is_empty() {
         text.push_str(", loss ");
         text.push_str(&describe_loss(&direction.loss));

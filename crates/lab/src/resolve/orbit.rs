@@ -7,8 +7,8 @@ use super::orbit_path::{LinkKind, LinkKinds, OrbitPath};
 use super::repeat::last_end;
 use super::stations::{StationDefaults, Stations};
 use bentpipe_link::{
-    CapacityAllocation, DelayConfig, DirectionConfig, DirectionPatch, InputFiles, PolicerConfig,
-    QueueConfig, RateConfig, ReadFiles,
+    CapacityAllocation, DelayConfig, DirectionConfig, DirectionPatch, FlowMeterConfig, InputFiles,
+    PolicerConfig, QueueConfig, RateConfig, ReadFiles,
 };
 use bentpipe_orbit::{
     Constellation, Decayed, Fibre, IslPattern, Network, NetworkSpec, OrbitError, PhaseShift,
@@ -287,6 +287,7 @@ fn link_kinds(
             loss: Default::default(),
             queue: QueueConfig::default(),
             policer: PolicerConfig::None,
+            flow_meter: FlowMeterConfig::None,
             frame: None,
             allocation: CapacityAllocation::None,
         };

@@ -8,8 +8,8 @@ use super::orbit::resolve_orbit;
 use super::orbit_path::OrbitPath;
 use super::replay::Replay;
 use bentpipe_link::{
-    CapacityAllocation, DelayConfig, DirectionConfig, DirectionModel, DirectionPatch, InputFiles,
-    PolicerConfig, QueueConfig, QueueLimit, RateConfig,
+    CapacityAllocation, DelayConfig, DirectionConfig, DirectionModel, DirectionPatch,
+    FlowMeterConfig, InputFiles, PolicerConfig, QueueConfig, QueueLimit, RateConfig,
 };
 use bentpipe_results::Direction;
 use bentpipe_scenario::profiles::{Profile, idle_delay, profile, profiles, queue_bytes};
@@ -427,6 +427,7 @@ fn direction(
                 loss: patch.loss.clone().unwrap_or_default(),
                 queue: QueueConfig::default(),
                 policer: PolicerConfig::None,
+                flow_meter: FlowMeterConfig::None,
                 frame: None,
                 allocation: CapacityAllocation::None,
             }

@@ -53,7 +53,8 @@ impl<P> LostPackets<P> {
     fn add_dropped(&mut self, queue: &mut Queue<P>, now: Time, mut left: impl FnMut(u32, u32)) {
         for (cause, packet) in queue.take_dropped() {
             left(packet.port, packet.packet.bytes);
-            self.insert(now, cause, Accepted { blocked: Span::ZERO, ..packet });
+            let packet = Accepted { blocked: Span::ZERO, ..packet.before_meter() };
+            self.insert(now, cause, packet);
         }
     }
 

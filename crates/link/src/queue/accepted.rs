@@ -11,7 +11,8 @@ pub(crate) struct Accepted<P> {
     pub sent: Time,
     pub port: u32,
     pub packet: Packet<P>,
-    /// See [`Service::queued`].
+    /// See [`Service::queued`]. Until the packet has left the transmitter, its wait in the class of
+    /// a flow meter before `sent`.
     pub queued: Span,
     /// See [`Service::blocked`]. The link's total at the offer, until the packet has left the
     /// transmitter.
@@ -21,6 +22,12 @@ pub(crate) struct Accepted<P> {
 }
 
 impl<P> Accepted<P> {
+    /// Returns the packet as it was before a flow meter held it, which a packet that the queue
+    /// drops has not been served by.
+    pub fn before_meter(self) -> Self {
+        Self { sent: self.sent.saturating_sub(self.queued), queued: Span::ZERO, ..self }
+    }
+
     /// Returns how the transmitter served the packet, once it has left it. The link adds the wait
     /// for growth of the rate and for the end of a frame.
     #[inline]

@@ -54,6 +54,19 @@ impl QueueLimit {
             Err(ConfigError::refused(self, "is not a queue size", Self::EXAMPLES))
         }
     }
+
+    /// Returns the limit in its unit, at a link of `rate` on a path with a base RTT of `rtt`.
+    pub(crate) fn resolve(self, rate: Rate, rtt: Span) -> ResolvedLimit {
+        // At least a full packet.
+        let sent_in = |span| rate.bytes_in(span).max(Bytes::new(1500)).get();
+        match self {
+            Self::Bytes(bytes) => ResolvedLimit::Bytes(bytes.get()),
+            Self::Packets(packets) => ResolvedLimit::Packets(packets),
+            Self::Time(span) => ResolvedLimit::Bytes(sent_in(span)),
+            Self::Cake(interval) => ResolvedLimit::Bytes(Self::of_cake(rate, interval).get()),
+            Self::Bdp(factor) => ResolvedLimit::Bytes(sent_in(rtt.mul_f64(factor))),
+        }
+    }
 }
 
 impl std::str::FromStr for QueueLimit {
