@@ -61,6 +61,9 @@ struct Round {
     until: u64,
     acked: u64,
     marked: u64,
+    /// Start and last packet of the next round, once an ACK has ended this one. The marks of that
+    /// ACK are reported after it.
+    next: Option<(Time, u64)>,
 }
 
 impl Prague {
@@ -115,18 +118,28 @@ impl Prague {
         self.window += packets as f64 * self.last_growth.1;
     }
 
-    /// Updates the mean of the fraction, once in each round and each virtual RTT.
-    fn end_round(&mut self, ack: &Ack<'_>) {
+    /// Counts an ACK, which ends the round if it covers one and a virtual RTT.
+    fn count(&mut self, ack: &Ack<'_>) {
+        self.end_round();
+        self.round.acked += ack.packets.len() as u64;
         let every = self.virtual_rtt();
-        let Round { start, until, acked, marked } = self.round;
-        if start.is_some_and(|start| ack.newest().number < until || ack.now.since(start) < every) {
-            return;
+        let Round { start, until, .. } = self.round;
+        if start.is_none_or(|start| ack.newest().number >= until && ack.now.since(start) >= every) {
+            self.round.next = Some((ack.now, ack.next_number));
         }
+    }
+
+    /// Updates the mean of the fraction if the last ACK has ended a round, with that ACK's marks:
+    /// both counts go up to the same packet, as in draft-briscoe-iccrg-prague-congestion-control
+    /// and udp_prague.
+    fn end_round(&mut self) {
+        let Round { start, acked, marked, next, .. } = self.round;
+        let Some((at, until)) = next else { return };
         if start.is_some() && self.saw_ce && acked > 0 {
             let fraction = (marked as f64 / acked as f64).min(1.0);
             self.alpha += self.parameters.gain * (fraction - self.alpha);
         }
-        self.round = Round { start: Some(ack.now), until: ack.next_number, acked: 0, marked: 0 };
+        self.round = Round { start: Some(at), until, ..Round::default() };
     }
 
     /// Reduces the window to `fraction` of it, and ends slow start.
@@ -149,9 +162,8 @@ impl Prague {
 impl Controller for Prague {
     fn on_ack(&mut self, ack: &Ack<'_>) {
         self.smoothed_rtt = ack.smoothed_rtt;
-        self.round.acked += ack.packets.len() as u64;
+        self.count(ack);
         self.grow(ack);
-        self.end_round(ack);
     }
 
     fn on_loss(&mut self, loss: &Loss<'_>) {
@@ -169,8 +181,11 @@ impl Controller for Prague {
             self.before = None;
             return;
         };
-        self.saw_ce = true;
         self.round.marked += marked;
+        // The first mark is answered like a loss, whatever round it ends.
+        if std::mem::replace(&mut self.saw_ce, true) {
+            self.end_round();
+        }
         // Marked packets do not add to the window.
         let (packets, growth) = std::mem::take(&mut self.last_growth);
         self.window -= marked.min(packets) as f64 * growth;
@@ -333,6 +348,28 @@ mod tests {
         flow.step(|_, _| true);
         let expected = window * (1.0 - alpha / 2.0);
         assert!((flow.packets() - expected).abs() < 0.01, "{} for {expected}", flow.packets());
+    }
+
+    #[test]
+    fn marks_of_the_ack_that_ends_a_round_count_to_that_round_and_to_the_reduction_after_it() {
+        let mut flow = Flow::new(Span::from_millis(100));
+        (0..30).for_each(|_| flow.step(|_, _| false));
+        flow.step(|_, _| true);
+        (0..300).for_each(|_| flow.step(|_, _| false));
+        let marks = flow.marks;
+        let (mut before, mut acked) = (0.0, 0);
+        let mut window = 0.0;
+        while flow.marks == marks {
+            (before, acked) = (flow.prague.alpha, flow.prague.round.acked);
+            window = flow.packets();
+            flow.step(|flow, _| flow.prague.round.next.is_some());
+        }
+        assert!(acked > 10, "{acked}");
+        let expected = before + (1.0 / (acked + 1) as f64 - before) / 16.0;
+        assert!((flow.prague.alpha - expected).abs() < 1e-12, "{}", flow.prague.alpha);
+        assert_eq!((flow.prague.round.acked, flow.prague.round.marked), (0, 0));
+        let reduced = window * (1.0 - expected / 2.0);
+        assert!((flow.packets() - reduced).abs() < 0.01, "{} for {reduced}", flow.packets());
     }
 
     #[test]
