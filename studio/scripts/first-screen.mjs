@@ -61,7 +61,7 @@ for (const file of positionals) {
       viewport: { width, height: HEIGHT },
       colorScheme: values.dark ? "dark" : "light",
     });
-    await page.goto(pathToFileURL(resolve(file)).href);
+    await page.goto(pathToFileURL(resolve(file)).href, { timeout: 120_000 });
     await page.waitForSelector("main");
     await page.waitForTimeout(400);
     const { answer, result, cause, over } = await page.evaluate(measure);
