@@ -52,8 +52,8 @@ impl Body {
 pub fn light_time(from: Body, to: Body, at: Epoch) -> Result<Span, OrbitError> {
     if at.as_unix_millis() >= END_MS {
         return Err(OrbitError::Value {
-            what: "a light time at".to_owned(),
-            value: at.to_string(),
+            what: "a date".to_owned(),
+            value: format!("{at} for a light time"),
             allowed: "1970 to 2049".to_owned(),
         });
     }
@@ -64,8 +64,8 @@ pub fn light_time(from: Body, to: Body, at: Epoch) -> Result<Span, OrbitError> {
         (Body::Mars, Body::Earth) => travel_s(&MARS, &EARTH, t),
         _ => {
             return Err(OrbitError::Value {
-                what: "a light time between".to_owned(),
-                value: format!("{from:?} and {to:?}"),
+                what: "a pair".to_owned(),
+                value: format!("{from:?} and {to:?} for a light time"),
                 allowed: "Earth and the Moon, or Earth and Mars".to_owned(),
             });
         }
