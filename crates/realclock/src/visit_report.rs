@@ -97,7 +97,7 @@ impl VisitReport<'_> {
             direction: self.visit.direction,
             bytes: if self.visit.duration.is_some() { received } else { requested },
             received,
-            received_by_tenth: ends.received_by_tenth.clone(),
+            received_by_tenth: ends.received_by_tenth.as_slice().into(),
             completed: completion.is_some(),
             start,
             handshake: self.handshake(),

@@ -5,6 +5,7 @@
 //! and a convergence time.
 
 use crate::metrics::SharedMetrics;
+use bentpipe_timeseries::TenthCounts;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,14 +74,12 @@ pub struct Contender<'a> {
     /// Bytes received.
     pub received: u64,
     /// Bytes received in each tenth of a second since the start of the run.
-    pub received_by_tenth: &'a [u64],
+    pub received_by_tenth: &'a TenthCounts,
 }
 
 impl Contender<'_> {
     fn received(&self, tenths: Range<usize>) -> u64 {
-        let all = self.received_by_tenth;
-        let end = tenths.end.min(all.len());
-        all.get(tenths.start.min(end)..end).unwrap_or_default().iter().sum()
+        self.received_by_tenth.sum(tenths)
     }
 }
 
@@ -221,23 +220,26 @@ mod tests {
 
     /// Returns the bytes that each of two flows receives in each tenth of a second. The flows last
     /// 20 s, and the second starts after 10 s.
-    fn run(a: fn(usize) -> u64, b: fn(usize) -> u64) -> [Vec<u64>; 2] {
-        [(0..300).map(a).collect(), (0..300).map(b).collect()]
+    fn run(a: fn(usize) -> u64, b: fn(usize) -> u64) -> [TenthCounts; 2] {
+        let counts = |of: fn(usize) -> u64| {
+            TenthCounts::from((0..300).map(of).collect::<Vec<_>>().as_slice())
+        };
+        [counts(a), counts(b)]
     }
 
-    fn contenders(received: &[Vec<u64>; 2]) -> Vec<Contender<'_>> {
+    fn contenders(received: &[TenthCounts; 2]) -> Vec<Contender<'_>> {
         let flow = |index: usize, name, start: u64| Contender {
             name,
             index,
             start: Time::from_secs(start),
             end: Time::from_secs(start + 20),
-            received: received[index].iter().sum(),
+            received: received[index].sum(0..300),
             received_by_tenth: &received[index],
         };
         vec![flow(0, "a", 0), flow(1, "b", 10)]
     }
 
-    fn of(received: &[Vec<u64>; 2], warmup: Option<u64>) -> Option<Fairness> {
+    fn of(received: &[TenthCounts; 2], warmup: Option<u64>) -> Option<Fairness> {
         Fairness::of(&contenders(received), &[], warmup.map(Span::from_secs))
     }
 
@@ -292,8 +294,9 @@ mod tests {
 
     #[test]
     fn convergence_is_the_end_of_the_first_window_with_the_final_shares() {
-        let convergence =
-            |received: &[Vec<u64>; 2], warmup| of(received, warmup).unwrap().metrics.convergence_s;
+        let convergence = |received: &[TenthCounts; 2], warmup| {
+            of(received, warmup).unwrap().metrics.convergence_s
+        };
         // The second flow receives nothing for three seconds, then half. It has converged in a
         // window with data in n of 20 tenths if n / (20 + n) ≥ 0.9 · 0.5, so n = 17.
         let late = run(|_| 1_000, |tenth| if tenth < 130 { 0 } else { 1_000 });

@@ -9,7 +9,7 @@ use bentpipe_media::{StreamOutcome, responsiveness};
 use bentpipe_quic::FlowControlStats;
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_quic::observer::{Layers, Sizes};
-use bentpipe_timeseries::{LossTimes, RunSeries, SpanHistogram, TimeBudget};
+use bentpipe_timeseries::{LossTimes, RunSeries, SpanHistogram, TenthCounts, TimeBudget};
 use bentpipe_units::{Span, Time};
 
 /// All results of a run.
@@ -215,7 +215,7 @@ pub struct FlowOutcome {
     pub received: u64,
     /// Bytes that reached the receiver's application in each 100 ms since the start of the run;
     /// none if it took more than ten days.
-    pub received_by_tenth: Vec<u64>,
+    pub received_by_tenth: TenthCounts,
     /// True if all bytes arrived, or the fixed duration has passed.
     pub completed: bool,
     /// Time of the client's first packet.

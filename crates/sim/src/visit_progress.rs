@@ -3,7 +3,7 @@
 use crate::spec::{Direction, Object, Visit};
 use crate::time_budget::Requests;
 use bentpipe_media::abr::{Player, PlayerOutcome, PlayerSeries};
-use bentpipe_timeseries::{BoundedSeries, SeriesLimit};
+use bentpipe_timeseries::{BoundedSeries, SeriesLimit, TenthCounts};
 use bentpipe_units::{Span, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -53,7 +53,7 @@ pub struct State {
     pub received: u64,
     /// Application bytes received in each 100 ms since the start of the run; none if it took more
     /// than ten days.
-    pub received_by_tenth: Vec<u64>,
+    pub received_by_tenth: TenthCounts,
     /// (time, bytes received so far) at each arrival, if recorded.
     pub series: Option<BoundedSeries>,
     /// Reason why the visit failed, if it did.
@@ -123,7 +123,7 @@ impl VisitProgress {
             data_from: None,
             first_byte: None,
             received: 0,
-            received_by_tenth: Vec::new(),
+            received_by_tenth: TenthCounts::default(),
             series: series.map(BoundedSeries::new),
             error: None,
             waiting: Vec::new(),
@@ -161,12 +161,9 @@ impl VisitProgress {
         state.received += bytes as u64;
         let tenth = (now.as_nanos() / TENTH.as_nanos()) as usize;
         if tenth >= MAX_TENTHS {
-            state.received_by_tenth = Vec::new();
+            state.received_by_tenth = TenthCounts::default();
         } else {
-            if state.received_by_tenth.len() <= tenth {
-                state.received_by_tenth.resize(tenth + 1, 0);
-            }
-            state.received_by_tenth[tenth] += bytes as u64;
+            state.received_by_tenth.add(tenth, bytes as u64);
         }
         if let Some(object) = state.objects.get_mut(index) {
             object.received += bytes as u64;
@@ -368,7 +365,7 @@ mod tests {
     fn transfers_of_months_keep_no_counts_by_tenth() {
         let progress = VisitProgress::new(&visit(), Time::ZERO, None);
         progress.received(0, 4, Time::from_millis(250));
-        assert_eq!(progress.state().received_by_tenth, [0, 0, 4]);
+        assert_eq!(progress.state().received_by_tenth.to_vec(), [0, 0, 4]);
         progress.received(0, 6, Time::from_secs(90 * 86_400));
         assert!(progress.state().received_by_tenth.is_empty());
         assert_eq!(progress.state().received, 10);

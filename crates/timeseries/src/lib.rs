@@ -15,6 +15,7 @@ mod loss_times;
 mod rate;
 mod run_series;
 mod span_histogram;
+mod tenth_counts;
 mod time_budget;
 
 pub use binned_sum::BinnedSum;
@@ -24,6 +25,7 @@ pub use loss_times::{LossPlace, LossTimes};
 pub use rate::rate_series;
 pub use run_series::{LinkSeries, RouteChange, RunSeries, Series, VisitSeries};
 pub use span_histogram::SpanHistogram;
+pub use tenth_counts::TenthCounts;
 pub use time_budget::{TimeBudget, TimePart};
 
 /// Maximum number of points of a series.

@@ -38,7 +38,9 @@ use std::task::Waker;
 pub struct Endpoint {
     pub(super) noq: noq_proto::Endpoint,
     pub(super) clock: Clock,
-    pub(super) connections: BTreeMap<usize, Entry>,
+    /// Boxed, since the map has room for eleven entries as soon as it has one: many endpoints have
+    /// a single connection.
+    pub(super) connections: BTreeMap<usize, Box<Entry>>,
     /// Next timeout of each connection that has one.
     pub(super) timeouts: BTreeSet<(Time, usize)>,
     /// Connections that may have something to send.
@@ -185,7 +187,7 @@ impl Endpoint {
         let waker = Arc::new(ConnectionWaker::new(key, self.outside.clone()));
         self.connections.insert(
             key,
-            Entry {
+            Box::new(Entry {
                 remote: conn.remote_address(),
                 conn,
                 early: Vec::new(),
@@ -199,7 +201,7 @@ impl Endpoint {
                 waker,
                 ack_scheduler,
                 send_limit,
-            },
+            }),
         );
         self.run(key, now);
     }

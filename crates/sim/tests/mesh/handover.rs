@@ -49,7 +49,7 @@ fn over_a_handover(
 
 /// Number of 100 ms intervals without arrivals, between the first and the last with arrivals.
 fn gap(flow: &FlowOutcome) -> usize {
-    let tenths = &flow.received_by_tenth;
+    let tenths = flow.received_by_tenth.to_vec();
     let first = tenths.iter().position(|&bytes| bytes > 0).unwrap();
     let last = tenths.iter().rposition(|&bytes| bytes > 0).unwrap();
     tenths[first..=last].iter().filter(|&&bytes| bytes == 0).count()

@@ -178,9 +178,8 @@ fn traffic_resumes_when_the_path_returns() {
     spec.time_limit = Span::from_secs(2000);
     let outcome = run(&spec);
     let flow = &outcome.flows[0];
-    let some: Vec<usize> = (0..flow.received_by_tenth.len())
-        .filter(|&tenth| flow.received_by_tenth[tenth] > 0)
-        .collect();
+    let counts = flow.received_by_tenth.iter();
+    let some: Vec<usize> = counts.filter(|(_, bytes)| *bytes > 0).map(|(tenth, _)| tenth).collect();
     let (first, last) = (some[0], *some.last().unwrap());
     assert!(
         (2_000..7_000).contains(&first) && (7_000..14_000).contains(&last),

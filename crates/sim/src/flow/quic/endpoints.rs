@@ -4,12 +4,14 @@ use crate::app;
 use crate::error::SimError;
 use crate::flow::shared::Shared;
 use bentpipe_quic::noq_proto::{
-    ConnectionId, EndpointConfig, ServerConfig, TokenMemoryCache, ValidationTokenConfig, crypto,
+    ConnectionId, EndpointConfig, ServerConfig, TokenMemoryCache, TokenStore,
+    ValidationTokenConfig, crypto,
 };
 use bentpipe_quic::tls::{self, Identity, Randomness};
 use bentpipe_quic::{
     Accept, Acceptor, Endpoint, Handshake, Http, QuicSettings, SettingsError, seeded,
 };
+use bytes::Bytes;
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,10 +26,25 @@ pub struct Endpoints {
     /// Client configurations without and with early data. They share their tickets.
     client_configs: [ClientParts; 2],
     /// The client's tokens.
-    pub client_tokens: Arc<TokenMemoryCache>,
+    pub client_tokens: Arc<ClientTokens>,
     pub server_config: ServerConfig,
     /// What the server does with the next connection.
     next_accept: Arc<Mutex<VecDeque<Accept>>>,
+}
+
+/// Tokens of a client (RFC 9000 section 8.1.3), in memory of their own: what arrives is a part of a
+/// buffer of many packets, which a token would keep.
+#[derive(Default)]
+pub struct ClientTokens(TokenMemoryCache);
+
+impl TokenStore for ClientTokens {
+    fn insert(&self, server_name: &str, token: Bytes) {
+        self.0.insert(server_name, Bytes::copy_from_slice(&token));
+    }
+
+    fn take(&self, server_name: &str) -> Option<Bytes> {
+        self.0.take(server_name)
+    }
 }
 
 /// Parts of a client configuration.

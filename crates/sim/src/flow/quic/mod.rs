@@ -375,6 +375,10 @@ impl Transport for QuicTransport {
         source.set_port(source.port().wrapping_add(datagram.connection));
         self.epoch.set(now);
         self.endpoints.at(node).handle_datagram(now, source, ecn_from_link(ecn), data);
+        if self.visit.is_none() {
+            // Packets of a connection that closes. Thousands of flows that are over would keep it.
+            self.received = BytesMut::new();
+        }
     }
 
     fn wake(&mut self, now: Time, node: u16) {
