@@ -175,7 +175,8 @@ fn metrics(flow: &sim::FlowOutcome) -> FlowMetrics {
     }
 }
 
-fn player(played: &PlayerOutcome) -> Player {
+/// Converts what a player has played.
+pub(crate) fn player(played: &PlayerOutcome) -> Player {
     Player {
         stall_s: played.stalled.as_secs_f64(),
         metrics: PlayerMetrics {
@@ -215,7 +216,8 @@ fn responsiveness(test: &responsiveness::Outcome) -> ResponsivenessMetrics {
     }
 }
 
-fn call_stream(stream: &sim::CallStream) -> CallStream {
+/// Converts a stream of a call.
+pub(crate) fn call_stream(stream: &sim::CallStream) -> CallStream {
     let measured = &stream.measured;
     // The bounds of a histogram's buckets may exceed the largest delay.
     let delay = |quantile| {
@@ -411,7 +413,7 @@ cbr.duration = "20 s"
         let flows = ["a", "b", "cross"].map(|name| {
             let span = Span::from_secs(20);
             let mut flow = flow_outcome(name, 1, sim::Direction::Download, 0, span);
-            flow.received_by_tenth = vec![1_000; 200];
+            flow.received_by_tenth = [1_000; 200].as_slice().into();
             flow.received = 200_000;
             flow
         });

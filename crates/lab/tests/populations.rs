@@ -297,3 +297,99 @@ below = 77
     assert!((3.7..4.4).contains(&slowdown), "{slowdown}");
     assert_eq!((metrics.completed_percent, metrics.mean_completion_s), (Some(100.0), Some(20.0)));
 }
+
+/// Users on a path of 10 Mbps who talk, watch, and read pages between which they think.
+const PEOPLE: &str = r#"
+name = "people"
+[path]
+rtt = "100 ms"
+forward = { rate = "10 Mbps", queue = { limit = "1 BDP", aqm = "fq", hash = "exact" } }
+return = { rate = "10 Mbps" }
+[output]
+time_series = "none"
+[[flow]]
+name = "talkers"
+count = 4
+call = { duration = "10 s", audio = "32 kbps" }
+[[flow]]
+name = "viewers"
+count = 2
+abr = { duration = "12 s", segment = "2 s", ladder = ["300 kbps", "900 kbps"] }
+[[flow]]
+name = "readers"
+count = 3
+arrivals = { rate = 1 }
+visits = [{ web_page = 4 }, { web_page = 4, think_time = "3 s" }]
+"#;
+
+#[test]
+fn each_kind_of_users_has_its_own_metrics() {
+    let results = run(PEOPLE);
+    let run = &results.runs[0];
+    assert!(run.flows.is_empty(), "users are no single flows");
+    let talkers = population(run, "talkers");
+    // 50 ms one way, 60 ms of playout and 20 ms of a frame: a score of 4.4.
+    assert!((4.3..4.5).contains(&talkers.metrics.median_mos.unwrap()), "{:?}", talkers.metrics);
+    let delay = talkers.metrics.p95_frame_delay_ms.unwrap();
+    assert!((50.0..56.0).contains(&delay), "{delay}");
+    assert_eq!(talkers.metrics.completed_percent, Some(100.0));
+    assert_eq!((talkers.metrics.mean_slowdown, talkers.classes.len()), (None, 0));
+    let viewers = population(run, "viewers");
+    assert_eq!(viewers.metrics.stalled_users_percent, Some(0.0));
+    assert!(viewers.metrics.median_bitrate_kbps.unwrap() > 400.0, "{:?}", viewers.metrics);
+    let readers: Vec<&Population> =
+        run.populations.iter().filter(|one| one.name == "readers").collect();
+    assert_eq!(readers.iter().map(|one| one.visit).collect::<Vec<_>>(), [1, 2]);
+    assert!(readers[1].metrics.median_completion_s.unwrap() > 0.2);
+    assert_eq!(readers[1].metrics.median_mos, None);
+    // All users of the first visit: those who transfer have the completion times.
+    let all = population(run, "all");
+    let of_readers = readers[0].metrics.mean_completion_s;
+    assert_eq!((all.metrics.users, all.metrics.mean_completion_s), (9, of_readers));
+    assert_eq!(all.metrics.median_mos, talkers.metrics.median_mos);
+    // The summary has what a population has, and nothing of other kinds.
+    let summed = |flow: &str, metric: &str| {
+        results.summary.iter().any(|row| row.flow == flow && row.metric == metric)
+    };
+    assert!(summed("talkers", "median_mos") && !summed("talkers", "mean_stall_percent"));
+    assert!(!summed("readers", "median_mos") && summed("viewers", "p5_bitrate_kbps"));
+}
+
+#[test]
+fn users_think_between_visits_and_differently_in_each_run() {
+    let plan = plan(PEOPLE);
+    let thinks = |run: u64| -> Vec<u64> {
+        let spec = spec(&plan, 0, run);
+        let readers = spec.flows.iter().filter(|flow| flow.name.starts_with("readers"));
+        readers.map(|flow| flow.visits[1].idle_before.as_nanos()).collect()
+    };
+    assert_eq!(thinks(0), thinks(0));
+    let [a, b, c] = thinks(0)[..] else { panic!("three readers") };
+    assert!(a != b && b != c && a > 0, "{a} {b} {c}");
+}
+
+#[test]
+fn a_mix_stands_for_populations_of_each_kind() {
+    let text = r#"
+name = "homes"
+[path]
+profile = "geo-50-10"
+[[flow]]
+name = "home"
+count = 20
+mix = "household"
+[[variant]]
+name = "rfc"
+preset = "rfc"
+[[variant]]
+name = "own"
+flow.home-page = { handshake = "1rtt" }
+"#;
+    let plan = plan(text);
+    let spec = spec(&plan, 0, 0);
+    let count = |class: &str| spec.flows.iter().filter(|flow| flow.name.starts_with(class)).count();
+    assert_eq!([count("home-video"), count("home-call")], [20, 10]);
+    assert_eq!([count("home-page"), count("home-update")], [4, 2]);
+    // The numbers of each class have a source, which the notes repeat.
+    assert!(plan.notes.iter().any(|note| note.contains("OpenVault")), "{:?}", plan.notes);
+}

@@ -11,6 +11,7 @@ pub mod comparison;
 mod document;
 mod emulation;
 mod expect;
+mod experience;
 pub mod explanation;
 mod failure;
 pub mod fairness;
@@ -31,6 +32,7 @@ mod stats;
 mod summary;
 mod table;
 mod time_budget;
+mod user_values;
 
 pub use document::Results;
 pub use emulation::{DirectionEmulation, Emulation, ProxyEmulation};
@@ -38,6 +40,7 @@ pub use expect::{
     Comparison, Condition, Expectation, Figure, Group, PublishedKind, Rule, Statistic, compare,
     judge, point_text,
 };
+pub use experience::Experience;
 pub use failure::{Failure, failures};
 pub use fairness::Fairness;
 pub use flow_metrics::{

@@ -257,6 +257,42 @@ metrics! {
     "Packets dropped", "packets", Lower: packets_dropped: u64,
     /// Packets that the network dropped or lost, in percent of those that the users' senders sent.
     "Dropped", "%", Lower: dropped_percent: Option<f64>,
+    /// Median of the mean opinion scores of the users' calls, each of its worse direction.
+    "Mean opinion score of users, median", "", Higher: median_mos: Option<f64> = "Option::is_none",
+    /// 5th percentile of these scores, which 95 % of the calls exceed.
+    "Mean opinion score of users, 5th percentile", "", Higher:
+        p5_mos: Option<f64> = "Option::is_none",
+    /// Median over the users of the mean delay of the frames of their calls, each of its slowest
+    /// stream.
+    "Mean frame delay of users, median", "ms", Lower:
+        median_frame_delay_ms: Option<f64> = "Option::is_none",
+    /// 95th percentile of these delays.
+    "Mean frame delay of users, 95th percentile", "ms", Lower:
+        p95_frame_delay_ms: Option<f64> = "Option::is_none",
+    /// Mean over the users of the frames of their calls that were late or lost, each of its worst
+    /// stream.
+    "Late and lost frames of users", "%", Lower:
+        mean_frames_missed_percent: Option<f64> = "Option::is_none",
+    /// Users whose adaptive video stalled at least once, or never began.
+    "Users with stalls", "%", Lower: stalled_users_percent: Option<f64> = "Option::is_none",
+    /// Mean over the users of the time of stalls of their adaptive video, in percent of the time
+    /// from its start to its end.
+    "Mean stalled time of users", "%", Lower: mean_stall_percent: Option<f64> = "Option::is_none",
+    /// 95th percentile of these.
+    "Stalled time of users, 95th percentile", "%", Lower:
+        p95_stall_percent: Option<f64> = "Option::is_none",
+    /// Median of the times until the users' adaptive video began to play.
+    "Start of users' video, median", "s", Lower:
+        median_startup_s: Option<f64> = "Option::is_none",
+    /// 95th percentile of these.
+    "Start of users' video, 95th percentile", "s", Lower:
+        p95_startup_s: Option<f64> = "Option::is_none",
+    /// Median of the mean bitrates of the users' adaptive video.
+    "Bitrate of users, median", "kbps", Higher:
+        median_bitrate_kbps: Option<f64> = "Option::is_none",
+    /// 5th percentile of these bitrates, which 95 % of the users exceed.
+    "Bitrate of users, 5th percentile", "kbps", Higher:
+        p5_bitrate_kbps: Option<f64> = "Option::is_none",
 }
 
 metrics! {

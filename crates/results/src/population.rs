@@ -1,7 +1,8 @@
 //! Metrics of a population: many users, described by distributions over all of them.
 
+use crate::experience::{Experience, with_experiences};
 use crate::metrics::PopulationMetrics;
-use crate::stats::quantile;
+use crate::user_values::UserValues;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +24,8 @@ pub struct Population {
     /// Metrics of all users.
     #[serde(flatten)]
     pub metrics: PopulationMetrics,
-    /// Metrics by size of the transfer, from small to large; classes without users are absent.
+    /// Metrics by size of the transfer, from small to large; classes without users are absent, and
+    /// those of calls and adaptive video.
     pub classes: Vec<SizeClass>,
     /// The users, in the order of their numbers; absent for `all`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,10 +53,24 @@ pub struct Users {
     pub start_s: Vec<f64>,
     /// Completion time in seconds; `null` if the transfer did not complete.
     pub completion_s: Vec<Option<f64>>,
-    /// Completion time over the lower bound on an idle path; `null` without a completion time.
+    /// Completion time over the lower bound on an idle path; `null` without a completion time, and
+    /// of calls and adaptive video.
     pub slowdown: Vec<Option<f64>>,
     /// Packets that the network dropped or lost.
     pub packets_dropped: Vec<u64>,
+    /// Mean opinion score of the worse direction of a call; absent of other workloads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mos: Vec<Option<f64>>,
+    /// Mean delay of the frames of a call, of its slowest stream, in ms; absent of other workloads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub frame_delay_ms: Vec<Option<f64>>,
+    /// Time of stalls in percent of that from the start of adaptive video to its end; absent of
+    /// other workloads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stall_percent: Vec<Option<f64>>,
+    /// Mean bitrate of adaptive video in kbps; absent of other workloads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bitrate_kbps: Vec<Option<f64>>,
 }
 
 /// One visit of one user.
@@ -74,11 +90,14 @@ pub struct User {
     pub packets_sent: u64,
     /// Packets that the network dropped or lost.
     pub packets_dropped: u64,
+    /// What its call or adaptive video was like; `None` if it transferred something.
+    pub experience: Option<Experience>,
 }
 
 impl User {
     fn slowdown(&self) -> Option<f64> {
-        self.completion_s.map(|completion| completion / self.ideal_s).filter(|x| x.is_finite())
+        let completion = self.completion_s.filter(|_| self.experience.is_none())?;
+        Some(completion / self.ideal_s).filter(|x| x.is_finite())
     }
 
     /// Returns the index of the size class.
@@ -97,10 +116,16 @@ impl Population {
         share_percent: Option<f64>,
         listed: bool,
     ) -> Self {
+        // A column without a value for any user is absent.
+        let column = |read: fn(&Experience) -> Option<f64>| {
+            let values = users.iter().map(|user| user.experience.as_ref().and_then(read));
+            let values: Vec<Option<f64>> = values.collect();
+            if values.iter().any(Option::is_some) { values } else { Vec::new() }
+        };
         let names = SIZE_CLASSES.iter().map(|(_, name)| *name).chain([LARGEST]);
         let classes = names.enumerate().filter_map(|(class, name)| {
-            let own: Vec<User> =
-                users.iter().filter(|user| user.class() == class).copied().collect();
+            let transfers = users.iter().filter(|user| user.experience.is_none());
+            let own: Vec<User> = transfers.filter(|user| user.class() == class).copied().collect();
             let class = SizeClass { name: name.to_owned(), metrics: PopulationMetrics::of(&own) };
             (!own.is_empty()).then_some(class)
         });
@@ -119,6 +144,10 @@ impl Population {
                 completion_s: users.iter().map(|user| user.completion_s).collect(),
                 slowdown: users.iter().map(User::slowdown).collect(),
                 packets_dropped: users.iter().map(|user| user.packets_dropped).collect(),
+                mos: column(Experience::mos),
+                frame_delay_ms: column(Experience::frame_delay_ms),
+                stall_percent: column(Experience::stall_percent),
+                bitrate_kbps: column(Experience::bitrate_kbps),
             }),
         }
     }
@@ -163,14 +192,17 @@ impl PopulationMetrics {
     /// Computes the metrics of `users`. The mean is missing if a transfer did not complete, and a
     /// quantile if it is that of a transfer that did not complete.
     fn of(users: &[User]) -> Self {
-        let completions = Distribution::new(users.iter().map(|user| user.completion_s));
-        let slowdowns = Distribution::new(users.iter().map(User::slowdown));
+        let transfers = || users.iter().filter(|user| user.experience.is_none());
+        let completions = UserValues::new(transfers().map(|user| user.completion_s));
+        let slowdowns = UserValues::new(transfers().map(User::slowdown));
+        let experiences: Vec<Experience> =
+            users.iter().filter_map(|user| user.experience).collect();
         let completed = users.iter().filter(|user| user.completion_s.is_some());
         let (count, sent) = (users.len(), users.iter().map(|user| user.packets_sent).sum::<u64>());
         let dropped = users.iter().map(|user| user.packets_dropped).sum::<u64>();
         let percent =
             |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64 * 100.0);
-        Self {
+        let metrics = Self {
             users: count as u64,
             completed_percent: percent(completed.count() as u64, count as u64),
             mean_completion_s: completions.mean(),
@@ -186,6 +218,18 @@ impl PopulationMetrics {
             goodput_share_percent: None,
             packets_dropped: dropped,
             dropped_percent: percent(dropped, sent),
+            ..Self::default()
+        };
+        if experiences.is_empty() { metrics } else { with_experiences(metrics, &experiences) }
+    }
+
+    /// Returns the name of the metric that says most about these users: the score of calls, the
+    /// stalls of adaptive video, or the completion time.
+    pub(crate) fn usual(&self) -> &'static str {
+        match (self.median_mos, self.mean_completion_s, self.stalled_users_percent) {
+            (Some(_), None, None) => "median_mos",
+            (None, None, Some(_)) => "mean_stall_percent",
+            _ => "mean_completion_s",
         }
     }
 }
@@ -198,34 +242,6 @@ fn goodput(users: &[User]) -> Option<f64> {
     let bytes: u64 = done().map(|(user, _)| user.bytes).sum();
     let rate = bytes as f64 * 8.0 / 1e6 / (last - first);
     rate.is_finite().then_some(rate)
-}
-
-/// Values of users in ascending order. A missing value counts as infinite.
-struct Distribution(Vec<f64>);
-
-impl Distribution {
-    fn new(values: impl Iterator<Item = Option<f64>>) -> Self {
-        let mut values: Vec<f64> = values.map(|value| value.unwrap_or(f64::INFINITY)).collect();
-        values.sort_by(f64::total_cmp);
-        Self(values)
-    }
-
-    fn mean(&self) -> Option<f64> {
-        let mean = self.0.iter().sum::<f64>() / self.0.len() as f64;
-        mean.is_finite().then_some(mean)
-    }
-
-    fn quantile(&self, q: f64) -> Option<f64> {
-        (!self.0.is_empty()).then(|| quantile(&self.0, q)).filter(|value| value.is_finite())
-    }
-
-    /// Returns Jain's index of the inverse values, in which a missing value counts as 0.
-    fn jain_of_inverse(&self) -> Option<f64> {
-        let inverse = || self.0.iter().map(|value| 1.0 / value);
-        let (sum, squares) = (inverse().sum::<f64>(), inverse().map(|x| x * x).sum::<f64>());
-        let index = sum * sum / (self.0.len() as f64 * squares);
-        index.is_finite().then_some(index)
-    }
 }
 
 #[cfg(test)]
@@ -241,7 +257,69 @@ mod tests {
             ideal_s: 2.0,
             packets_sent: 100,
             packets_dropped: 3,
+            experience: None,
         }
+    }
+
+    fn call(number: usize, mos: f64) -> User {
+        let experience = Experience::Call {
+            mos: Some(mos),
+            frame_delay_ms: Some(300.0 + number as f64),
+            frames_missed_percent: Some(1.0),
+        };
+        User { experience: Some(experience), ..user(number, 80_000, Some(60.0)) }
+    }
+
+    fn video(number: usize, stalls: u64) -> User {
+        let experience = Experience::Video {
+            startup_s: Some(2.0),
+            stalls: Some(stalls),
+            stall_percent: Some(stalls as f64),
+            bitrate_kbps: Some(1_000.0 * (number + 1) as f64),
+        };
+        User { experience: Some(experience), ..user(number, 30_000_000, Some(99.0)) }
+    }
+
+    #[test]
+    fn calls_and_videos_have_metrics_of_their_own_and_no_others() {
+        let calls: Vec<User> = (0..101).map(|i| call(i, 1.0 + i as f64 / 100.0)).collect();
+        let one = Population::new("calls", 1, &calls, None, true);
+        let near = |value: Option<f64>, expected: f64| (value.unwrap() - expected).abs() < 1e-9;
+        assert!(near(one.metrics.median_mos, 1.5) && near(one.metrics.p5_mos, 1.05));
+        assert!(near(one.metrics.p95_frame_delay_ms, 395.0));
+        assert_eq!((one.metrics.mean_completion_s, one.metrics.mean_slowdown), (None, None));
+        assert_eq!((one.metrics.completed_percent, one.classes.len()), (Some(100.0), 0));
+        assert_eq!((one.metrics.stalled_users_percent, one.metrics.usual()), (None, "median_mos"));
+        let users = one.per_user.unwrap();
+        assert_eq!((users.mos.len(), users.stall_percent.len()), (101, 0));
+
+        let videos: Vec<User> = (0..4).map(|i| video(i, u64::from(i == 3))).collect();
+        let metrics = Population::new("videos", 1, &videos, None, true).metrics;
+        assert_eq!(
+            (metrics.stalled_users_percent, metrics.mean_stall_percent),
+            (Some(25.0), Some(0.25))
+        );
+        assert_eq!(
+            (metrics.median_bitrate_kbps, metrics.usual()),
+            (Some(2_500.0), "mean_stall_percent")
+        );
+
+        // All users of a run: those who transfer have the completion times.
+        let mixed = [user(0, 1, Some(4.0)), call(1, 4.0), video(2, 0)];
+        let all = Population::new("all", 1, &mixed, None, false);
+        assert_eq!((all.metrics.users, all.metrics.mean_completion_s), (3, Some(4.0)));
+        assert_eq!(
+            (all.metrics.median_mos, all.metrics.mean_stall_percent),
+            (Some(4.0), Some(0.0))
+        );
+        assert_eq!((all.classes.len(), all.metrics.usual()), (1, "mean_completion_s"));
+    }
+
+    #[test]
+    fn transfers_have_no_fields_of_calls_and_videos() {
+        let text = serde_json::to_string(&Population::new("a", 1, &[user(0, 1, None)], None, true));
+        let text = text.unwrap();
+        assert!(!text.contains("mos") && !text.contains("stall") && !text.contains("bitrate"));
     }
 
     #[test]

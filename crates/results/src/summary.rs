@@ -71,6 +71,9 @@ pub fn summarise(runs: &[Run], details: &[&str]) -> Vec<Summary> {
             for metric in POPULATION {
                 let values: Vec<f64> =
                     samples.iter().filter_map(|sample| (metric.read)(sample)).collect();
+                if metric.optional && values.is_empty() {
+                    continue;
+                }
                 summary.push(Summary::new(&group[0], &name, visit, metric.row.name, &values));
             }
         }

@@ -8,6 +8,7 @@ use super::flow::{
     DefaultsTable, Flow, FlowTable, Placement, Variant, VariantFlow, VariantName, VariantTable,
     WorkloadTable,
 };
+use super::mix::{self, Expanded};
 use super::population::{self, Share, Users};
 use super::protocol::Protocol;
 use super::section;
@@ -190,6 +191,13 @@ fn flows<'i>(root: &Tree<'i>, seed: u64) -> Result<Vec<Layer<'i>>, Problem> {
     for entry in listed {
         let (span, mut table) = (entry.span(), entry.into_inner());
         let Placement { name, .. } = section::take(&mut table.clone(), span.clone())?;
+        if let Some(populations) = mix::expand(&name, &table, &span)? {
+            for Expanded { name, table, users } in populations {
+                let layer = Layer::new(name, span.clone(), table);
+                layers.push(Layer { users: Some(users), ..layer });
+            }
+            continue;
+        }
         if let Some(shares) = population::expand(&name, &mut table, &span)? {
             for Share { name, mut table, users } in shares {
                 table.remove("name");

@@ -21,6 +21,8 @@ mod light_time;
 mod light_time_check;
 mod limits;
 mod merge;
+mod mix;
+mod mix_name;
 mod orbit;
 mod orbit_check;
 mod orbit_text;
@@ -52,6 +54,8 @@ pub use flow::{Ends, Flow, FlowTable, Placement, Variant, VariantTable};
 pub use idle_timeout::IdleTimeout;
 pub use light_time::LightTimeSection;
 pub use limits::HEADERS;
+pub use mix::{MixClass, MixTable, mixes};
+pub use mix_name::Mix;
 pub use orbit::{
     FibreSection, LinksSection, OrbitSection, RouteUpdatesName, ShellSection, StationSection,
 };

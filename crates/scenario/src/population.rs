@@ -3,6 +3,7 @@
 use crate::arrivals::Arrivals;
 use crate::error::Problem;
 use crate::limits::{Check, between};
+use crate::mix_name::Mix;
 use crate::section::{self, Merged, section, table};
 use crate::transport::{Transport, nested};
 use crate::tree::{Tree, merge};
@@ -14,7 +15,7 @@ use std::ops::Range;
 use toml::de::DeValue;
 
 /// Largest number of users of all populations together.
-pub const MAX_USERS: usize = 4000;
+pub const MAX_USERS: usize = 20_000;
 /// Largest number of shares of a population.
 const MAX_SHARES: usize = 16;
 
@@ -24,11 +25,15 @@ const MAX_SHARES: usize = 16;
 pub struct PopulationKeys {
     /// Number of users. Each is a client with a terminal of its own, and results describe all of
     /// them together.
-    #[schemars(with = "Option<u64>", range(min = 1, max = 4000))]
+    #[schemars(with = "Option<u64>", range(min = 1, max = 20000))]
     pub count: Option<Spanned<u64>>,
     /// When the users start: `at once` (the default), or a table with `load`, `rate` or `file`.
     #[schemars(with = "Option<Arrivals>")]
     pub arrivals: Option<Spanned<Arrivals>>,
+    /// A mix of several kinds of users, with `count` households, people, phones or passengers. Its
+    /// populations are called NAME-CLASS.
+    #[schemars(with = "Option<Mix>")]
+    pub mix: Option<Spanned<Mix>>,
     /// True if each user has a server of its own; false, the default, if all have the same.
     pub own_servers: Option<bool>,
     /// Shares of the users, each with transport keys of its own.
@@ -68,6 +73,8 @@ pub struct Users {
     pub arrivals: Arrivals,
     /// True if each user has a server of its own.
     pub own_servers: bool,
+    /// The mix that it belongs to.
+    pub mix: Option<Mix>,
 }
 
 /// A share of a population: its name, its keys of `[[flow]]`, and its users.
@@ -114,6 +121,7 @@ pub(crate) fn expand<'i>(
         members: (0..total).collect(),
         arrivals: keys.arrivals.map(Spanned::into_inner).unwrap_or_default(),
         own_servers: keys.own_servers.unwrap_or(false),
+        mix: None,
     };
     let Some(listed) = listed.filter(|_| keys.share.is_some()) else {
         return Ok(Some(vec![Share { name: name.clone(), table: table.clone(), users }]));
@@ -189,8 +197,8 @@ fn deal(count: usize, weights: &[f64]) -> Vec<usize> {
 /// Checks that `users` can have the workload of a flow.
 ///
 /// # Errors
-/// Returns an error for workloads without a size, and for an offered load of bulk data, which has
-/// none before its end.
+/// Returns an error for workloads that measure a path, and for an offered load of those whose bytes
+/// are not known before their end.
 pub(crate) fn check_work(work: &Work, users: &Users, span: &Range<usize>) -> Check {
     let workloads: Vec<&Workload> = match work {
         Work::Once(workload) => vec![workload],
@@ -199,16 +207,17 @@ pub(crate) fn check_work(work: &Work, users: &Users, span: &Range<usize>) -> Che
     for workload in workloads {
         if !workload.suits_users() {
             let message = format!(
-                "`{}` is no workload of a population, whose users transfer bytes; allowed: \
-                    `download`, `upload`, `objects`, `web_page` or `bulk`",
+                "`{}` is no workload of a population; allowed: `download`, `upload`, `objects`, \
+                    `web_page`, `bulk`, `call` or `abr`",
                 workload.name()
             );
             return Err(Problem::new(span.clone(), message));
         }
-        if let (Workload::Bulk(_), Arrivals::Load(load)) = (workload, &users.arrivals) {
+        if let (false, Arrivals::Load(load)) = (workload.has_size(), &users.arrivals) {
             let message = format!(
-                "arrivals = {{ load = {load} }} needs the sizes of transfers, and `bulk` has \
-                    none; allowed: `at once`, or a table with `rate` or `file`"
+                "arrivals = {{ load = {load} }} needs the sizes of transfers, and `{}` has \
+                    none; allowed: `at once`, or a table with `rate` or `file`",
+                workload.name()
             );
             return Err(Problem::new(span.clone(), message));
         }

@@ -71,6 +71,8 @@ export const METRIC = {
   meanSlowdown: "mean_slowdown",
   p95Slowdown: "p95_slowdown",
   packetsDropped: "packets_dropped",
+  medianOpinionScore: "median_mos",
+  meanStalled: "mean_stall_percent",
   linkBytes: "bytes",
   linkDroppedQueue: "dropped_queue",
   linkQueueMax: "queue_max_bytes",
@@ -157,9 +159,16 @@ export function isShared(metric: string): boolean {
   return RUN_METRICS.includes(metric);
 }
 
+/** Metrics of populations that a report opens with: of transfers, of calls, of adaptive video. */
+export const USUAL_OF_USERS: readonly string[] = [
+  METRIC.meanCompletion,
+  METRIC.medianOpinionScore,
+  METRIC.meanStalled,
+];
+
 /** Metrics of populations that are offered first. */
 export const FIRST_OF_USERS = [
-  METRIC.meanCompletion,
+  ...USUAL_OF_USERS,
   METRIC.p95Completion,
   METRIC.meanSlowdown,
   METRIC.p95Slowdown,

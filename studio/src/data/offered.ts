@@ -8,6 +8,7 @@ import {
   METRIC,
   metricsOfFlow,
   RUN_METRICS,
+  USUAL_OF_USERS,
 } from "./metrics.ts";
 import type { Report } from "./report.types.ts";
 
@@ -37,8 +38,11 @@ export const metricsOf = memoised((report: Report): string[] => {
 export function usualMetric(report: Report, flow: FlowId | undefined): string {
   const all = metricsOf(report);
   const own = report.headlines.find((one) => one.flow === flow?.name);
+  const ofUsers = USUAL_OF_USERS.find((key) =>
+    report.summary.some((s) => s.flow === flow?.name && s.metric === key && s.median !== null),
+  );
   // Heat maps of two controllers are about the share of the first flow.
-  const usual = report.headline ?? (competitionOf(report) ? undefined : own?.metric);
+  const usual = report.headline ?? (competitionOf(report) ? undefined : (own?.metric ?? ofUsers));
   return usual && all.includes(usual) ? usual : (all[0] ?? METRIC.completion);
 }
 

@@ -56,3 +56,25 @@ export function slowdownsOf(runs: Run[], name: string, visit: number): UserSlowd
     }),
   );
 }
+
+/** What calls and adaptive video have of each user, and which side of it is the bad one. */
+export const EXPERIENCES = [
+  { column: "mos", label: "Mean opinion score", unit: "", low: true },
+  { column: "frame_delay_ms", label: "Mean frame delay", unit: "ms", low: false },
+  { column: "bitrate_kbps", label: "Mean bitrate", unit: "kbps", low: true },
+  { column: "stall_percent", label: "Stalled", unit: "%", low: false },
+] as const;
+
+export type Experience = (typeof EXPERIENCES)[number];
+
+/** A value of each user of a population in some runs, ascending; none without such a value. */
+export function experiencesOf(runs: Run[], name: string, visit: number, of: Experience): number[] {
+  const values = runs.flatMap((run) =>
+    (run.populations ?? []).flatMap((population) =>
+      population.name === name && population.visit === visit
+        ? (population.per_user?.[of.column] ?? [])
+        : [],
+    ),
+  );
+  return values.flatMap((value) => value ?? []).sort((a, b) => a - b);
+}

@@ -523,7 +523,10 @@ export interface Link {
 
 /** The users of a population, or of one share of it, in one visit. */
 export interface Population {
-  /** Metrics by size of the transfer, from small to large; classes without users are absent. */
+  /**
+   * Metrics by size of the transfer, from small to large; classes without users are absent, and
+   * those of calls and adaptive video.
+   */
   classes: SizeClass[];
   /** Users whose transfers completed, in percent. */
   completed_percent: number | null;
@@ -539,21 +542,52 @@ export interface Population {
   /** Mean completion time of all users. */
   mean_completion_s: number | null;
   /**
+   * Mean over the users of the frames of their calls that were late or lost, each of its worst
+   * stream.
+   */
+  mean_frames_missed_percent?: number | null;
+  /**
    * Mean slowdown of all users. The slowdown is the completion time over its lower bound on the
    * idle path: the RTTs of the handshake and of the request, and the wire bytes at the rate of
    * the bottleneck.
    */
   mean_slowdown: number | null;
+  /**
+   * Mean over the users of the time of stalls of their adaptive video, in percent of the time
+   * from its start to its end.
+   */
+  mean_stall_percent?: number | null;
+  /** Median of the mean bitrates of the users' adaptive video. */
+  median_bitrate_kbps?: number | null;
   /** Median of the users' completion times. */
   median_completion_s: number | null;
+  /**
+   * Median over the users of the mean delay of the frames of their calls, each of its slowest
+   * stream.
+   */
+  median_frame_delay_ms?: number | null;
+  /** Median of the mean opinion scores of the users' calls, each of its worse direction. */
+  median_mos?: number | null;
   /** Median of the users' slowdowns. */
   median_slowdown: number | null;
+  /** Median of the times until the users' adaptive video began to play. */
+  median_startup_s?: number | null;
   /** Name of the population or of the share; `all` for all users of the run. */
   name: string;
+  /** 5th percentile of these bitrates, which 95 % of the users exceed. */
+  p5_bitrate_kbps?: number | null;
+  /** 5th percentile of these scores, which 95 % of the calls exceed. */
+  p5_mos?: number | null;
   /** 95th percentile of the users' completion times. */
   p95_completion_s: number | null;
+  /** 95th percentile of these delays. */
+  p95_frame_delay_ms?: number | null;
   /** 95th percentile of the users' slowdowns. */
   p95_slowdown: number | null;
+  /** 95th percentile of these. */
+  p95_stall_percent?: number | null;
+  /** 95th percentile of these. */
+  p95_startup_s?: number | null;
   /** 99th percentile of the users' completion times. */
   p99_completion_s: number | null;
   /** 99th percentile of the users' slowdowns. */
@@ -572,6 +606,8 @@ export interface Population {
    * down by the same factor.
    */
   slowdown_jain_index: number | null;
+  /** Users whose adaptive video stalled at least once, or never began. */
+  stalled_users_percent?: number | null;
   /** Number of users. */
   users: number;
   /** Number of the visit, from 1. */
@@ -594,21 +630,52 @@ export interface SizeClass {
   /** Mean completion time of all users. */
   mean_completion_s: number | null;
   /**
+   * Mean over the users of the frames of their calls that were late or lost, each of its worst
+   * stream.
+   */
+  mean_frames_missed_percent?: number | null;
+  /**
    * Mean slowdown of all users. The slowdown is the completion time over its lower bound on the
    * idle path: the RTTs of the handshake and of the request, and the wire bytes at the rate of
    * the bottleneck.
    */
   mean_slowdown: number | null;
+  /**
+   * Mean over the users of the time of stalls of their adaptive video, in percent of the time
+   * from its start to its end.
+   */
+  mean_stall_percent?: number | null;
+  /** Median of the mean bitrates of the users' adaptive video. */
+  median_bitrate_kbps?: number | null;
   /** Median of the users' completion times. */
   median_completion_s: number | null;
+  /**
+   * Median over the users of the mean delay of the frames of their calls, each of its slowest
+   * stream.
+   */
+  median_frame_delay_ms?: number | null;
+  /** Median of the mean opinion scores of the users' calls, each of its worse direction. */
+  median_mos?: number | null;
   /** Median of the users' slowdowns. */
   median_slowdown: number | null;
+  /** Median of the times until the users' adaptive video began to play. */
+  median_startup_s?: number | null;
   /** Name of the class, such as `up-to-1-MB`. */
   name: string;
+  /** 5th percentile of these bitrates, which 95 % of the users exceed. */
+  p5_bitrate_kbps?: number | null;
+  /** 5th percentile of these scores, which 95 % of the calls exceed. */
+  p5_mos?: number | null;
   /** 95th percentile of the users' completion times. */
   p95_completion_s: number | null;
+  /** 95th percentile of these delays. */
+  p95_frame_delay_ms?: number | null;
   /** 95th percentile of the users' slowdowns. */
   p95_slowdown: number | null;
+  /** 95th percentile of these. */
+  p95_stall_percent?: number | null;
+  /** 95th percentile of these. */
+  p95_startup_s?: number | null;
   /** 99th percentile of the users' completion times. */
   p99_completion_s: number | null;
   /** 99th percentile of the users' slowdowns. */
@@ -625,20 +692,38 @@ export interface SizeClass {
    * down by the same factor.
    */
   slowdown_jain_index: number | null;
+  /** Users whose adaptive video stalled at least once, or never began. */
+  stalled_users_percent?: number | null;
   /** Number of users. */
   users: number;
 }
 
 /** Users as columns of equal length. */
 export interface Users {
+  /** Mean bitrate of adaptive video in kbps; absent of other workloads. */
+  bitrate_kbps?: (number | null)[];
   /** Application bytes to transfer. */
   bytes: number[];
   /** Completion time in seconds; `null` if the transfer did not complete. */
   completion_s: (number | null)[];
+  /**
+   * Mean delay of the frames of a call, of its slowest stream, in ms; absent of other workloads.
+   */
+  frame_delay_ms?: (number | null)[];
+  /** Mean opinion score of the worse direction of a call; absent of other workloads. */
+  mos?: (number | null)[];
   /** Packets that the network dropped or lost. */
   packets_dropped: number[];
-  /** Completion time over the lower bound on an idle path; `null` without a completion time. */
+  /**
+   * Completion time over the lower bound on an idle path; `null` without a completion time, and
+   * of calls and adaptive video.
+   */
   slowdown: (number | null)[];
+  /**
+   * Time of stalls in percent of that from the start of adaptive video to its end; absent of
+   * other workloads.
+   */
+  stall_percent?: (number | null)[];
   /** Time of the user's first packet since the start of the run, in seconds. */
   start_s: number[];
   /** Number of the user in the population, from 0. */

@@ -15,14 +15,14 @@ pub fn cases() -> Vec<Case> {
             "no users",
             flows("users", &format!("count = 0\n{sized}")),
             6,
-            &["`count` of 0", "1 to 4000"],
+            &["`count` of 0", "1 to 20000"],
         ),
         case(
             "too many users of two populations",
-            flows("a", &format!("count = 3000\n{sized}"))
-                + &format!("[[flow]]\nname = \"b\"\ncount = 3000\n{sized}\n"),
+            flows("a", &format!("count = 15000\n{sized}"))
+                + &format!("[[flow]]\nname = \"b\"\ncount = 15000\n{sized}\n"),
             8,
-            &["6000 users", "up to 4000"],
+            &["30000 users", "up to 20000"],
         ),
         case(
             "arrivals of a single flow",
@@ -89,6 +89,46 @@ pub fn cases() -> Vec<Case> {
             users("bulk.duration = \"3 s\"\narrivals = { load = 0.5 }"),
             4,
             &["load = 0.5", "`bulk` has none"],
+        ),
+        case(
+            "an offered load of calls",
+            users("call.duration = \"3 s\"\narrivals = { load = 0.5 }"),
+            4,
+            &["load = 0.5", "`call` has none"],
+        ),
+        case(
+            "an unknown mix",
+            flows("homes", "count = 2\nmix = \"office\""),
+            7,
+            &["`office`", "`household`"],
+        ),
+        case("a mix without a number", flows("homes", "mix = \"ship\""), 6, &["`count`", "phones"]),
+        case(
+            "a mix with a workload",
+            flows("homes", &format!("count = 2\nmix = \"village\"\n{sized}")),
+            8,
+            &["`download` and `mix` exclude each other", "[defaults]"],
+        ),
+        case(
+            "a mix of too many people",
+            flows("homes", "count = 9000\nmix = \"village\""),
+            6,
+            &["89910 users of the class `request`", "up to 20000"],
+        ),
+        case(
+            "a first visit after some thought",
+            users("visits = [{ download = \"1 kB\", think_time = \"3 s\" }]"),
+            7,
+            &["`think_time`", "`arrivals`"],
+        ),
+        case(
+            "a thought of a week",
+            users(
+                "visits = [{ download = \"1 kB\" }, \
+                 { download = \"1 kB\", think_time = \"168 h\" }]",
+            ),
+            7,
+            &["`think_time` of 168 h", "1 ms to"],
         ),
         case(
             "an implied first visit of every user",

@@ -2,6 +2,7 @@
 //! before anything runs.
 
 mod identity;
+mod mix_notes;
 mod real_clock;
 mod select;
 mod shard;
@@ -556,6 +557,7 @@ fn notes(head: &Scenario, axes: &[Axis<'_>], cases: &[Case]) -> Vec<String> {
         }
     }
     notes.extend(refused_early_data(cases));
+    notes.extend(mix_notes::notes(head));
     let ignored = |point: &bentpipe_scenario::PointFilter| !is_planned(point, axes);
     let expects = head.expect.iter().filter(|expect| ignored(&expect.get_ref().point)).count();
     if expects > 0 {

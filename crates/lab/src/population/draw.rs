@@ -27,6 +27,8 @@ struct DrawnUser {
     start: Span,
     /// Objects of each visit that the scenario describes; `None` for the planned ones.
     visits: Vec<Option<Vec<Object>>>,
+    /// Time for which the user thinks before each of these visits.
+    thinks: Vec<Span>,
 }
 
 impl Expansion {
@@ -50,6 +52,9 @@ impl Expansion {
                     visit.objects.clone_from(objects);
                 }
             }
+            for (visit, think) in flow.visits[implied..].iter_mut().zip(&own.thinks) {
+                visit.idle_before += *think;
+            }
             flow
         };
         let share = |(index, users): &(usize, Option<Users>)| {
@@ -72,9 +77,9 @@ impl Expansion {
     }
 
     fn draw(&self, seed: u64, run: u64, templates: &[FlowSpec]) -> Vec<DrawnUser> {
-        let Population { name, users, arrivals, visits } = &*self.population;
-        let mut drawn =
-            vec![DrawnUser { visits: vec![None; visits.len()], ..<_>::default() }; *users];
+        let Population { name, users, arrivals, visits, thinks } = &*self.population;
+        let (none, still) = (vec![None; visits.len()], vec![Span::ZERO; visits.len()]);
+        let mut drawn = vec![DrawnUser { visits: none, thinks: still, ..<_>::default() }; *users];
         for (index, visit) in visits.iter().enumerate() {
             let mut stream = stream(seed, run, &format!("population/{name}/visit/{index}"));
             for (number, user) in drawn.iter_mut().enumerate() {
@@ -89,6 +94,13 @@ impl Expansion {
                     Drawn::Listed(sizes, SizeOrder::Listed) => one(sizes[number % sizes.len()]),
                     Drawn::Page(count) => Some(page(*count, stream.below(u64::MAX))),
                 };
+            }
+        }
+        for (index, mean) in thinks.iter().enumerate() {
+            let Some(mean) = mean else { continue };
+            let mut stream = stream(seed, run, &format!("population/{name}/think/{index}"));
+            for user in &mut drawn {
+                user.thinks[index] = mean.mul_f64(stream.exponential());
             }
         }
         let template = self.shares.first().and_then(|(index, _)| templates.get(*index));

@@ -26,7 +26,9 @@ pub(crate) fn load(
             Work::Once(workload) => vec![workload],
             Work::Visits(visits) => visits.iter().map(|visit| &visit.workload).collect(),
         };
-        let drawn = workloads.iter().any(|workload| workload.drawn().is_some());
+        let thinks = flow.work.think_times();
+        let drawn = workloads.iter().any(|workload| workload.drawn().is_some())
+            || thinks.iter().any(Option::is_some);
         let (name, users) = match &flow.users {
             Some(users) => (users.population.as_str(), users.total),
             None if drawn => (flow.name(), 1),
@@ -41,6 +43,7 @@ pub(crate) fn load(
             users,
             arrivals: arrivals(flow, files)?,
             visits: workloads.iter().map(of).collect::<Result<_, _>>()?,
+            thinks,
         }));
     }
     Ok(found)

@@ -30,6 +30,8 @@ pub(crate) struct Population {
     arrivals: Arrivals,
     /// What is drawn for each visit that the scenario describes.
     visits: Vec<Drawn>,
+    /// Mean time for which a user thinks before each of these visits.
+    thinks: Vec<Option<Span>>,
 }
 
 impl Population {
@@ -46,6 +48,7 @@ impl Population {
         };
         matches!(self.arrivals, Arrivals::Load(_) | Arrivals::Rate(_))
             || self.visits.iter().any(random)
+            || self.thinks.iter().any(Option::is_some)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::Expansion;
 use super::draw::user_name;
+use crate::outcome::{call_stream, player};
 use bentpipe_results::fairness::{ALL_FLOWS, TENTH};
-use bentpipe_results::{Population, User};
+use bentpipe_results::{CallMetrics, Experience, Population, User};
 use bentpipe_sim::{FlowOutcome, RunSpec};
 use bentpipe_units::Time;
 use std::collections::{BTreeMap, HashMap};
@@ -98,12 +99,8 @@ fn share_percent(own: &[&FlowOutcome], all: &[FlowOutcome]) -> Option<f64> {
     let start = own.iter().map(|flow| flow.start).min()?;
     let ends = own.iter().filter_map(|flow| Some(flow.start + flow.completion?));
     let tenth = |time: Time| (time.since_start().as_nanos() / TENTH.as_nanos()) as usize;
-    let within = tenth(start)..=tenth(ends.max()?);
-    let received = |flow: &FlowOutcome| {
-        let counts = flow.received_by_tenth.iter().enumerate();
-        let counts = counts.filter(|(tenth, _)| within.contains(tenth));
-        counts.map(|(_, bytes)| *bytes as f64).sum::<f64>()
-    };
+    let within = tenth(start)..tenth(ends.max()?) + 1;
+    let received = |flow: &FlowOutcome| flow.received_by_tenth.sum(within.clone()) as f64;
     let part: f64 = own.iter().map(|flow| received(flow)).sum();
     let whole: f64 = alike.map(received).sum();
     (whole > 0.0).then(|| part / whole * 100.0)
@@ -145,5 +142,29 @@ fn user(expansion: &Expansion, owner: Owner, spec: &RunSpec, outcome: &FlowOutco
             + outcome.packets_lost_queue
             + outcome.packets_lost_channel
             + outcome.packets_lost_routing,
+        experience: experience(outcome),
     }
+}
+
+/// Returns what the call or the adaptive video of a user was like; `None` for a transfer.
+fn experience(outcome: &FlowOutcome) -> Option<Experience> {
+    if let Some(played) = &outcome.player {
+        let played = player(played).metrics;
+        return Some(Experience::Video {
+            startup_s: played.startup_s,
+            stalls: played.stalls,
+            stall_percent: played.stall_percent,
+            bitrate_kbps: played.mean_bitrate_kbps,
+        });
+    }
+    let streams: Vec<CallMetrics> =
+        outcome.call.iter().map(|stream| call_stream(stream).metrics).collect();
+    let missed =
+        |stream: &CallMetrics| Some(stream.frames_late_percent? + stream.frames_lost_percent?);
+    (!streams.is_empty()).then(|| Experience::Call {
+        mos: streams.iter().filter_map(|stream| stream.mos).min_by(f64::total_cmp),
+        frame_delay_ms: (streams.iter().filter_map(|stream| stream.frame_delay_mean_ms))
+            .max_by(f64::total_cmp),
+        frames_missed_percent: streams.iter().filter_map(missed).max_by(f64::total_cmp),
+    })
 }

@@ -338,9 +338,6 @@ fn of_all_flows(
     })
 }
 
-/// The metric of a population that is compared by default.
-const USUAL_OF_POPULATION: &str = "mean_completion_s";
-
 /// Returns the values of metrics of each population and share, without size classes.
 fn of_populations(
     variant: &str,
@@ -349,16 +346,18 @@ fn of_populations(
     metrics: &[&str],
     usual: bool,
 ) -> Vec<CaseSamples> {
-    let mut names: Vec<&str> =
+    let asked: Vec<&str> =
         metrics.iter().copied().filter(|name| find_population(name).is_some()).collect();
-    if usual {
-        names.retain(|other| *other != USUAL_OF_POPULATION);
-        names.push(USUAL_OF_POPULATION);
-    }
     let visits = runs.iter().flat_map(|run| run.populations.iter().map(|own| (*run, own)));
     let groups = grouped(visits, |(_, own)| (own.name.as_str(), own.visit));
     let case = |((name, visit), mut visits): (_, Vec<(&Run, &Population)>)| {
         visits.sort_by_key(|(run, _)| run.run);
+        let mut names = asked.clone();
+        if let Some((_, first)) = visits.first().filter(|_| usual) {
+            let usual = first.metrics.usual();
+            names.retain(|other| *other != usual);
+            names.push(usual);
+        }
         let read = |name: &&str| {
             let metric = find_population(name)?;
             let values = visits.iter().map(|(_, own)| metric(&own.metrics)).collect();

@@ -71,6 +71,8 @@ pub struct Metric<T> {
     pub row: Row,
     /// Reads the value; `None` if it was not measured.
     pub read: fn(&T) -> Option<f64>,
+    /// True if results do not have the field without a value.
+    pub optional: bool,
 }
 
 /// A stored value that a metric reads as a number.
@@ -97,14 +99,16 @@ impl<T: Number> Number for Option<T> {
     }
 }
 
-/// Declares a struct of stored metrics and the table of its rows.
+/// Declares a struct of stored metrics and the table of its rows. `= "Option::is_none"` behind the
+/// type of a metric leaves it out of results without a value.
 macro_rules! metrics {
     (
         $(#[doc = $about:literal])+
         $struct:ident, $table:ident;
         $(
             $(#[doc = $doc:literal])+
-            $label:literal, $unit:literal, $better:ident: $name:ident: $type:ty,
+            $label:literal, $unit:literal, $better:ident: $name:ident: $type:ty
+                $(= $absent:literal)?,
         )+
     ) => {
         $(#[doc = $about])+
@@ -117,6 +121,7 @@ macro_rules! metrics {
             $(
                 $(#[doc = $doc])+
                 #[schemars(extend("x-unit" = $unit))]
+                $(#[serde(skip_serializing_if = $absent)])?
                 pub $name: $type,
             )+
         }
@@ -133,6 +138,7 @@ macro_rules! metrics {
                     detail: false,
                 },
                 read: |stored| $crate::metrics::Number::number(&stored.$name),
+                optional: <[&str]>::len(&[$($absent)?]) > 0,
             },
         )+];
     };

@@ -68,5 +68,17 @@ pub(super) fn users(results: &Results) -> Vec<Column<'_>> {
             "Packets that the network dropped or lost.",
             |(.., users, at)| users.packets_dropped.get(at).copied(),
         )
+        .float("mos", "", "Mean opinion score of a call; null for other workloads.", |row| {
+            row.2.mos.get(row.3).copied().flatten()
+        })
+        .float("frame_delay_ms", "ms", "Mean delay of the frames of a call.", |row| {
+            row.2.frame_delay_ms.get(row.3).copied().flatten()
+        })
+        .float("stall_percent", "%", "Stalled time of adaptive video.", |row| {
+            row.2.stall_percent.get(row.3).copied().flatten()
+        })
+        .float("bitrate_kbps", "kbps", "Mean bitrate of adaptive video.", |row| {
+            row.2.bitrate_kbps.get(row.3).copied().flatten()
+        })
         .finish()
 }

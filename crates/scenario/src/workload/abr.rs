@@ -179,6 +179,14 @@ impl Kind for Abr {
         let objects = (0..self.segments()).map(segment).collect();
         Transfer { direction: Direction::Download, objects, duration: None }
     }
+
+    fn suits_users(&self) -> bool {
+        true
+    }
+
+    fn has_size(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

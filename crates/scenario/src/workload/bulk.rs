@@ -55,4 +55,8 @@ impl Kind for Bulk {
     fn suits_users(&self) -> bool {
         true
     }
+
+    fn has_size(&self) -> bool {
+        false
+    }
 }

@@ -284,6 +284,14 @@ impl Kind for Call {
         };
         Transfer { direction, objects: Vec::new(), duration: Some(*self.duration.get_ref()) }
     }
+
+    fn suits_users(&self) -> bool {
+        true
+    }
+
+    fn has_size(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

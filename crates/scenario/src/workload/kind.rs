@@ -20,8 +20,13 @@ pub(super) trait Kind {
         None
     }
 
-    /// Returns true if users of a population can have it: its end gives bytes and a time.
+    /// Returns true if users of a population can have it.
     fn suits_users(&self) -> bool {
         false
+    }
+
+    /// Returns true if its bytes are known before it begins, so that an offered load is known.
+    fn has_size(&self) -> bool {
+        true
     }
 }

@@ -263,9 +263,14 @@ impl Workload {
         self.kind().clocks()
     }
 
-    /// Returns true if users of a population can have it: its end gives bytes and a time.
+    /// Returns true if users of a population can have it.
     pub fn suits_users(&self) -> bool {
         self.kind().suits_users()
+    }
+
+    /// Returns true if its bytes are known before it begins.
+    pub fn has_size(&self) -> bool {
+        self.kind().has_size()
     }
 }
 

@@ -14,6 +14,10 @@ use serde_spanned::Spanned;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
+/// Shortest and longest mean of a time for which users think.
+const SHORTEST_THINKING: Span = Span::from_millis(1);
+const LONGEST_THINKING: Span = Span::from_secs(86_400);
+
 /// The keys of a flow for repeated visits.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -43,6 +47,10 @@ pub struct VisitKeys {
     pub handshake: Option<Spanned<Handshake>>,
     /// Idle time since the previous visit ended; 0 s by default.
     pub idle_before: Option<Span>,
+    /// Mean of the time for which the user thinks before the visit, in addition to `idle_before`.
+    /// It is exponentially distributed, and drawn for each user and run.
+    #[schemars(with = "Option<Span>")]
+    pub think_time: Option<Spanned<Span>>,
     /// False if the visit only prepares the next one; true by default.
     pub measured: Option<bool>,
 }
@@ -72,6 +80,19 @@ pub enum Work {
 }
 
 impl Work {
+    /// Returns the mean time for which the user thinks before each visit that the scenario
+    /// describes.
+    pub fn think_times(&self) -> Vec<Option<Span>> {
+        match self {
+            Self::Once(_) => vec![None],
+            Self::Visits(visits) => {
+                let think =
+                    |visit: &Visit| visit.keys.think_time.as_ref().map(|time| *time.get_ref());
+                visits.iter().map(think).collect()
+            }
+        }
+    }
+
     /// Returns the workload of the first visit.
     pub fn first(&self) -> &Workload {
         match self {
@@ -158,6 +179,20 @@ fn check(visits: &[Visit], place: Range<usize>) -> Check {
         let message =
             "the first visit has no ticket for `0rtt`; allowed: `1rtt`, or a visit before it";
         return Err(Problem::new(handshake.span(), message));
+    }
+    if let Some(think) = &first.keys.think_time {
+        let message = "before the first visit there is nothing to think about; allowed: \
+                       `think_time` of later ones, and `arrivals` or `start_jitter` of the flow";
+        return Err(Problem::new(think.span(), message));
+    }
+    for think in visits.iter().filter_map(|visit| visit.keys.think_time.as_ref()) {
+        if !(SHORTEST_THINKING..=LONGEST_THINKING).contains(think.get_ref()) {
+            let message = format!(
+                "`think_time` of {think} is out of range; allowed: {SHORTEST_THINKING} to \
+                 {LONGEST_THINKING}"
+            );
+            return Err(Problem::new(think.span(), message));
+        }
     }
     if visits.iter().all(|visit| visit.keys.measured == Some(false)) {
         let message = "no visit is measured; allowed: at least one without `measured = false`";

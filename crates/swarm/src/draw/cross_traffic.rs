@@ -50,7 +50,7 @@ pub fn draw(draft: &mut Draft, random: &mut Random) {
 }
 
 /// Draws a call of `duration` seconds over links of at least `slowest` bits per second.
-fn call(random: &mut Random, duration: f64, slowest: f64) -> Value {
+pub(super) fn call(random: &mut Random, duration: f64, slowest: f64) -> Value {
     let mut call = Table::from_iter([
         ("duration".to_owned(), Value::from(format!("{duration:.3} s"))),
         ("direction".to_owned(), Value::from(random.pick(&["both", "download", "upload"]))),

@@ -64,7 +64,7 @@ fn workload(random: &mut Random, most: f64, slowest: f64) -> Table {
 }
 
 /// Draws an adaptive video of a few seconds, of at most `most` bytes.
-fn adaptive(random: &mut Random, most: f64) -> Value {
+pub(super) fn adaptive(random: &mut Random, most: f64) -> Value {
     let seconds = random.between(1.0, 8.0);
     let top = (most * 8.0 / seconds).max(20e3);
     let ladder = [0.1, 0.3, 1.0].map(|share| bps(top * share * random.between(0.9, 1.0)));
