@@ -23,6 +23,18 @@ const COLUMNS: [(&str, &str); 11] = [
     ("dropped_percent", "dropped %"),
 ];
 
+/// Columns that the table has if a population has a value for them: those of calls and of adaptive
+/// video.
+const SOME_COLUMNS: [(&str, &str); 7] = [
+    ("median_mos", "median MOS"),
+    ("p5_mos", "p5 MOS"),
+    ("median_frame_delay_ms", "median frame delay ms"),
+    ("p95_frame_delay_ms", "p95 frame delay ms"),
+    ("stalled_users_percent", "users with stalls %"),
+    ("mean_stall_percent", "stalled %"),
+    ("median_bitrate_kbps", "median bitrate kbps"),
+];
+
 /// One row for each population or share of each variant and point, beside the published figures;
 /// `None` without any. Figures are medians over the runs.
 pub fn table(plan: &Plan, results: &Results, look: Look) -> Option<String> {
@@ -42,7 +54,13 @@ pub fn table(plan: &Plan, results: &Results, look: Look) -> Option<String> {
     table.column("runs".to_owned(), Align::Right);
     table.column("users".to_owned(), Align::Right);
     table.column("completed %".to_owned(), Align::Right);
-    for (_, heading) in COLUMNS {
+    let index = Index::new(results);
+    let has = |metric: &'static str| {
+        rows.iter().any(|row| index.find(row, metric).is_some_and(|row| row.median.is_some()))
+    };
+    let some = SOME_COLUMNS.into_iter().filter(|&(metric, _)| has(metric));
+    let columns: Vec<(&'static str, &str)> = COLUMNS.into_iter().chain(some).collect();
+    for &(_, heading) in &columns {
         table.column(heading.to_owned(), Align::Right);
     }
     let labels: Vec<(&str, &str)> = [false, true]
@@ -55,7 +73,6 @@ pub fn table(plan: &Plan, results: &Results, look: Look) -> Option<String> {
         table.column("ratio".to_owned(), Align::Right);
     }
     let visits = rows.iter().any(|row| row.visit != first.visit);
-    let index = Index::new(results);
     for row in &rows {
         let median = |metric| index.find(row, metric).and_then(|row| row.median);
         let mut cells = point(plan, row);
@@ -67,7 +84,7 @@ pub fn table(plan: &Plan, results: &Results, look: Look) -> Option<String> {
         // Shown only if transfers are missing.
         let completed = median("completed_percent").filter(|percent| *percent < 100.0);
         cells.push(completed.map_or(String::new(), number));
-        for (metric, _) in COLUMNS {
+        for &(metric, _) in &columns {
             let whole = metric == "packets_dropped";
             cells.push(median(metric).map_or("–".to_owned(), |value| match whole {
                 true => format!("{value:.0}"),
