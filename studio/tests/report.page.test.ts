@@ -26,9 +26,9 @@ describe("the built file", () => {
     // and the search of variants, without which a report of 40 variants cannot be read; 10 kB what
     // takes figures away as drawings and tables, for papers too; 11 kB are the metrics of calls and
     // players with what they mean; 9 kB are packets between sender and receiver and on the path;
-    // 5 kB are requests beside a load, and the names of metrics and flows in sentences; 5 kB are the
-    // metrics of users who call or watch, and their panel. The
-    // smallest report with data has 700 kB.
+    // 5 kB are requests beside a load, and the names of metrics and flows in sentences; 5 kB are
+    // the metrics of users who call or watch, and their panel.
+    // The smallest report with data has 700 kB.
     expect(builtPage().length).toBeLessThan(389_000);
   });
 });

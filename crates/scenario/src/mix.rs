@@ -90,7 +90,7 @@ fn table(mix: Mix, file: &Tree<'static>) -> Option<MixTable> {
         let own = Deserializer::from(Spanned::new(0..0, own));
         let ClassKeys { per, over, source } = ClassKeys::deserialize(own).ok()?;
         let Cow::Borrowed(name) = name.get_ref() else { return None };
-        Some(MixClass { name: *name, per, over, source, keys })
+        Some(MixClass { name, per, over, source, keys })
     });
     Some(MixTable {
         mix,

@@ -152,8 +152,9 @@ fn a_path_to_mars_has_the_light_time_of_each_date() {
     let path = "[path]\nprofile = \"mars\"\n\
                 light_time = { bodies = [\"earth\", \"mars\"], at = \"2027-02-20T00:00:00Z\", \
                 extra = \"1 s\" }\n";
-    let text =
-        format!("name = \"mars\"\ntime_limit = \"2424 h\"\n{path}[workload]\ndownload = \"1 kB\"\n");
+    let text = format!(
+        "name = \"mars\"\ntime_limit = \"2424 h\"\n{path}[workload]\ndownload = \"1 kB\"\n"
+    );
     let spec = testing::plan(&text).spec(Task { case: 0, run: 0 }).unwrap();
     let delay = |day: u64| {
         let at = Time::from_secs(day * 86_400);

@@ -3,8 +3,8 @@
 use crate::Service;
 use crate::rate::delivery_trace::DeliveryTrace;
 use crate::rate::model::RateModel;
-use crate::rate::sent::sent;
 use crate::rate::on_demand::OnDemand;
+use crate::rate::sent::sent;
 use crate::schedule::{Segment, Timeline};
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::sync::Arc;
