@@ -26,7 +26,7 @@ use bentpipe_captures::{
 };
 use bentpipe_lab::LabError;
 use bentpipe_results::Point;
-use bentpipe_results::explanation::{Account, accounts};
+use bentpipe_results::explanation::Account;
 use connections::Listed;
 use document::{
     BothEndsDocument, Direction, FlowControlDocument, LossesDocument, PathDocument, PausesDocument,
@@ -37,7 +37,7 @@ use prediction::{Prediction, Range, Unknown, predict};
 use remedies::{Remedy, remedies};
 use request::ChosenRequest;
 use serde_json::Value;
-use simulated::Simulated;
+use simulated::{Run, Simulated};
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -108,11 +108,11 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
     if let Some(file) = &args.annotate {
         annotate::write(&recording, index, &recorded, &ends, file)?;
     }
-    let Prediction { results, range } = predict(&recorded);
+    let Prediction { run, range } = predict(&recorded);
     let point = Point::new();
     let parts = recorded.budget.parts().map(|(_, seconds)| seconds).collect();
     let of_file = Account::single(RECORDED, &point, recorded.completion.as_secs_f64(), parts);
-    let ours = results.as_ref().and_then(|results| accounts(results).into_iter().next());
+    let ours = run.as_ref().and_then(Run::account);
     let worth = remedies::worth(recorded.completion);
     let remedies = remedies(&recorded, &ends);
     let explanation = Explanation {

@@ -1,10 +1,9 @@
 //! What the transfer of a file takes with Bentpipe's defaults: a range, from what the file leaves
 //! open about its path.
 
-use super::simulated::{FASTER, Simulated, completions};
+use super::simulated::{FASTER, Run, Simulated};
 use super::words::{Ends, REORDERED, loses_in_bursts, of_handshake, seconds};
 use bentpipe_captures::{CapturedTransfer, Evidence};
-use bentpipe_results::Results;
 use bentpipe_timeseries::TimePart;
 use bentpipe_units::Bytes;
 use std::panic::resume_unwind;
@@ -127,7 +126,7 @@ pub(super) fn text(
 /// What has been simulated.
 pub(super) struct Prediction {
     /// The run on the path as it was seen; `None` if it cannot be simulated.
-    pub results: Option<Results>,
+    pub run: Option<Run>,
     /// The range, or what the file leaves open.
     pub range: Result<Range, Unknown>,
 }
@@ -135,13 +134,13 @@ pub(super) struct Prediction {
 /// Simulates the data of `recorded` in one transfer, on each path that the file allows.
 pub(super) fn predict(recorded: &CapturedTransfer) -> Prediction {
     let seen = Simulated::of(recorded);
-    let Some(results) = seen.run() else {
-        return Prediction { results: None, range: Err(Unknown::NotSimulated) };
+    let Some(run) = seen.run() else {
+        return Prediction { run: None, range: Err(Unknown::NotSimulated) };
     };
     if let Some(unknown) = unknown(recorded) {
-        return Prediction { results: Some(results), range: Err(unknown) };
+        return Prediction { run: Some(run), range: Err(unknown) };
     }
-    let mut times = completions(&results);
+    let mut times = run.completions();
     let others = others(recorded, &seen);
     times.extend(std::thread::scope(|scope| {
         let runs: Vec<_> = others.iter().map(|path| scope.spawn(|| path.run())).collect();
@@ -149,7 +148,7 @@ pub(super) fn predict(recorded: &CapturedTransfer) -> Prediction {
         let done = runs
             .into_iter()
             .filter_map(|run| run.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        done.flat_map(|results| completions(&results)).collect::<Vec<f64>>()
+        done.flat_map(|run| run.completions()).collect::<Vec<f64>>()
     }));
     let mut of_path = OF_PATH.map(|part| (part, recorded.budget.get(part))).to_vec();
     // Timeouts of the handshake are those of lost packets, too.
@@ -169,7 +168,7 @@ pub(super) fn predict(recorded: &CapturedTransfer) -> Prediction {
     } else {
         Err(Unknown::Rate)
     };
-    Prediction { results: Some(results), range }
+    Prediction { run: Some(run), range }
 }
 
 /// Returns what the file leaves open, whatever simulations show.
