@@ -2,7 +2,7 @@ import type { Comparison } from "../answer/comparison.ts";
 import { type Span, spanRows } from "../charts/static/span-rows.ts";
 import { visitOf } from "../data/flows.ts";
 import { runsAt } from "../data/groups.ts";
-import { SIZE_CLASSES, slowdownsOf } from "../data/populations.ts";
+import { EXPERIENCES, experiencesOf, SIZE_CLASSES, slowdownsOf } from "../data/populations.ts";
 import { quantile } from "../data/statistics.ts";
 import { plural, significant } from "../format/numbers.ts";
 import { type Child, h } from "../page/dom.ts";
@@ -35,7 +35,7 @@ export function usersPanel(c: Comparison): Child {
     });
     return spans.length > 0 ? [{ name: size.label, below: plural(most, "user"), spans }] : [];
   });
-  if (rows.length === 0) return null;
+  if (rows.length === 0) return experiencePanel(c);
   return h(
     "figure",
     { class: "card across", "data-cause": "" },
@@ -45,6 +45,43 @@ export function usersPanel(c: Comparison): Child {
       "p",
       { class: "howto" },
       "Completion time over the least possible: mark at the median, line to the 95th percentile.",
+    ),
+  );
+}
+
+/**
+ * How calls or adaptive video of the users went: a mark at the median, a line to the 5th percentile
+ * of what should be high and to the 95th of what should be low. Null of transfers.
+ */
+function experiencePanel(c: Comparison): Child {
+  const { name } = c.flow;
+  const figures = EXPERIENCES.flatMap((of) => {
+    let most = 0;
+    const spans = c.rows.flatMap(({ name: row, group }): Span[] => {
+      const visit = visitOf(c.report, group.variant, c.flow);
+      if (visit === undefined) return [];
+      const own = experiencesOf(runsAt(c.report, group.variant, group.point), name, visit, of);
+      if (own.length === 0) return [];
+      most = Math.max(most, own.length);
+      const [middle, bad] = [quantile(own, 0.5), quantile(own, of.low ? 0.05 : 0.95)];
+      const [from, to] = of.low ? [bad, middle] : [middle, bad];
+      const value = (v: number): string => `${significant(v)}${of.unit && ` ${of.unit}`}`;
+      const words = `median ${value(middle)}, 95 % ${of.low ? "above" : "within"} ${value(bad)}`;
+      return [{ index: group.index, middle: from, high: to, words: `${row}: ${words}` }];
+    });
+    const row = { name: of.label, below: plural(most, "user"), spans };
+    return spans.length > 0 ? [spanRows([row], (v) => `${significant(v, 2)} ${of.unit}`)] : [];
+  });
+  if (figures.length === 0) return null;
+  return h(
+    "figure",
+    { class: "card across", "data-cause": "" },
+    h("figcaption", {}, h("h3", {}, "Users", h("small", {}, ` of ${name}`))),
+    figures,
+    h(
+      "p",
+      { class: "howto" },
+      "A line between the median and what 95 % of the users reach; the mark is at its lower end.",
     ),
   );
 }
