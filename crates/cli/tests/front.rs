@@ -56,25 +56,20 @@ fn get(dir: &Path, front: &Running, host: &str) -> Output {
 
 /// Downloads a file of `host` from the front.
 fn fetch(dir: &Path, front: &Running, host: &str, file: &str) -> Output {
+    fetching(dir, front, host, file).args(["--output", "-"]).output().unwrap()
+}
+
+/// Returns the command that downloads a file of `host` from the front.
+fn fetching(dir: &Path, front: &Running, host: &str, file: &str) -> Command {
     let address = front.first["listening"].as_str().unwrap();
     let port = address.rsplit(':').next().unwrap();
     let url = format!("https://{host}:{port}/{file}");
     let resolve = format!("{host}=127.0.0.1");
     let authority = format!("{host}.pem");
-    bentpipe(dir)
-        .args([
-            "get",
-            "--http3-only",
-            "--no-tokens",
-            "--quiet",
-            "--output",
-            "-",
-            "--timeout",
-            "5 s",
-        ])
-        .args(["--resolve", &resolve, "--ca", &authority, &url])
-        .output()
-        .unwrap()
+    let mut command = bentpipe(dir);
+    command.args(["get", "--http3-only", "--no-tokens", "--quiet", "--timeout", "5 s"]);
+    command.args(["--resolve", &resolve, "--ca", &authority, &url]);
+    command
 }
 
 fn content(output: &Output) -> String {
@@ -296,63 +291,128 @@ impl Drop for Ended<'_> {
     }
 }
 
+/// A front in a directory, which tells this test the process that takes over.
+struct Reloading {
+    dir: tempfile::TempDir,
+    site: Running,
+    front: Running,
+    manager: UnixDatagram,
+    /// What `long` is.
+    long: Vec<u8>,
+}
+
+impl Reloading {
+    fn new() -> Self {
+        let temporary = tempfile::tempdir().unwrap();
+        let dir = temporary.path();
+        write(dir, "a.test");
+        let (site, port) = site(dir);
+        let long: Vec<u8> =
+            (0..60_000_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        fs::write(dir.join("public/long"), &long).unwrap();
+        let manager = UnixDatagram::bind(dir.join("notify")).unwrap();
+        manager.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut command = bentpipe(dir);
+        command.env("NOTIFY_SOCKET", dir.join("notify"));
+        let upstream = format!("https://127.0.0.1:{port}");
+        let options = ["front", "--certs", "live", "--listen", "127.0.0.1:0", "--no-store"];
+        let upstream = ["--upstream", &upstream, "--upstream-ca", "site.pem", "--threads", "2"];
+        let options = [&options[..], &upstream].concat();
+        let front = Running::start_with(command, dir, &options);
+        Self { dir: temporary, site, front, manager, long }
+    }
+
+    fn get(&self, file: &str) -> Vec<u8> {
+        fetch(self.dir.path(), &self.front, "a.test", file).stdout
+    }
+
+    /// Waits until another process has taken over.
+    fn process(&self) -> String {
+        loop {
+            let mut text = [0; 100];
+            let length = self.manager.recv(&mut text).unwrap();
+            let text = String::from_utf8_lossy(&text[..length]).into_owned();
+            if let Some(process) = text.strip_prefix("MAINPID=") {
+                return process.to_owned();
+            }
+        }
+    }
+
+    /// Asks that process to be replaced. Returns the one that has taken over.
+    fn reload(&self, process: &str) -> String {
+        signal("-HUP", process);
+        self.process()
+    }
+}
+
+fn signal(name: &str, process: &str) {
+    assert!(Command::new("kill").args([name, process]).status().unwrap().success());
+}
+
 #[test]
 fn reloads_under_load_lose_nothing() {
     const RELOADS: usize = 5;
-    let dir = tempfile::tempdir().unwrap();
-    let dir = dir.path();
-    write(dir, "a.test");
-    let (mut site, port) = site(dir);
-    let long: Vec<u8> =
-        (0..60_000_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-    fs::write(dir.join("public/long"), &long).unwrap();
-    let manager = UnixDatagram::bind(dir.join("notify")).unwrap();
-    manager.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let process = || loop {
-        let mut text = [0; 100];
-        let length = manager.recv(&mut text).unwrap();
-        let text = String::from_utf8_lossy(&text[..length]).into_owned();
-        if let Some(process) = text.strip_prefix("MAINPID=") {
-            return process.to_owned();
-        }
-    };
-    let mut command = bentpipe(dir);
-    command.env("NOTIFY_SOCKET", dir.join("notify"));
-    let upstream = format!("https://127.0.0.1:{port}");
-    let options = ["front", "--certs", "live", "--listen", "127.0.0.1:0", "--no-store"];
-    let upstream = ["--upstream", &upstream, "--upstream-ca", "site.pem", "--threads", "2"];
-    let options = [&options[..], &upstream].concat();
-    let mut front = Running::start_with(command, dir, &options);
-
+    let mut running = Reloading::new();
     let (mut asked, done) = (0, AtomicBool::new(false));
     std::thread::scope(|scope| {
-        let downloads: Vec<_> = (0..2)
-            .map(|_| scope.spawn(|| fetch(dir, &front, "a.test", "long").stdout == long))
-            .collect();
+        let running = &running;
+        let downloads: Vec<_> =
+            (0..2).map(|_| scope.spawn(|| running.get("long") == running.long)).collect();
         let asking = scope.spawn(|| {
             let mut answers = 0;
             while !done.load(Ordering::Relaxed) {
-                assert_eq!(content(&get(dir, &front, "a.test")), "hello from the site");
+                assert_eq!(running.get("hello"), b"hello from the site");
                 answers += 1;
             }
             answers
         });
-        let mut current = front.id().to_string();
+        let mut current = running.front.id().to_string();
         for _ in 0..RELOADS {
-            let sent = Command::new("kill").args(["-HUP", &current]).status().unwrap();
-            assert!(sent.success());
-            current = process();
+            current = running.reload(&current);
         }
         let last = Ended(&current);
         assert!(downloads.into_iter().all(|download| download.join().unwrap()));
         done.store(true, Ordering::Relaxed);
         asked = asking.join().unwrap();
-        assert_eq!(content(&get(dir, &front, "a.test")), "hello from the site");
+        assert_eq!(running.get("hello"), b"hello from the site");
         drop(last);
     });
     assert!(asked > RELOADS, "{asked} requests");
+    let Reloading { front, site, .. } = &mut running;
     assert_eq!(front.wait(), Some(0), "{}", front.errors());
     let handed_over = front.errors().matches("handed over to process").count();
     assert_eq!(handed_over, RELOADS, "{}", front.errors());
     assert_eq!(site.terminate(), Some(0));
+}
+
+#[test]
+fn a_process_that_took_over_and_is_killed_is_replaced_and_no_download_is_cut() {
+    let mut running = Reloading::new();
+    std::thread::scope(|scope| {
+        let running = &running;
+        let download = scope.spawn(|| {
+            let mut command = fetching(running.dir.path(), &running.front, "a.test", "long");
+            command.args(["--output", "got"]).status().unwrap().code()
+        });
+        let part = running.dir.path().join("got.part");
+        let until = Instant::now() + Duration::from_secs(20);
+        while fs::metadata(&part).map_or(0, |part| part.len()) == 0 {
+            assert!(Instant::now() < until, "the download has not begun");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let first = running.front.id().to_string();
+        let killed = running.reload(&first);
+        signal("-KILL", &killed);
+        let next = running.process();
+        let last = Ended(&next);
+        assert!(next != killed && next != first, "{next}");
+        assert_eq!(download.join().unwrap(), Some(0), "{}", running.front.errors());
+        assert!(fs::read(running.dir.path().join("got")).unwrap() == running.long);
+        assert_eq!(running.get("hello"), b"hello from the site");
+        drop(last);
+    });
+    let front = &mut running.front;
+    assert_eq!(front.wait(), Some(0), "{}", front.errors());
+    let errors = front.errors();
+    assert!(errors.contains("the process that took over has ended"), "{errors}");
 }

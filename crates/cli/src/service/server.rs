@@ -261,8 +261,12 @@ pub async fn run(
         }
     };
     let counts = server.qlog_counts();
+    let finished = async {
+        let left = successor::finish(&mut server, drain, &manager, messages).await;
+        server.stop(left).await
+    };
     let left = tokio::select! {
-        left = server.stop(drain) => left,
+        left = finished => left,
         () = stopped(&mut signals, options.drain, drain) => return Ok(FAILED),
     };
     if let Some(counts) = counts {

@@ -1,17 +1,28 @@
 //! A new process of this program, which takes the server of this one over: with the program and the
 //! files that are there now.
 
-use bentpipe_net::handover::{HandOverError, Inheritance, Successor};
-use bentpipe_net::serve::Server;
+use super::messages::Messages;
+use super::notify::ServiceManager;
+use bentpipe_net::handover::{HandOverError, Inheritance, Successor, SuccessorState};
+use bentpipe_net::serve::{Finished, Server};
+use bentpipe_units::Span;
 use std::env;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Set in the new process, whose standard input leads to this one.
 const TAKE_OVER: &str = "BENTPIPE_TAKE_OVER";
+
+/// Pauses before a new process replaces one that failed soon after its start: the first, and the
+/// longest, which each failure doubles to. Our choice.
+const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
+/// A process that served for so long gets a replacement without a pause. Our choice.
+const LONG: Duration = Duration::from_secs(10);
 
 /// Returns what this process takes over from the one that started it. `None` if that one hands
 /// nothing over.
@@ -45,6 +56,47 @@ pub async fn hand_over(server: &mut Server) -> Result<u32, String> {
             Ok(id)
         }
         Err(error) => Err(format!("process {id} does not take over: {error}{}", end(child))),
+    }
+}
+
+/// Lets clients of `server` finish for at most `limit`. Returns what is left of it. If the process
+/// that the server was handed over to fails, starts another.
+pub async fn finish(
+    server: &mut Server,
+    limit: Span,
+    manager: &ServiceManager,
+    messages: &Messages,
+) -> Span {
+    let end = Instant::now() + Duration::from(limit);
+    let (mut pause, mut failed, mut serves_since) = (PAUSES[0], false, Instant::now());
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        let wait = if failed { left.min(pause) } else { left };
+        match server.finish(wait.into()).await {
+            Finished::Left(connections) => {
+                if connections == 0 || wait == left {
+                    return end.saturating_duration_since(Instant::now()).into();
+                }
+                pause = PAUSES[1].min(pause * 2);
+            }
+            Finished::SuccessorEnded(SuccessorState::Stopped) => continue,
+            Finished::SuccessorEnded(_) => {
+                messages.warn("the process that took over has ended; this one starts another");
+                failed = true;
+                if serves_since.elapsed() < LONG {
+                    continue;
+                }
+                pause = PAUSES[0];
+            }
+        }
+        match hand_over(server).await {
+            Ok(process) => {
+                manager.hand_over(process);
+                messages.handed_over(process, server.connections(), left.into());
+                (failed, serves_since) = (false, Instant::now());
+            }
+            Err(reason) => messages.warn(&format!("{reason}; another attempt in {pause:?}")),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::socket::ReceivedDatagram;
 use bentpipe_quic::noq_proto::EcnCodepoint;
 use bytes::BytesMut;
 use rustix::io::Errno;
-use rustix::net::{SendFlags, sendmsg};
+use rustix::net::{SendFlags, send, sendmsg};
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -13,6 +13,9 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{PoisonError, RwLock};
+
+/// What a process says among the datagrams that it passes on: it stops because it was told to.
+pub(super) const STOPPING: &[u8] = b"stops";
 
 /// Bytes before a datagram that is passed on: flags, scope and port of its source, its source
 /// address and its destination address.
@@ -50,6 +53,15 @@ impl Predecessors {
         let sockets = self.sockets.read().unwrap_or_else(PoisonError::into_inner);
         let copy = |(generation, socket): (&u8, &OwnedFd)| Ok((*generation, socket.try_clone()?));
         sockets.iter().map(copy).collect()
+    }
+
+    /// Says that this process stops because it was told to, so that nobody replaces it.
+    pub fn say_stopping(&self) {
+        let sockets = self.sockets.read().unwrap_or_else(PoisonError::into_inner);
+        for socket in sockets.values() {
+            // One that has ended does not need to know.
+            let _ = send(socket, STOPPING, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        }
     }
 
     /// Passes a datagram on. Returns false if that process has ended, or is none of these.

@@ -46,6 +46,11 @@ const ON_THEIR_WAY: usize = 100;
 /// RTTs without a request after which a connection ends that stops: enough for a GOAWAY that is
 /// lost once, and for what the client sent before it arrived. Our choice.
 const GRACE: u32 = 3;
+/// Time without a request after which a connection ends that another process does not know. What
+/// the client has acknowledged, its program may still have to read, and libraries drop that when
+/// the connection is closed (quic-go). Our choice: the idle time of Chromium and quic-go, after
+/// which they close it themselves.
+const LINGER: Duration = Duration::from_secs(30);
 
 /// Smallest piece that is read from a file, bytes. Our choice: small enough for thousands of
 /// responses, and large enough for the cost of a call to another thread.
@@ -81,6 +86,7 @@ pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, guard: ConnectionGuar
     let mut shutdown = shared.shutdown.clone();
     let idle = Duration::from(shared.limits.idle_time);
     let mut last_active = tokio::time::Instant::now();
+    let mut stopped = last_active;
     let (mut accepted_any, mut stopping, mut goaway) = (false, false, false);
     loop {
         if stopping && accepted_any && !goaway {
@@ -108,17 +114,20 @@ pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, guard: ConnectionGuar
             },
             () = shutdown.started(), if !stopping => {
                 stopping = true;
-                last_active = tokio::time::Instant::now();
+                stopped = tokio::time::Instant::now();
             }
             () = tokio::time::sleep(interval) => {
                 let rtt = conn.smoothed_rtt();
-                let limit = match rtt {
-                    Some(rtt) if stopping => POLL_INTERVAL.max(Duration::from(rtt) * GRACE),
-                    _ => idle,
+                let grace = POLL_INTERVAL.max(Duration::from(rtt.unwrap_or_default()) * GRACE);
+                let limit = match (stopping, shared.is_handed_over()) {
+                    (true, true) => LINGER.max(grace),
+                    (true, false) => grace,
+                    (false, _) => idle,
                 };
+                let told = !stopping || stopped.elapsed() >= grace;
                 if conn.open_requests() > 0 || (stopping && rtt.is_none()) {
                     last_active = tokio::time::Instant::now();
-                } else if last_active.elapsed() >= limit {
+                } else if told && last_active.elapsed() >= limit {
                     conn.close(Code::H3_NO_ERROR.value(), b"");
                     break;
                 }

@@ -43,4 +43,4 @@ pub use holdback::{Group, Holdback};
 pub use limits::{Limits, WantedLimits};
 pub use metrics::Metrics;
 pub use path_metrics::PathMetrics;
-pub use server::Server;
+pub use server::{Finished, Server};

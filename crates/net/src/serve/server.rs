@@ -3,7 +3,7 @@
 use super::certificates::CertificateResolver;
 use super::metrics::Metrics;
 use super::shared::Shared;
-use crate::handover::{Estate, HandOverError, PassedOn, Successor};
+use crate::handover::{Estate, HandOverError, PassedOn, Successor, SuccessorState};
 use crate::measure::MeasureServer;
 use crate::qlog::{QlogCounts, Traces};
 use crate::shutdown::{Shutdown, drain};
@@ -11,6 +11,7 @@ use crate::workers::Workers;
 use bentpipe_units::Span;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use tokio::task::JoinHandle;
@@ -87,7 +88,8 @@ impl Server {
 
     /// Hands the server over to another process, which takes its sockets and all new connections.
     /// Those of this one stay, and get their datagrams through the other process;
-    /// [`Server::stop`] lets them finish. Nothing else may be asked of the server then.
+    /// [`Server::finish`] and [`Server::stop`] let them finish. Nothing else may be asked of the
+    /// server then, but to hand over anew if the other process has ended.
     ///
     /// # Errors
     /// The server listens on TCP too, or the other process does not take over. This one then
@@ -106,15 +108,42 @@ impl Server {
         Ok(())
     }
 
+    /// Accepts no more connections and no more requests (GOAWAY, RFC 9114 §5.2), and waits for
+    /// those under way, at most for `limit`. Returns earlier if the process that the server was
+    /// handed over to has ended; this one then reads its sockets again, for the connections that it
+    /// has.
+    pub async fn finish(&mut self, limit: Span) -> Finished {
+        self.begin_stop().await;
+        let admission = self.shared.admission.clone();
+        let mut drained = pin!(drain(|| admission.connections(), limit.into()));
+        let Some(passed_on) = &mut self.passed_on else {
+            return Finished::Left(drained.await);
+        };
+        let ended = tokio::select! {
+            left = &mut drained => return Finished::Left(left),
+            ended = passed_on.ended() => ended,
+        };
+        self.passed_on = None;
+        self.workers.set_paused(false).await;
+        Finished::SuccessorEnded(ended)
+    }
+
+    async fn begin_stop(&mut self) {
+        if let Some(measure) = self.measure.take() {
+            measure.stop().await;
+        }
+        if let Some(estate) = self.estate.as_ref().filter(|_| !self.shared.is_handed_over()) {
+            estate.say_stopping();
+        }
+        self.shared.admission.close();
+        self.shutdown.start();
+    }
+
     /// Stops the server. It accepts no more connections and no more requests (GOAWAY, RFC 9114
     /// §5.2), and waits at most `deadline` for the requests under way. Returns the number of
     /// connections that were cut off.
     pub async fn stop(mut self, deadline: Span) -> usize {
-        if let Some(measure) = self.measure.take() {
-            measure.stop().await;
-        }
-        self.shared.admission.close();
-        self.shutdown.start();
+        self.begin_stop().await;
         let left = drain(|| self.shared.admission.connections(), deadline.into()).await;
         self.shutdown.force();
         self.workers.close_all(::h3::error::Code::H3_NO_ERROR.value()).await;
@@ -123,4 +152,13 @@ impl Server {
         }
         left
     }
+}
+
+/// Why [`Server::finish`] returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finished {
+    /// So many connections are left: none, or the time is over.
+    Left(usize),
+    /// The process that the server was handed over to has ended.
+    SuccessorEnded(SuccessorState),
 }

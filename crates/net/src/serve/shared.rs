@@ -64,6 +64,11 @@ impl Shared {
         gate::admit_tcp(&self.admission, &self.limits, &self.metrics, address)
     }
 
+    /// Returns whether another process takes new connections.
+    pub fn is_handed_over(&self) -> bool {
+        self.handed_over.load(Relaxed)
+    }
+
     /// Writes a message to the error log.
     pub fn report(&self, level: Level, text: &dyn fmt::Display) {
         self.errors.write(self.clock.now(), self.clock.system(), level, text);

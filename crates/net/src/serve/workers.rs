@@ -13,7 +13,6 @@ use crate::steering::Forwarding;
 use crate::workers::Worker;
 use bentpipe_quic::noq_proto::EndpointConfig;
 use bentpipe_quic::{Acceptor, Admission, Endpoint};
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Returns what the threads drive, one for each of the sockets, which it takes, and what is kept to
@@ -52,7 +51,7 @@ fn endpoint(shared: &Arc<Shared>, config: EndpointConfig, socket: &BoundSocket) 
     let deciding = shared.clone();
     endpoint.set_gatekeeper(Box::new(move |remote, validated| {
         // The process that reads the sockets decides.
-        if deciding.handed_over.load(Relaxed) {
+        if deciding.is_handed_over() {
             return Admission::Ignore;
         }
         let mut gate = gate.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,8 +3,8 @@
 use super::front::{Hosts, upstream, web};
 use super::kit::{noise, scrape, soon, until};
 use bentpipe_net::front::Sites;
-use bentpipe_net::handover::{HandOverError, Inheritance, Successor};
-use bentpipe_net::serve::{Server, ServerBuilder};
+use bentpipe_net::handover::{HandOverError, Inheritance, Successor, SuccessorState};
+use bentpipe_net::serve::{Finished, Server, ServerBuilder};
 use bentpipe_units::Span;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::num::NonZeroU8;
@@ -174,6 +174,45 @@ async fn a_front_continues_if_nobody_takes_it_over() {
     assert!(soon(download).await.unwrap() == noise(LONG), "it is not what was sent");
     assert_eq!(answering(&hosts, &old).await, "old");
     assert_eq!(old.stop(Span::from_secs(60)).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn if_a_process_fails_the_one_before_it_keeps_its_connections_and_hands_over_anew() {
+    let (hosts, slow) = (Arc::new(Hosts::new()), Slow::new().await);
+    let metrics = "127.0.0.1:0".parse().unwrap();
+    let first = builder(&hosts, sites(&slow, "first").await).metrics(metrics);
+    let mut first = first.start().await.unwrap();
+    let one = begin(&hosts, &first, &slow).await;
+    let next = async |name| {
+        let builder = builder(&hosts, sites(&slow, name).await).metrics(metrics);
+        builder.listen(first.address())
+    };
+    let (second, third, fourth) = (next("second").await, next("third").await, next("4").await);
+    let mut second = hand_over(&mut first, second).await;
+    let two = begin(&hosts, &second, &slow).await;
+    let third = hand_over(&mut second, third).await;
+    // The third fails. The second has its sockets, and the first still gets what is its own.
+    let ends = async {
+        assert_eq!(answering(&hosts, &third).await, "third");
+        drop(third);
+    };
+    let limit = Span::from_secs(60);
+    let (finished, ()) = soon(async { tokio::join!(second.finish(limit), ends) }).await;
+    assert_eq!(finished, Finished::SuccessorEnded(SuccessorState::Failed));
+    let mut fourth = hand_over(&mut second, fourth).await;
+    assert_eq!(answering(&hosts, &fourth).await, "4");
+    // One that is told to stop is not replaced.
+    let stopped = async { fourth.finish(Span::ZERO).await };
+    soon(stopped).await;
+    drop(fourth);
+    let finished = soon(second.finish(limit)).await;
+    assert_eq!(finished, Finished::SuccessorEnded(SuccessorState::Stopped));
+    slow.go_on.send_replace(true);
+    for download in [one, two] {
+        assert!(soon(download).await.unwrap() == noise(LONG), "it is not what was sent");
+    }
+    let (first, second) = soon(async { tokio::join!(first.stop(limit), second.stop(limit)) }).await;
+    assert_eq!((first, second), (0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
