@@ -8,7 +8,7 @@ use super::pace::Pace;
 use super::pool::{ActiveRequest, Member, Pool, Slot, UpstreamCounts};
 use super::proxy_protocol::Source;
 use super::response_body::ResponseBody;
-use super::send_error::{Fate, SendError};
+use super::send_error::{Fate, SendError, Unanswered};
 use super::upload::{Fault, Upload};
 use super::upstream::{HealthCheck, Upstream};
 use super::websocket::{Handshake, SILENCE, WebSocket, asks_for_websocket};
@@ -20,7 +20,9 @@ use crate::admission::slots::{
 use crate::logging::Level;
 use bentpipe_units::{Bytes as Size, Span};
 use futures_util::future::join_all;
-use http::header::{ALT_SVC, CONNECTION, EXPECT, HOST, HeaderValue, TRANSFER_ENCODING, UPGRADE};
+use http::header::{
+    ALT_SVC, CONNECTION, EXPECT, HOST, HeaderValue, TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
 use http::response::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
@@ -37,7 +39,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 /// The port of https, which clients leave out.
 const HTTPS: u16 = 443;
-/// Servers that get one request, one after the other. Our choice.
+/// Times that a request is sent, to one server or on one connection after the other. Our choice.
 const MAX_ATTEMPTS: usize = 3;
 /// Longest time of a health check. Our choice.
 pub(super) const CHECK_TIME: Duration = Duration::from_secs(5);
@@ -83,12 +85,14 @@ pub(crate) enum Forwarded {
 }
 
 /// Why a server did not respond.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Failure {
     status: StatusCode,
     fate: Fate,
     /// Another server may be asked: it is this server's fault, and did not take long.
     another: bool,
+    /// The content, if the request was not sent.
+    unsent: Option<Upload>,
 }
 
 /// Client and circumstances of a request.
@@ -234,6 +238,10 @@ impl UpstreamClient {
             beside,
         };
         let limits = self.limits(request, &context);
+        let announced = fields::announced_trailers(request.headers());
+        if !announced.is_empty() {
+            upload.expect_trailers();
+        }
         let place = self.place(request, &mut upload, context, &limits).await?;
         let handshake = Handshake::of(request);
         let mut headers = fields::request(request, &forwarding);
@@ -246,6 +254,10 @@ impl UpstreamClient {
             None => {}
         }
         if upload.length().is_none() {
+            let known = upload.has_ended().then(|| upload.trailer_names().collect());
+            for name in known.unwrap_or(announced) {
+                headers.append(TRAILER, name);
+            }
             // The library would send GET and HEAD without their content.
             headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
@@ -337,8 +349,9 @@ impl UpstreamClient {
         Ok(Some(memory))
     }
 
-    /// Sends a request to one server, and to others if that fails and nothing is lost by it: the
-    /// request has no content, and is idempotent (RFC 9110 §9.2.2) or no server has seen it.
+    /// Sends a request to one server, and to others if that fails and nothing is lost by it: it was
+    /// not sent, or it has no content, and is idempotent (RFC 9110 §9.2.2) or no server has seen
+    /// it.
     async fn ask_servers(
         &self,
         outgoing: OutgoingHead<'_>,
@@ -373,6 +386,8 @@ impl UpstreamClient {
             let unseen = failure.fate != Fate::Unknown || outgoing.method.is_idempotent();
             if failure.another && again && unseen {
                 upload = Some(Upload::empty());
+            } else if failure.another {
+                upload = failure.unsent;
             }
             // One that only ended a connection may be asked again.
             if failure.fate != Fate::Unprocessed {
@@ -396,18 +411,20 @@ async fn respond(
         let before = progress.taken();
         match timeout(limits.pause, &mut response).await {
             Ok(Ok(response)) => return Ok(response),
-            Ok(Err(error)) => {
+            Ok(Err(Unanswered { error, unsent })) => {
                 let fault = progress.fault().map(fault_status);
                 let status = fault.unwrap_or_else(|| error_status(&error));
                 tracing::debug!(%error, %status, "no response from the upstream");
-                return Err(Failure { status, fate: error.fate, another: fault.is_none() });
+                let another = fault.is_none();
+                return Err(Failure { status, fate: error.fate, another, unsent });
             }
             Err(_) if progress.taken() > before => {}
             // The client of gRPC may wait for the upstream, although it has not finished.
             Err(_) if progress.is_waiting() && !limits.grpc => {}
             Err(_) => {
                 let status = StatusCode::GATEWAY_TIMEOUT;
-                return Err(Failure { status, fate: Fate::Unknown, another: false });
+                let (fate, another, unsent) = (Fate::Unknown, false, None);
+                return Err(Failure { status, fate, another, unsent });
             }
         }
     }

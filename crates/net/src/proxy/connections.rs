@@ -1,9 +1,9 @@
 //! Connections to one server of an upstream, over HTTP/1.1 or HTTP/2.
 
 use super::dial::Dialer;
-use super::http2::{ActiveStream, Http2Pool};
+use super::http2::{ActiveStream, Http2Pool, send_alone};
 use super::proxy_protocol::{Source, header};
-use super::send_error::SendError;
+use super::send_error::{SendError, Unanswered};
 use super::upload::Upload;
 use super::upstream::{Protocol, UpstreamServer};
 use http::header::{CONNECTION, HOST, HeaderValue, UPGRADE};
@@ -28,16 +28,20 @@ const BUFFER: usize = 64 * 1024;
 
 /// Connections to one server.
 #[derive(Debug)]
-pub(super) struct Connections {
-    http1: Client<HttpsConnector<Dialer>, Upload>,
-    /// Not for a server that is asked over HTTP/1.1 alone.
-    http2: Option<Http2Pool>,
-    /// Instead of these, for a server that gets the PROXY protocol.
-    per_request: Option<PerRequest>,
+#[expect(clippy::large_enum_variant, reason = "there is one for each server of an upstream")]
+pub(super) enum Connections {
+    /// Kept for further requests.
+    Kept {
+        http1: Client<HttpsConnector<Dialer>, Upload>,
+        /// Not for a server that is asked over HTTP/1.1 alone.
+        http2: Option<Http2Pool>,
+    },
+    /// For a server that gets the PROXY protocol.
+    PerRequest(PerRequest),
 }
 
 /// Opens a connection for each request, which begins with the client's address (PROXY protocol).
-struct PerRequest {
+pub(super) struct PerRequest {
     dialer: Dialer,
     /// For HTTP/1.1, and for HTTP/2.
     tls: [Arc<ClientConfig>; 2],
@@ -65,8 +69,14 @@ pub(super) struct ServerRequest {
 impl Connections {
     /// Returns no connections so far. Of HTTP/1.1, `idle` unused ones are kept for each name.
     pub fn new(server: &UpstreamServer, tls: &ClientConfig, idle: usize) -> Self {
-        let builder = || HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_or_http();
         let dialer = || Dialer::new(server.clone());
+        if server.proxy_protocol {
+            let mut over_http2 = tls.clone();
+            over_http2.alpn_protocols = vec![b"h2".to_vec()];
+            let tls = [tls.clone(), over_http2].map(Arc::new);
+            return Self::PerRequest(PerRequest { dialer: dialer(), tls });
+        }
+        let builder = || HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_or_http();
         let http1 = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_TIME)
@@ -77,32 +87,29 @@ impl Connections {
             let connector = builder().enable_http2().wrap_connector(dialer());
             Http2Pool::new(connector, BUFFER, IDLE_TIME)
         });
-        let per_request = server.proxy_protocol.then(|| {
-            let mut over_http2 = tls.clone();
-            over_http2.alpn_protocols = vec![b"h2".to_vec()];
-            PerRequest { dialer: dialer(), tls: [tls.clone(), over_http2].map(Arc::new) }
-        });
-        Self { http1, http2, per_request }
+        Self::Kept { http1, http2 }
     }
 
-    /// Sends a request, and returns the response, with its place on a connection that it shares.
+    /// Sends a request once, and returns the response, with its place on a connection that it
+    /// shares.
     ///
     /// # Errors
     /// The server cannot be reached, or does not respond.
     pub async fn send(
         &self,
         request: ServerRequest,
-    ) -> Result<(Response<Incoming>, Option<ActiveStream>), SendError> {
-        if let Some(per_request) = &self.per_request {
-            return per_request.send(request).await;
-        }
+    ) -> Result<(Response<Incoming>, Option<ActiveStream>), Unanswered> {
+        let (http1, http2) = match self {
+            Self::PerRequest(per_request) => return per_request.send(request).await,
+            Self::Kept { http1, http2 } => (http1, http2),
+        };
         let ServerRequest { request, server, keep, .. } = request;
-        match &self.http2 {
+        match http2 {
             Some(http2) if request.version() == Version::HTTP_2 => {
                 let (response, stream) = http2.send(request, &server, keep).await?;
                 Ok((response, Some(stream)))
             }
-            _ => Ok((self.http1.request(request).await?, None)),
+            _ => Ok((http1.request(request).await?, None)),
         }
     }
 }
@@ -111,13 +118,12 @@ impl PerRequest {
     async fn send(
         &self,
         ServerRequest { mut request, server, source, .. }: ServerRequest,
-    ) -> Result<(Response<Incoming>, Option<ActiveStream>), SendError> {
+    ) -> Result<(Response<Incoming>, Option<ActiveStream>), Unanswered> {
         let dialer = self.dialer.clone().with_header(header(source));
         let [over_http1, over_http2] = &self.tls;
         if request.version() == Version::HTTP_2 {
             let connector = HttpsConnector::from((dialer, over_http2.clone()));
-            let alone = Http2Pool::new(connector, BUFFER, IDLE_TIME);
-            let (response, stream) = alone.send(request, &server, false).await?;
+            let (response, stream) = send_alone(connector, server, BUFFER, request).await?;
             return Ok((response, Some(stream)));
         }
         let mut connector = HttpsConnector::from((dialer, over_http1.clone()));

@@ -3,9 +3,11 @@
 
 use crate::path_report::accepts_trailers;
 use http::header::{
-    ALT_SVC, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, COOKIE,
-    DATE, EXPECT, FORWARDED, HOST, MAX_FORWARDS, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
-    SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VIA,
+    ALT_SVC, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH,
+    CONTENT_RANGE, CONTENT_TYPE, COOKIE, DATE, EXPECT, FORWARDED, HOST, IF_MATCH,
+    IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, MAX_FORWARDS,
+    PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, RANGE, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING,
+    UPGRADE, VIA,
 };
 use http::uri::Authority;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Version};
@@ -37,8 +39,8 @@ const CLIENT_ADDRESS_FIELDS: [&str; 11] = [
     "x-true-ip",
 ];
 
-/// Fields for one connection only (RFC 9110 §7.6.1), `Trailer` because most trailers are dropped,
-/// and fields between a client and a proxy that it selected (§11.7).
+/// Fields for one connection only (RFC 9110 §7.6.1), `Trailer` because not all trailers are passed
+/// on, and fields between a client and a proxy that it selected (§11.7).
 const HOP_BY_HOP: [HeaderName; 9] = [
     CONNECTION,
     KEEP_ALIVE,
@@ -199,6 +201,51 @@ pub(super) fn trailers(headers: &mut HeaderMap) {
     for name in [CONTENT_LENGTH, CONTENT_ENCODING, CONTENT_TYPE, CONTENT_RANGE, HOST, SET_COOKIE] {
         headers.remove(name);
     }
+}
+
+/// Returns the trailers of a request without those that say what only its head may say: how the
+/// content is framed, who asks, what for, and for whom (RFC 9110 §6.5.1). `None` if none are left.
+pub(super) fn request_trailers(mut headers: HeaderMap) -> Option<HeaderMap> {
+    trailers(&mut headers);
+    let of_the_head: Vec<HeaderName> =
+        headers.keys().filter(|name| belongs_to_the_head(name)).cloned().collect();
+    for name in of_the_head {
+        headers.remove(name);
+    }
+    Some(headers).filter(|headers| !headers.is_empty())
+}
+
+/// Returns whether only the head of a request may have a field.
+fn belongs_to_the_head(name: &HeaderName) -> bool {
+    const HEAD: [HeaderName; 12] = [
+        AUTHORIZATION,
+        CACHE_CONTROL,
+        COOKIE,
+        EARLY_DATA,
+        EXPECT,
+        IF_MATCH,
+        IF_MODIFIED_SINCE,
+        IF_NONE_MATCH,
+        IF_RANGE,
+        IF_UNMODIFIED_SINCE,
+        MAX_FORWARDS,
+        RANGE,
+    ];
+    HEAD.contains(name) || *name == VIA || is_misleading(name.as_str())
+}
+
+/// Returns the announced names of trailers (`Trailer`) that are passed on.
+pub(super) fn announced_trailers(headers: &HeaderMap) -> Vec<HeaderValue> {
+    let fields = headers.get_all(TRAILER).iter().filter_map(|field| field.to_str().ok());
+    fields
+        .flat_map(|field| field.split(','))
+        .filter_map(|name| HeaderName::try_from(name.trim()).ok())
+        .filter(|name| {
+            request_trailers(HeaderMap::from_iter([(name.clone(), HeaderValue::from_static(""))]))
+                .is_some()
+        })
+        .map(HeaderValue::from)
+        .collect()
 }
 
 /// Removes the fields for one connection only, and those that `Connection` names.

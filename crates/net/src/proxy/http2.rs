@@ -1,7 +1,7 @@
 //! Connections over HTTP/2 to one server. Each carries many requests at a time.
 
 use super::dial::Dialer;
-use super::send_error::SendError;
+use super::send_error::{Fate, SendError, Unanswered};
 use super::upload::Upload;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
@@ -28,13 +28,13 @@ const STREAMS: usize = 100;
 /// Requests on one connection in all. nginx ends one after 1000 (`keepalive_requests`) and drops
 /// what arrives meanwhile.
 const REQUESTS: usize = 900;
-/// Times that a request is sent anew because its connection ended before it was sent.
-const ATTEMPTS: usize = 3;
 
 /// Bytes of one response that may arrive before its client takes them. Our choice: twice what a
 /// connection of HTTP/1.1 reads ahead. A connection has room for all of its requests, so that a
 /// client that takes nothing does not keep the others waiting.
 const STREAM_WINDOW: u32 = 128 * 1024;
+/// Time after which a connection of one request ends that nobody uses any more. Our choice.
+const ALONE: Duration = Duration::from_secs(1);
 /// Bytes of one request's content that wait for the server.
 const SEND_BUFFER: usize = 128 * 1024;
 
@@ -133,54 +133,38 @@ impl Http2Pool {
     /// The server cannot be reached, or does not respond.
     pub async fn send(
         &self,
-        mut request: Request<Upload>,
+        request: Request<Upload>,
         name: &Uri,
         keep: bool,
-    ) -> Result<(Response<Incoming>, ActiveStream), SendError> {
-        let mut failed = SendError::closed();
-        for _ in 0..ATTEMPTS {
-            let (mut sender, stream) = self.stream(name, keep).await?;
-            match sender.try_send_request(request).await {
-                Ok(response) => return Ok((response, stream)),
-                Err(mut error) => {
-                    let unsent = error.take_message();
-                    failed = SendError::from(error.into_error());
-                    let Some(unsent) = unsent else { break };
-                    request = unsent;
-                }
-            }
+    ) -> Result<(Response<Incoming>, ActiveStream), Unanswered> {
+        let place = match name.authority().filter(|_| keep) {
+            Some(key) => self.stream(key, name).await,
+            None => alone(self.connector.clone(), name.clone(), self.header, self.idle).await,
+        };
+        match place {
+            Ok(place) => send_on(place, request).await,
+            Err(error) => Err(Unanswered { error, unsent: Some(request.into_body()) }),
         }
-        Err(failed)
     }
 
-    /// Returns a connection with a place for a request.
-    async fn stream(
-        &self,
-        name: &Uri,
-        keep: bool,
-    ) -> Result<(SendRequest<Upload>, ActiveStream), SendError> {
-        let key = name.authority().filter(|_| keep);
+    /// Returns a connection for `key` with a place for a request.
+    async fn stream(&self, key: &Authority, name: &Uri) -> Result<Place, SendError> {
         loop {
-            let opened = match key {
-                None => open(self.connector.clone(), name.clone(), self.header, self.idle).await?,
-                Some(key) => {
-                    let opening = {
-                        let mut named = self.named();
-                        let entry = named.entry(key.clone()).or_default();
-                        entry.forget_ended();
-                        let place = |connection: &Arc<Connection>| {
-                            Some((connection.sender.clone(), connection.begin()?))
-                        };
-                        if let Some(place) = entry.open.iter().find_map(place) {
-                            return Ok(place);
-                        }
-                        entry.opening.get_or_insert_with(|| self.opening(name.clone())).clone()
-                    };
-                    let opened = opening.clone().await;
-                    self.opened(key, &opening, &opened);
-                    opened?
+            let opening = {
+                let mut named = self.named();
+                let entry = named.entry(key.clone()).or_default();
+                entry.forget_ended();
+                let place = |connection: &Arc<Connection>| {
+                    Some((connection.sender.clone(), connection.begin()?))
+                };
+                if let Some(place) = entry.open.iter().find_map(place) {
+                    return Ok(place);
                 }
+                entry.opening.get_or_insert_with(|| self.opening(name.clone())).clone()
             };
+            let opened = opening.clone().await;
+            self.opened(key, &opening, &opened);
+            let opened = opened?;
             if let Some(stream) = opened.begin() {
                 return Ok((opened.sender.clone(), stream));
             }
@@ -217,6 +201,57 @@ impl Http2Pool {
             entry.opening.is_some() || !entry.open.is_empty()
         });
     }
+}
+
+/// A connection, and a place for a request on it.
+type Place = (SendRequest<Upload>, ActiveStream);
+
+/// Sends a request on a connection.
+async fn send_on(
+    (mut sender, stream): Place,
+    request: Request<Upload>,
+) -> Result<(Response<Incoming>, ActiveStream), Unanswered> {
+    match sender.try_send_request(request).await {
+        Ok(response) => Ok((response, stream)),
+        Err(mut error) => {
+            let unsent = error.take_message().map(Request::into_body);
+            let mut error = SendError::from(error.into_error());
+            if unsent.is_some() {
+                error.fate = Fate::Unprocessed;
+            }
+            Err(Unanswered { error, unsent })
+        }
+    }
+}
+
+/// Sends a request on a connection of its own, which `connector` opens to the server at `name`.
+/// `header`: largest size of the response's header, bytes.
+///
+/// # Errors
+/// As [`Http2Pool::send`].
+pub(super) async fn send_alone(
+    connector: HttpsConnector<Dialer>,
+    name: Uri,
+    header: usize,
+    request: Request<Upload>,
+) -> Result<(Response<Incoming>, ActiveStream), Unanswered> {
+    let header = u32::try_from(header).unwrap_or(u32::MAX);
+    match alone(connector, name, header, ALONE).await {
+        Ok(place) => send_on(place, request).await,
+        Err(error) => Err(Unanswered { error, unsent: Some(request.into_body()) }),
+    }
+}
+
+/// Opens a connection for one request.
+async fn alone(
+    connector: HttpsConnector<Dialer>,
+    name: Uri,
+    header: u32,
+    idle: Duration,
+) -> Result<Place, SendError> {
+    let opened = open(connector, name, header, idle).await?;
+    let stream = opened.begin().ok_or_else(SendError::closed)?;
+    Ok((opened.sender.clone(), stream))
 }
 
 /// Opens a connection to the server at `name`, and begins HTTP/2 on it. It is closed when it was

@@ -2,7 +2,7 @@
 //!
 //! The upstream is one server or several equal ones, whose health is checked.
 //! Connections to the [`Upstream`] are kept for further requests. Nothing is cached. Trailers of
-//! responses are passed to clients of HTTP/3 that accept them; other trailers are dropped.
+//! requests are passed on, and those of responses to clients of HTTP/3 that accept them.
 //! [`Server::proxy`](crate::serve::Server::proxy) serves HTTP/3, HTTP/2 and HTTP/1.1 in front of
 //! it.
 

@@ -55,7 +55,7 @@ impl UpstreamClient {
             .map_err(|_| "its name cannot be asked for".to_owned())?;
         let response = match timeout(CHECK_TIME, connections.send(request)).await {
             Ok(Ok((response, _))) => response,
-            Ok(Err(error)) => return Err(error.reason()),
+            Ok(Err(unanswered)) => return Err(unanswered.error.reason()),
             Err(_) => return Err(format!("no answer within {} s", CHECK_TIME.as_secs())),
         };
         let field = |name: HeaderName| {

@@ -1,5 +1,6 @@
 //! Why a server did not respond to a request.
 
+use super::upload::Upload;
 use hyper_util::client::legacy;
 use rustls::AlertDescription;
 use std::error::Error;
@@ -12,6 +13,20 @@ use std::sync::Arc;
 pub(super) struct SendError {
     pub fate: Fate,
     source: Arc<dyn Error + Send + Sync>,
+}
+
+/// A request without a response.
+#[derive(Debug)]
+pub(super) struct Unanswered {
+    pub error: SendError,
+    /// The request's content, if nothing of the request was sent.
+    pub unsent: Option<Upload>,
+}
+
+impl<E: Into<SendError>> From<E> for Unanswered {
+    fn from(error: E) -> Self {
+        Self { error: error.into(), unsent: None }
+    }
 }
 
 /// What has become of a request without a response.

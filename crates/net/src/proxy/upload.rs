@@ -1,8 +1,10 @@
 //! The content of a request, read from the client as fast as the upstream takes it.
 
+use super::fields;
 use super::pace::Pace;
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::{Stream, StreamExt, unfold};
+use http::{HeaderMap, HeaderValue};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use std::future::poll_fn;
@@ -59,19 +61,23 @@ impl Progress {
 pub(crate) enum Piece {
     /// The next bytes.
     Data(Bytes),
-    /// The end of the content.
-    End,
+    /// The end of the content, with the trailers if there are any.
+    End(Option<HeaderMap>),
     /// The rest of the content will not arrive.
     Failed(io::Error),
 }
 
-/// Content of a request, as a body for hyper. Trailers are dropped.
+/// Content of a request and its trailers, as a body for hyper.
 pub(crate) struct Upload {
-    pieces: Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>,
+    pieces: Pin<Box<dyn Stream<Item = io::Result<Frame<Bytes>>> + Send>>,
     /// What [`Upload::buffer`] has read.
     beginning: BytesMut,
     /// Whether all content was read from the client.
     ended: bool,
+    /// Trailers that were read from the client, without those that requests may not have.
+    trailers: Option<HeaderMap>,
+    /// Whether trailers may follow: a message whose length is announced has none over HTTP/1.1.
+    open_ended: bool,
     /// Bytes that the upstream's connection has still to take, if known.
     left: Option<u64>,
     limit: u64,
@@ -87,13 +93,15 @@ impl std::fmt::Debug for Upload {
 
 impl Upload {
     fn new(
-        pieces: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+        pieces: impl Stream<Item = io::Result<Frame<Bytes>>> + Send + 'static,
         left: Option<u64>,
     ) -> Self {
         Self {
             pieces: Box::pin(pieces.fuse()),
             beginning: BytesMut::new(),
             ended: false,
+            trailers: None,
+            open_ended: false,
             left,
             limit: u64::MAX,
             pace: None,
@@ -108,7 +116,18 @@ impl Upload {
 
     /// Returns whether there is no content, after [`Upload::buffer`].
     pub(super) fn is_empty(&self) -> bool {
-        self.left == Some(0) && self.beginning.is_empty()
+        self.length() == Some(0) && self.beginning.is_empty()
+    }
+
+    /// Expects trailers, because the client has announced some.
+    pub(super) fn expect_trailers(&mut self) {
+        self.open_ended = !self.ended;
+    }
+
+    /// Returns the names of trailers that were read already, for the field `Trailer`.
+    pub(super) fn trailer_names(&self) -> impl Iterator<Item = HeaderValue> {
+        let names = self.trailers.iter().flat_map(HeaderMap::keys);
+        names.map(|name| HeaderValue::from(name.clone()))
     }
 
     /// Returns whether all content was read from the client.
@@ -117,9 +136,9 @@ impl Upload {
     }
 
     /// Returns the length of the content, if it is known before the upstream's connection has
-    /// taken any.
+    /// taken any, and no trailers follow.
     pub(super) fn length(&self) -> Option<u64> {
-        self.left
+        self.left.filter(|_| !self.open_ended)
     }
 
     /// Returns the content of a request over HTTP/1.1 or HTTP/2, whose library has checked the
@@ -130,20 +149,12 @@ impl Upload {
         }
         let length = incoming.size_hint().exact();
         let pieces = unfold(incoming, move |mut incoming| async move {
-            loop {
-                let frame =
-                    timeout(stall, poll_fn(|cx| Pin::new(&mut incoming).poll_frame(cx))).await;
-                match frame {
-                    Err(_) => return Some((Err(io::ErrorKind::TimedOut.into()), incoming)),
-                    Ok(None) => return None,
-                    Ok(Some(Err(error))) => return Some((Err(io::Error::other(error)), incoming)),
-                    Ok(Some(Ok(frame))) => {
-                        if let Ok(data) = frame.into_data() {
-                            return Some((Ok(data), incoming));
-                        }
-                    }
-                }
-            }
+            let frame = poll_fn(|cx| Pin::new(&mut incoming).poll_frame(cx));
+            let frame = match timeout(stall, frame).await {
+                Err(_) => Err(io::ErrorKind::TimedOut.into()),
+                Ok(frame) => frame?.map_err(io::Error::other),
+            };
+            Some((frame, incoming))
         });
         Self::new(pieces, length)
     }
@@ -153,8 +164,8 @@ impl Upload {
     pub fn from_http3(pieces: mpsc::Receiver<Piece>, announced: Option<u64>) -> Self {
         let pieces = unfold(pieces, |mut pieces| async move {
             let piece = match pieces.recv().await {
-                Some(Piece::Data(bytes)) => Ok(bytes),
-                Some(Piece::End) => return None,
+                Some(Piece::Data(bytes)) => Ok(Frame::data(bytes)),
+                Some(Piece::End(trailers)) => Ok(Frame::trailers(trailers?)),
                 Some(Piece::Failed(error)) => Err(error),
                 None => Err(io::ErrorKind::ConnectionAborted.into()),
             };
@@ -197,6 +208,7 @@ impl Upload {
             }
             if self.ended {
                 self.left = Some(read);
+                self.open_ended = self.trailers.is_some();
             }
         }
         Ok(())
@@ -206,16 +218,26 @@ impl Upload {
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         let polled = self.pieces.poll_next_unpin(cx);
         self.progress.waiting.store(polled.is_pending(), Relaxed);
-        match (&polled, &mut self.pace) {
-            (Poll::Pending, Some(pace)) => {
+        let polled = match polled {
+            Poll::Pending => {
+                let Some(pace) = &mut self.pace else { return Poll::Pending };
                 return pace.poll_too_slow(cx).map(|()| Some(Err(io::ErrorKind::TimedOut.into())));
             }
-            (Poll::Ready(Some(Ok(piece))), Some(pace)) => pace.received(piece.len() as u64),
-            (Poll::Ready(_), Some(pace)) => pace.received(0),
-            _ => {}
+            Poll::Ready(frame) => frame,
+        };
+        let piece = polled.and_then(|frame| match frame.map(Frame::into_data) {
+            Ok(Ok(data)) => Some(Ok(data)),
+            Ok(Err(other)) => {
+                self.trailers = other.into_trailers().ok().and_then(fields::request_trailers);
+                None
+            }
+            Err(error) => Some(Err(error)),
+        });
+        if let Some(pace) = &mut self.pace {
+            pace.received(piece.iter().flatten().map(|data| data.len() as u64).sum());
         }
-        self.ended |= matches!(polled, Poll::Ready(None));
-        polled
+        self.ended |= piece.is_none();
+        Poll::Ready(piece)
     }
 
     fn fail(&self, fault: Fault) -> Poll<Option<io::Result<Frame<Bytes>>>> {
@@ -246,7 +268,7 @@ impl Body for Upload {
         };
         let piece = match piece {
             None if self.left.is_some_and(|left| left > 0) => return self.fail(Fault::Broken),
-            None => return Poll::Ready(None),
+            None => return Poll::Ready(self.trailers.take().map(|all| Ok(Frame::trailers(all)))),
             Some(Err(error)) => return self.fail(fault_of(&error)),
             Some(Ok(piece)) => piece,
         };
@@ -262,17 +284,18 @@ impl Body for Upload {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.left == Some(0)
+        self.length() == Some(0)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
+        self.length().map_or_else(SizeHint::default, SizeHint::with_exact)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::HeaderName;
 
     async fn upload(
         sizes: &[usize],
@@ -284,7 +307,7 @@ mod tests {
         for size in sizes {
             sender.send(Piece::Data(Bytes::from(vec![0; *size]))).await.unwrap();
         }
-        sender.send(Piece::End).await.unwrap();
+        sender.send(Piece::End(None)).await.unwrap();
         let mut upload = Upload::from_http3(pieces, announced);
         upload.set_limit(limit);
         if let Err(fault) = upload.buffer(buffered).await {
@@ -334,7 +357,7 @@ mod tests {
     #[tokio::test]
     async fn the_length_of_small_content_is_known_before_it_is_sent() {
         let (sender, pieces) = mpsc::channel(16);
-        for piece in [Piece::Data(Bytes::from_static(b"some")), Piece::End] {
+        for piece in [Piece::Data(Bytes::from_static(b"some")), Piece::End(None)] {
             sender.send(piece).await.unwrap();
         }
         let mut upload = Upload::from_http3(pieces, None);
@@ -343,5 +366,42 @@ mod tests {
             (upload.length(), upload.has_ended(), upload.is_empty()),
             (Some(4), true, false)
         );
+    }
+
+    #[tokio::test]
+    async fn trailers_follow_the_content_unless_its_length_says_that_there_are_none() {
+        let trailers = || {
+            let fields = [("x-sum", "7"), ("content-length", "9"), ("x-forwarded-for", "1.1.1.1")];
+            let fields = fields.map(|(name, value)| {
+                (HeaderName::from_static(name), HeaderValue::from_static(value))
+            });
+            Some(HeaderMap::from_iter(fields))
+        };
+        // Whether the trailers are read before the upstream is asked, and are announced.
+        for (buffered, announced) in [(100, false), (1, false), (1, true)] {
+            let (sender, pieces) = mpsc::channel(16);
+            for _ in 0..2 {
+                sender.send(Piece::Data(Bytes::from_static(b"some"))).await.unwrap();
+            }
+            sender.send(Piece::End(trailers())).await.unwrap();
+            drop(sender);
+            let mut upload = Upload::from_http3(pieces, announced.then_some(8));
+            if announced {
+                upload.expect_trailers();
+            }
+            upload.buffer(buffered).await.unwrap();
+            let names: Vec<HeaderValue> = upload.trailer_names().collect();
+            assert_eq!(names.len(), usize::from(buffered == 100));
+            assert!(upload.length().is_none() && !upload.is_empty());
+            let (mut bytes, mut last) = (0, None);
+            while let Some(frame) = poll_fn(|cx| Pin::new(&mut upload).poll_frame(cx)).await {
+                match frame.unwrap().into_data() {
+                    Ok(data) => bytes += data.len(),
+                    Err(other) => last = other.into_trailers().ok(),
+                }
+            }
+            let last = last.unwrap();
+            assert_eq!((bytes, last.len(), &last["x-sum"]), (8, 1, &HeaderValue::from_static("7")));
+        }
     }
 }

@@ -456,11 +456,15 @@ async fn read_content(
             piece = within(pause, content.recv_data()) => match piece {
                 None => Piece::Failed(io::ErrorKind::TimedOut.into()),
                 Some(Err(error)) => Piece::Failed(io::Error::other(error)),
-                Some(Ok(None)) => {
-                    // The receiver may be gone by now.
-                    let _ = sender.send(Piece::End).await;
-                    return;
-                }
+                Some(Ok(None)) => match within(pause, content.recv_trailers()).await {
+                    None => Piece::Failed(io::ErrorKind::TimedOut.into()),
+                    Some(Err(error)) => Piece::Failed(io::Error::other(error)),
+                    Some(Ok(trailers)) => {
+                        // The receiver may be gone by now.
+                        let _ = sender.send(Piece::End(trailers)).await;
+                        return;
+                    }
+                },
                 Some(Ok(Some(mut data))) => Piece::Data(data.copy_to_bytes(data.remaining())),
             },
         };

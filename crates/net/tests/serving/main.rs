@@ -33,6 +33,7 @@ mod shutdown;
 mod slow_peers;
 mod tcp;
 mod threads;
+mod trailers;
 mod uploads;
 mod upstreams;
 mod websockets;
