@@ -11,6 +11,7 @@
 
 use crate::forward_counts::ForwardCounts;
 use crate::handover::Predecessors;
+use crate::routable_ids::{self, RoutableIds};
 use crate::socket::{BoundSocket, ReceivedDatagram};
 use bentpipe_quic::noq_proto::{ConnectionId, ConnectionIdGenerator, InvalidCid};
 use nix::libc::{self, sock_filter, sock_fprog};
@@ -23,8 +24,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Length of the server's connection IDs, bytes: the least that clients choose for their first
-/// packet (RFC 9000 §7.2), so that one rule covers both.
+/// Length of the server's connection IDs, bytes, unless a balancer has to route them: the least
+/// that clients choose for their first packet (RFC 9000 §7.2), so that one rule covers both.
 const CID_LENGTH: usize = 8;
 /// Offset of the connection ID in a packet with a short header (RFC 9000 §17.3).
 const SHORT_OFFSET: u32 = 1;
@@ -200,7 +201,8 @@ impl Steering {
 
     /// Returns a generator of connection IDs of `thread`.
     pub fn generator(self: &Arc<Self>, thread: usize) -> SteeredIds {
-        SteeredIds { steering: self.clone(), thread, random: SystemRandom::new() }
+        let (steering, random) = (self.clone(), SystemRandom::new());
+        SteeredIds { steering, thread, random, routable: None }
     }
 
     /// Returns the exchange of datagrams between the threads, one part for each, and with the
@@ -254,16 +256,45 @@ pub(crate) struct SteeredIds {
     steering: Arc<Steering>,
     thread: usize,
     random: SystemRandom,
+    /// Makes IDs that a balancer can route, if there is one.
+    routable: Option<Arc<RoutableIds>>,
+}
+
+impl SteeredIds {
+    /// Lets a balancer route the IDs, if `routable` says how.
+    pub fn routable(self, routable: Option<Arc<RoutableIds>>) -> Self {
+        Self { routable, ..self }
+    }
+
+    fn is_own(&self, cid: [u8; CID_LENGTH]) -> bool {
+        self.steering.place_of(cid) == (self.thread, self.steering.generation)
+    }
+
+    /// Returns an ID that a balancer can route. Its first bytes are steered as those of any other.
+    fn routable_cid(&self, ids: &RoutableIds) -> ConnectionId {
+        let mut drawn = [0; 16];
+        let _ = self.random.fill(&mut drawn);
+        let mut number = u128::from_be_bytes(drawn);
+        loop {
+            let cid = ids.id(number.to_be_bytes());
+            if cid.first_chunk().is_some_and(|cid| self.is_own(*cid)) {
+                return ConnectionId::new(&cid);
+            }
+            number = number.wrapping_add(1);
+        }
+    }
 }
 
 impl ConnectionIdGenerator for SteeredIds {
     fn generate_cid(&mut self) -> ConnectionId {
+        if let Some(ids) = &self.routable {
+            return self.routable_cid(ids);
+        }
         let mut drawn = [0; CID_LENGTH];
         // Without random numbers TLS fails as well: no connection is made with this ID.
         let _ = self.random.fill(&mut drawn);
         let mut number = u64::from_be_bytes(drawn);
-        let own = (self.thread, self.steering.generation);
-        while self.steering.place_of(number.to_be_bytes()) != own {
+        while !self.is_own(number.to_be_bytes()) {
             number = number.wrapping_add(1);
         }
         ConnectionId::new(&number.to_be_bytes())
@@ -277,7 +308,7 @@ impl ConnectionIdGenerator for SteeredIds {
     }
 
     fn cid_len(&self) -> usize {
-        CID_LENGTH
+        if self.routable.is_some() { routable_ids::LENGTH } else { CID_LENGTH }
     }
 
     fn cid_lifetime(&self) -> Option<Duration> {
@@ -471,5 +502,31 @@ mod tests {
         assert_eq!(other.inbox.try_recv().unwrap().data[1..9], theirs[..]);
         let counted = [&counts.forwarded, &counts.lost].map(|count| count.load(Relaxed));
         assert_eq!(counted, [FORWARD_QUEUE as u64, 3]);
+    }
+
+    #[test]
+    fn ids_for_a_balancer_are_steered_as_others_are() {
+        let directory = tempfile::tempdir().unwrap();
+        let key = directory.path().join("key");
+        std::fs::write(&key, "8f95f09245765f80256934e50c66207f").unwrap();
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(&key, private).unwrap();
+        let ids = Arc::new(RoutableIds::from_file("ed793a51", &key, 0).unwrap());
+        for generation in [0, 9] {
+            let steering = of_generation(3, generation);
+            for thread in 0..3 {
+                let mut generator = steering.generator(thread).routable(Some(ids.clone()));
+                let cids = [(); 20].map(|()| generator.generate_cid());
+                for cid in &cids {
+                    assert_eq!(cid.len(), generator.cid_len());
+                    let steered = steering.place_of(*cid.first_chunk().unwrap());
+                    assert_eq!(steered, (thread, generation));
+                    assert_eq!(ids.server_of(cid), Some(vec![0xed, 0x79, 0x3a, 0x51]));
+                    assert!(generator.validate(*cid).is_ok());
+                }
+                let different: std::collections::HashSet<_> = cids.iter().collect();
+                assert_eq!(different.len(), cids.len());
+            }
+        }
     }
 }

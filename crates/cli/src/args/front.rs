@@ -79,6 +79,16 @@ pub struct Front {
     /// memory of paths, and log the group of each: `5 %` shows what the others gain [default: none]
     #[arg(long, value_name = "SHARE")]
     pub holdback: Option<Ratio>,
+    /// Name of this server for a balancer of UDP in front of several, 1 to 8 bytes as hexadecimal
+    /// digits: its connection IDs have it (QUIC-LB), encrypted with --cid-key
+    #[arg(long, value_name = "HEX", requires = "cid_key")]
+    pub server_id: Option<String>,
+    /// File with the key of connection IDs that the balancer has too, 32 hexadecimal digits
+    #[arg(long, value_name = "FILE", requires = "server_id")]
+    pub cid_key: Option<PathBuf>,
+    /// Number of the balancer's configuration with this key, 0 to 6
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "server_id")]
+    pub cid_config: u8,
     /// Options of the upstream.
     #[command(flatten)]
     pub options: UpstreamOptions,

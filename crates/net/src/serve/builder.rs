@@ -30,6 +30,7 @@ use crate::prometheus::{MetricsListener, Page};
 use crate::proxy::{Upstream, UpstreamClient};
 use crate::qlog::{Qlog, Traces};
 use crate::resumption::{Resumption, ResumptionError, careful_resume};
+use crate::routable_ids::RoutableIds;
 use crate::shutdown::Shutdown;
 use crate::tls::Certificate;
 use crate::workers::Workers;
@@ -84,6 +85,7 @@ pub struct ServerBuilder {
     errors: Option<(LogFormat, Box<dyn Write + Send>)>,
     qlog: Option<Qlog>,
     inheritance: Option<Inheritance>,
+    routable: Option<RoutableIds>,
     measure: Option<(SocketAddr, Secret, MeasureLimits)>,
 }
 
@@ -135,6 +137,7 @@ impl ServerBuilder {
             errors: None,
             qlog: None,
             inheritance: None,
+            routable: None,
             measure: None,
         }
     }
@@ -251,6 +254,14 @@ impl ServerBuilder {
     #[must_use]
     pub fn take_over(mut self, inheritance: Inheritance) -> Self {
         self.inheritance = Some(inheritance);
+        self
+    }
+
+    /// Makes connection IDs that a balancer of UDP can route. Defaults to IDs of which nobody can
+    /// tell anything.
+    #[must_use]
+    pub fn routable_ids(mut self, ids: RoutableIds) -> Self {
+        self.routable = Some(ids);
         self
     }
 
@@ -373,6 +384,7 @@ impl ServerBuilder {
             tokens,
             traces: traces.as_ref().map(Traces::writer),
             shutdown: shutdown.signal(),
+            routable: self.routable.map(Arc::new),
             handed_over: AtomicBool::new(false),
             clock,
         });

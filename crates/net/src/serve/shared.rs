@@ -14,6 +14,7 @@ use crate::clock::RealClock;
 use crate::logging::{ErrorLog, Level, LogWriter};
 use crate::qlog::TraceWriter;
 use crate::resumption::Resumption;
+use crate::routable_ids::RoutableIds;
 use crate::shutdown::ShutdownSignal;
 use bentpipe_quic::HeaderMemory;
 use bentpipe_quic::noq_proto::ServerConfig;
@@ -47,6 +48,8 @@ pub(super) struct Shared {
     pub tokens: TokenServer,
     pub traces: Option<TraceWriter>,
     pub shutdown: ShutdownSignal,
+    /// Makes connection IDs that a balancer can route, if there is one.
+    pub routable: Option<Arc<RoutableIds>>,
     /// True once another process takes new connections.
     pub handed_over: AtomicBool,
 }

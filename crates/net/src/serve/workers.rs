@@ -30,6 +30,7 @@ pub(super) fn prepare(
     let forwards = sockets.len() > 1 || estate.is_some();
     let prepare = |(thread, (socket, forwarding)): (usize, (BoundSocket, _))| {
         let (mut config, generator) = (config.clone(), steering.generator(thread));
+        let generator = generator.routable(shared.routable.clone());
         config.cid_generator(Arc::new(move || Box::new(generator.clone())));
         let endpoint = endpoint(shared, config, &socket);
         Worker { endpoint, socket, forwarding: forwards.then_some(forwarding) }

@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests make files as they need")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
+mod balancer;
 mod book;
 mod conformance;
 mod downloads;

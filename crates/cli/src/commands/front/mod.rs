@@ -14,9 +14,9 @@ use crate::service::server::{
 use crate::service::upstream;
 use crate::status::USAGE;
 use bentpipe_lab::LabError;
-use bentpipe_net::RealClock;
 use bentpipe_net::front::{CertificateStore, Reloaded, Sites, SitesError};
 use bentpipe_net::serve::{CertificateResolver, Limits, Server};
+use bentpipe_net::{RealClock, RoutableIds};
 use bentpipe_units::Span;
 use check::Report;
 use std::collections::BTreeMap;
@@ -129,6 +129,10 @@ async fn serve(args: &Front, sites: Sites, limits: Limits) -> Result<u8, Failure
         Some(share) => builder.holdback(share),
         None => builder,
     };
+    let builder = match routable_ids(args)? {
+        Some(ids) => builder.routable_ids(ids),
+        None => builder,
+    };
     let announcement = Announcement {
         what: format!("{hosts} hosts of {}", args.upstream.join(", ")),
         versions: "HTTP/3",
@@ -137,6 +141,12 @@ async fn serve(args: &Front, sites: Sites, limits: Limits) -> Result<u8, Failure
     };
     let files = Certificates::new(store, args.certs_interval, args.drain_reload);
     server::run(builder, &args.server, &messages, &announcement, files).await
+}
+
+/// Returns what makes connection IDs for a balancer, if there is one.
+fn routable_ids(args: &Front) -> Result<Option<RoutableIds>, Failure> {
+    let (Some(name), Some(key)) = (&args.server_id, &args.cid_key) else { return Ok(None) };
+    RoutableIds::from_file(name, key, args.cid_config).map(Some).map_err(|error| usage(&error))
 }
 
 /// The certificates in directories.
