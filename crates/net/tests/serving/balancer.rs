@@ -46,7 +46,7 @@ impl Balancer {
         };
         let name = self.ids.server_of(id);
         let known = |known: &&str| name.as_deref() == hex(known).as_deref();
-        if let Some(place) = NAMES.iter().position(|each| known(&each)) {
+        if let Some(place) = NAMES.iter().position(known) {
             self.counts.routed[place].fetch_add(1, Relaxed);
             return Some(self.servers[place]);
         }
