@@ -31,9 +31,9 @@ fn a_new_scenario_runs_and_is_never_overwritten() {
     assert!(text(&output.stderr).contains("it exists; allowed: a new file"));
     assert_eq!(std::fs::read_to_string(&file).expect("reads"), "mine");
 
-    let output = bentpipe(dir.path(), &["init", "x.toml", "--profile", "moon"]);
+    let output = bentpipe(dir.path(), &["init", "x.toml", "--profile", "pluto"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("`moon` is no profile; allowed: geo-10-2, geo-50-10"));
+    assert!(text(&output.stderr).contains("`pluto` is no profile; allowed: geo-10-2, geo-50-10"));
     assert!(!dir.path().join("x.toml").exists());
 }
 

@@ -330,7 +330,8 @@ impl Reloading {
     fn process(&self) -> String {
         loop {
             let mut text = [0; 100];
-            let length = self.manager.recv(&mut text).unwrap();
+            let length = self.manager.recv(&mut text);
+            let length = length.unwrap_or_else(|error| panic!("{error}: {}", self.front.errors()));
             let text = String::from_utf8_lossy(&text[..length]).into_owned();
             if let Some(process) = text.strip_prefix("MAINPID=") {
                 return process.to_owned();

@@ -126,7 +126,7 @@ fn unknown_peers_and_invalid_descriptions_are_rejected() {
         (&["--clients", "b"][..], "no peer is named `b`; allowed: a"),
         (&["--servers", "a"], "no peer is named `a`; allowed: none"),
         (&["--clients", "a,a"], "`a` is given twice"),
-        (&["--profiles", "moon"], "no profile is named `moon`; allowed: geo-10-2"),
+        (&["--profiles", "pluto"], "no profile is named `pluto`; allowed: geo-10-2"),
         (&["--protocols", "h4"], "`h4` is not an HTTP version; allowed: h3, h2, h1"),
         (&["--peers", "nowhere"], "cannot read"),
     ] {

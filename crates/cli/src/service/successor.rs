@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 /// Set in the new process, whose standard input leads to this one.
 const TAKE_OVER: &str = "BENTPIPE_TAKE_OVER";
@@ -72,13 +72,14 @@ pub async fn finish(
     loop {
         let left = end.saturating_duration_since(Instant::now());
         let wait = if failed { left.min(pause) } else { left };
+        let until = Instant::now() + wait;
         match server.finish(wait.into()).await {
-            Finished::Left(connections) => {
-                if connections == 0 || wait == left {
-                    return end.saturating_duration_since(Instant::now()).into();
-                }
+            // Nobody takes new connections until another process does, whatever is left here.
+            Finished::Left(_) if failed && wait < left => {
+                sleep_until(until).await;
                 pause = PAUSES[1].min(pause * 2);
             }
+            Finished::Left(_) => return end.saturating_duration_since(Instant::now()).into(),
             Finished::SuccessorEnded(SuccessorState::Stopped) => continue,
             Finished::SuccessorEnded(_) => {
                 messages.warn("the process that took over has ended; this one starts another");
