@@ -396,8 +396,8 @@ fn recorded(
         .with_recording(files)
         .map_err(|error| Problem::new(patch.span(), error_chain(&error)))?;
     if hop.delays.is_some() && patch.get_ref().delay.is_none() && whole.delay.is_some() {
-        let message = "`rtt` or `light_time` sets the delay of both directions, and this recording \
-            has delays too; allowed: one of the two";
+        let message = "`rtt` sets the delay of both directions, or `light_time` does, and this \
+            recording has delays too; allowed: one of the two";
         return Err(Problem::new(patch.span(), message));
     }
     Ok(Some(Spanned::new(patch.span(), whole)))
