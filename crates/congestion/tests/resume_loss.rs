@@ -82,14 +82,15 @@ fn chance_losses_cost_a_remembered_path_no_time() {
 #[test]
 fn behind_a_queue_a_single_loss_of_the_jump_is_congestion() {
     // The RTT is 50 ms above the remembered one, as behind a flow that keeps a queue full.
-    let case = Case { start: "standard", remembered_ms: 600, ..Case::new(50.0, 0.003) };
+    let case = Case { remembered_ms: 600, ..Case::new(50.0, 0.003) };
     let (_, _, retreats) = case.ratios();
     assert!(retreats as u64 > SEEDS / 2, "{retreats}");
 }
 
 #[test]
-fn behind_a_queue_a_start_that_measures_the_path_goes_without_a_jump() {
-    let case = Case { remembered_ms: 600, ..Case::new(50.0, 0.003) };
+fn behind_a_long_queue_a_start_that_measures_the_path_goes_without_a_jump() {
+    // The RTT is 100 ms above the remembered one: more than frames explain.
+    let case = Case { remembered_ms: 550, ..Case::new(50.0, 0.003) };
     let (mean, worst, retreats) = case.ratios();
     assert!(mean <= 1.01 && worst <= 1.1, "{mean}, at most {worst}");
     assert_eq!(retreats, 0);

@@ -15,6 +15,12 @@ fn noise(saved_rtt: Span) -> Span {
     saved_rtt.mul_f64(0.03).max(Span::from_millis(10))
 }
 
+/// Smallest increase of the RTT over the saved one that only a queue explains: an eighth, and more
+/// than a packet and its acknowledgement wait for their frames on satellite links (26.5 and 10 ms).
+fn queue(saved_rtt: Span) -> Span {
+    saved_rtt.mul_f64(0.125).max(Span::from_millis(40))
+}
+
 /// Compares the RTT with the saved one. The saved RTT was measured over minutes, and a queue that
 /// another flow keeps full is in every RTT of this connection, its minimum included.
 #[derive(Debug, Clone)]
@@ -34,11 +40,12 @@ impl QueueCheck {
     /// Returns the fraction of losses that are chance, zero if packets of the path with these
     /// parameters queue.
     pub(super) fn loss_tolerance(&self, saved: &SavedParameters) -> f64 {
-        if self.is_empty(saved) { CHANCE } else { 0.0 }
+        let free = self.recent.get().is_some_and(|rtt| rtt <= saved.rtt + noise(saved.rtt));
+        if free { CHANCE } else { 0.0 }
     }
 
-    /// Returns true if no packets of the path with these parameters queue.
-    pub(super) fn is_empty(&self, saved: &SavedParameters) -> bool {
-        self.recent.get().is_some_and(|rtt| rtt <= saved.rtt + noise(saved.rtt))
+    /// Returns true if packets of the path with these parameters certainly queue.
+    pub(super) fn shows_queue(&self, saved: &SavedParameters) -> bool {
+        self.recent.get().is_some_and(|rtt| rtt > saved.rtt + queue(saved.rtt))
     }
 }

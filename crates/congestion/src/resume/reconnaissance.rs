@@ -56,7 +56,7 @@ impl CarefulResume {
             if let Some(round) = opportunity.round {
                 self.start_probe(now, round, &saved);
             }
-        } else if self.controller.start_measures_path() && !self.queue.is_empty(&saved) {
+        } else if self.controller.start_measures_path() && self.queue.shows_queue(&saved) {
             // Others use the path, or it is longer now. The slow start measures what they leave as
             // soon as a jump would have ended, and a jump that fails costs many RTTs beside them.
             self.go(now, PhaseState::Normal, Some(Trigger::RttNotValidated));
