@@ -62,7 +62,14 @@ fn change(table: &mut dyn TableLike, parts: &[&str], new: Option<&str>) -> Resul
     let Some((&name, rest)) = parts.split_first() else { return Err("the key is empty".into()) };
     let Some(&next) = rest.first() else {
         match new {
-            Some(text) => set(table, name, parsed(text)),
+            Some(text) => {
+                let new = match table.get(name).and_then(Item::as_str) {
+                    // A name that looks like a number, such as that of a node, stays a name.
+                    Some(old) if !parsed(old).is_str() => Value::from(text),
+                    _ => parsed(text),
+                };
+                set(table, name, new);
+            }
             None => _ = table.remove(name),
         }
         return Ok(true);
@@ -210,6 +217,17 @@ download = \"2 MB\"
     fn edited(key: &str, value: Option<&str>) -> Result<String, String> {
         let (text, key) = (TEXT.to_owned(), key.to_owned());
         edit(&Edit { text, key, value: value.map(str::to_owned) }).map(|edited| edited.text)
+    }
+
+    #[test]
+    fn a_name_that_looks_like_a_number_stays_a_name() {
+        let changed = |text: &str, value: &str| {
+            let (text, key) = (text.to_owned(), "from".to_owned());
+            edit(&Edit { text, key, value: Some(value.to_owned()) }).unwrap().text
+        };
+        assert_eq!(changed("from = \"1\"\n", "2"), "from = \"2\"\n");
+        assert_eq!(changed("from = 1\n", "2"), "from = 2\n");
+        assert_eq!(changed("from = \"x\"\n", "2"), "from = 2\n");
     }
 
     #[test]
