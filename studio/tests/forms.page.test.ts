@@ -27,7 +27,8 @@ describe.skipIf(skipped(noCommand))("the studio's forms", () => {
   beforeAll(async () => {
     const files: Record<string, string> = { "small.toml": SMALL, "orbit.toml": ORBIT };
     for (const name of readdirSync(EXAMPLES, { recursive: false, encoding: "utf8" }))
-      if (/\.(toml|csv|txt|json|ionrc)$/.test(name)) files[name] = readFileSync(EXAMPLES + name, "utf8");
+      if (/\.(toml|csv|txt|json|ionrc)$/.test(name))
+        files[name] = readFileSync(EXAMPLES + name, "utf8");
     studio = await TestStudio.start(files);
   });
   afterAll(() => studio?.stop());
