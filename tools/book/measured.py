@@ -51,7 +51,8 @@ def lines(kind, rows):
             yield [row[key] for key in ("id", "what", "where", "sender", "scenario", "fitted")]
             continue
         for one in row["figures"]:
-            figure, within = Figure(one, "{}"), row.get("within", 0.0)
+            within = one.pop("within", row.get("within", 0.0))
+            figure = Figure(one, "{}", "atlas/measured.toml")
             measured = "" if figure.published is None else number(figure.published)
             ratio = "" if figure.published is None else f"{figure.ratio():.2f}"
             verdict = "passed" if passes(figure, within) else "**missed**"

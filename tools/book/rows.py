@@ -36,12 +36,12 @@ MARKS = {
 
 
 class Figure:
-    """A figure of a row: what is published, and our median with its interval."""
+    """A figure of a row of `file`: what is published, and our median with its interval."""
 
-    def __init__(self, fields, where):
+    def __init__(self, fields, where, file="atlas/rows.toml"):
         unknown = set(fields) - FIGURE_KEYS
         if unknown or "label" not in fields:
-            raise WrongMarker(f"atlas/rows.toml: figure {fields}: keys are {sorted(FIGURE_KEYS)}")
+            raise WrongMarker(f"{file}: figure {fields}: keys are {sorted(FIGURE_KEYS)}")
         self.label = fields["label"]
         self.published = fields.get("published")
         self.low, self.high = fields.get("low"), fields.get("high")
@@ -52,7 +52,7 @@ class Figure:
         rows = selected(every, selection(conditions))
         value = cell.value(rows, every)
         if value is None:
-            raise WrongMarker(f"atlas/rows.toml: no value fits `{place}`")
+            raise WrongMarker(f"{file}: no value fits `{place}`")
         self.scenario, self.metric = scenario, cell.metric
         self.ours = value * cell.factor
         self.interval = cell.interval(rows, every)

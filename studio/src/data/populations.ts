@@ -67,14 +67,26 @@ export const EXPERIENCES = [
 
 export type Experience = (typeof EXPERIENCES)[number];
 
-/** A value of each user of a population in some runs, ascending; none without such a value. */
-export function experiencesOf(runs: Run[], name: string, visit: number, of: Experience): number[] {
-  const values = runs.flatMap((run) =>
+/** What users have of a metric: the values, ascending, and how many users have none. */
+export interface Experienced {
+  values: number[];
+  without: number;
+}
+
+/** A value of each user of a population in some runs; nobody if its workload has none. */
+export function experiencesOf(
+  runs: Run[],
+  name: string,
+  visit: number,
+  of: Experience,
+): Experienced {
+  const all = runs.flatMap((run) =>
     (run.populations ?? []).flatMap((population) =>
       population.name === name && population.visit === visit
         ? (population.per_user?.[of.column] ?? [])
         : [],
     ),
   );
-  return values.flatMap((value) => value ?? []).sort((a, b) => a - b);
+  const values = all.flatMap((value) => value ?? []).sort((a, b) => a - b);
+  return { values, without: all.length - values.length };
 }

@@ -56,20 +56,24 @@ export function usersPanel(c: Comparison): Child {
 function experiencePanel(c: Comparison): Child {
   const { name } = c.flow;
   const figures = EXPERIENCES.flatMap((of) => {
-    let most = 0;
+    let [most, none] = [0, 0];
     const spans = c.rows.flatMap(({ name: row, group }): Span[] => {
       const visit = visitOf(c.report, group.variant, c.flow);
       if (visit === undefined) return [];
-      const own = experiencesOf(runsAt(c.report, group.variant, group.point), name, visit, of);
+      const runs = runsAt(c.report, group.variant, group.point);
+      const { values: own, without } = experiencesOf(runs, name, visit, of);
       if (own.length === 0) return [];
-      most = Math.max(most, own.length);
+      most = Math.max(most, own.length + without);
+      none = Math.max(none, without);
       const [middle, bad] = [quantile(own, 0.5), quantile(own, of.low ? 0.05 : 0.95)];
       const [from, to] = of.low ? [bad, middle] : [middle, bad];
       const value = (v: number): string => `${significant(v)}${of.unit && ` ${of.unit}`}`;
       const words = `median ${value(middle)}, 95 % ${of.low ? "above" : "within"} ${value(bad)}`;
-      return [{ index: group.index, middle: from, high: to, words: `${row}: ${words}` }];
+      const missing = without > 0 ? `, ${plural(without, "user")} without a value` : "";
+      return [{ index: group.index, middle: from, high: to, words: `${row}: ${words}${missing}` }];
     });
-    const row = { name: of.label, below: plural(most, "user"), spans };
+    const below = plural(most, "user") + (none > 0 ? `, ${none} without a value` : "");
+    const row = { name: of.label, below, spans };
     return spans.length > 0 ? [spanRows([row], (v) => `${significant(v, 2)} ${of.unit}`)] : [];
   });
   if (figures.length === 0) return null;

@@ -1,10 +1,14 @@
 """Tests of the tables of simulated against measured paths."""
 
+import pathlib
+import tomllib
 import unittest
 from unittest import mock
 
 from tools.book import measured
 from tools.book.tables import WrongMarker
+
+SCENARIOS = pathlib.Path(__file__).resolve().parents[3] / "scenarios"
 
 
 def figure(ours, **fields):
@@ -44,6 +48,39 @@ class Verdicts(unittest.TestCase):
             list(measured.lines("rows", [{"id": "M1", "date": "2024"}]))
         with self.assertRaises(WrongMarker):
             measured.table("columns")
+
+    def test_a_wrong_figure_is_said_to_be_of_this_file(self):
+        row = {"id": "M1", "figures": [{"label": "rate", "unit": "Mbps", "ours": "some; rate"}]}
+        with self.assertRaisesRegex(WrongMarker, "^atlas/measured.toml: figure"):
+            list(measured.lines("figures", [row]))
+
+
+def expected(text):
+    """Bounds in percent of a scenario's expectations, by published value."""
+    expectations = tomllib.loads(text).get("expect", [])
+    return {
+        one["published"]: float(one["within"].rstrip(" %"))
+        for one in expectations
+        if "published" in one and str(one.get("within", "")).endswith("%")
+    }
+
+
+class Bounds(unittest.TestCase):
+    """What the page accepts is what the scenario expects, since both were said before the run."""
+
+    def test_rows_and_scenarios_have_the_same_bounds(self):
+        compared = 0
+        for row in tomllib.loads(measured.ROWS.read_text())["row"]:
+            for one in row["figures"]:
+                name = one["ours"].partition(";")[0]
+                found = list(SCENARIOS.glob(f"*/{name}.toml"))
+                bounds = expected(found[0].read_text()) if found else {}
+                if one.get("published") in bounds:
+                    within = 100 * one.get("within", row.get("within", 0))
+                    known = f"{row['id']}: {one['label']}"
+                    self.assertAlmostEqual(within, bounds[one["published"]], msg=known)
+                    compared += 1
+        self.assertGreater(compared, 8)
 
 
 if __name__ == "__main__":
