@@ -1,4 +1,4 @@
-"""Median goodput over the loss rate, with the 5th to 95th percentile of the runs."""
+"""Median goodput over the loss rate, with the 95 % confidence interval of the median."""
 
 import bentpipe
 import matplotlib.pyplot as plt
@@ -23,7 +23,7 @@ figure, axes = plt.subplots()
 for variant, rows in goodput.groupby("variant", sort=False):
     loss = rows["point.path.forward.loss.number"]
     axes.plot(loss, rows["median"], marker="o", label=variant)
-    axes.fill_between(loss, rows["p5"], rows["p95"], alpha=0.2)
+    axes.fill_between(loss, rows["ci95_low"], rows["ci95_high"], alpha=0.2)
 axes.set(xlabel="loss rate", ylabel="goodput [Mbps]", xscale="log", yscale="log")
 axes.legend()
 figure.savefig("sweep.png")

@@ -28,7 +28,7 @@ from ._bentpipe import (
 )
 from ._controller import Controller, register_controller
 from ._errors import BentpipeError, RunError, ScenarioError, VersionError
-from ._figure import Figure
+from ._figure import Figure, Interval, interval
 from ._lists import cities, constellations, controllers, profiles
 from ._results import Results
 from ._scenario import Scenario
@@ -40,6 +40,7 @@ for _class in (
     Column,
     Controller,
     Figure,
+    Interval,
     Results,
     RunError,
     Scenario,
@@ -57,6 +58,7 @@ __all__ = [
     "ControllerConfig",
     "EcnCe",
     "Figure",
+    "Interval",
     "Loss",
     "PathChange",
     "RateSample",
@@ -72,6 +74,7 @@ __all__ = [
     "cities",
     "constellations",
     "controllers",
+    "interval",
     "orbit",
     "profiles",
     "register_controller",

@@ -4,9 +4,30 @@ from __future__ import annotations
 
 import os
 import pathlib
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from . import _bentpipe
 from ._bentpipe import FigureText
+
+
+class Interval(NamedTuple):
+    """What figures draw beside a median."""
+
+    low: float
+    high: float
+    words: str
+
+
+def interval(values: Iterable[float]) -> Interval | None:
+    """Return what figures draw beside the median of ``values``.
+
+    That is the 95 % confidence interval of the median; of two to five values, which have none, the
+    smallest and the largest. ``None`` of one value or of equal ones. ``words`` says which it is.
+    """
+    found = _bentpipe.interval([float(value) for value in values])
+    return None if found is None else Interval(*found)
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,15 @@ describe("the headline", () => {
   const groupsOf = (medians: [string, number][]): Group[] =>
     medians.map(([variant, median], index) => ({
       ...{ variant, index, point: {}, visit: 1, values: [{ run: 0, value: median }], failed: [] },
-      ...{ sorted: [median], summary: null, n: 1, median, spread: null, published: [] },
+      ...{
+        sorted: [median],
+        summary: null,
+        n: 1,
+        median,
+        spread: null,
+        interval: null,
+        published: [],
+      },
     }));
   const said = (metric: string, medians: [string, number][], failed: string[] = []): string => {
     const groups = groupsOf(medians);

@@ -3,7 +3,7 @@
 use crate::error::raise;
 use bentpipe_lab::write_file;
 use bentpipe_report::{Figure, FigureError, FigureRequest, FigureStyle, What};
-use bentpipe_results::Point;
+use bentpipe_results::{Point, Stats};
 use pyo3::exceptions::PyLookupError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -85,4 +85,11 @@ impl Request {
 pub fn refused(error: &FigureError) -> PyErr {
     let argument = error.argument.trim_start_matches('-');
     PyLookupError::new_err(format!("{argument}: {}", error.reason))
+}
+
+/// Returns what figures draw beside the median of `values`: both ends, and what they are.
+#[pyfunction]
+pub fn interval(values: Vec<f64>) -> Option<(f64, f64, String)> {
+    let found = Stats::of(&values)?.interval()?;
+    Some((found.low, found.high, found.words()))
 }

@@ -36,7 +36,7 @@ mod _bentpipe {
         Ack, ControllerConfig, EcnCe, Loss, PathChange, RateSample, Restart, SentPacket,
     };
     #[pymodule_export]
-    use crate::figure::FigureText;
+    use crate::figure::{FigureText, interval};
     #[pymodule_export]
     use crate::gym::Episode;
     #[pymodule_export]

@@ -9,6 +9,8 @@ import bentpipe
 import pytest
 from bentpipe import Results, Scenario
 
+CRATES = pathlib.Path(__file__).resolve().parents[2]
+
 
 def test_tables_hold_what_the_document_holds(results: Results) -> None:
     document = json.loads(results.to_json())
@@ -36,6 +38,14 @@ def test_unknown_names_list_the_allowed_ones(results: Results) -> None:
         results.flows["nothing"]
     with pytest.raises(LookupError, match="no table is named `x`; allowed: runs, flows"):
         results.table("x")
+
+
+def test_intervals_are_those_of_all_figures() -> None:
+    cases = json.loads((CRATES / "results/tests/intervals.json").read_text(encoding="utf-8"))
+    for case in cases:
+        found = bentpipe.interval(case["values"])
+        assert found == (case["interval"] and tuple(case["interval"])), case
+    assert len(cases) > 8
 
 
 def test_figures_are_drawn_and_written(results: Results, tmp_path: pathlib.Path) -> None:

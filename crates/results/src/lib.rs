@@ -64,7 +64,7 @@ pub use run::{
     Point, Run,
 };
 pub use schema::json_schema;
-pub use stats::{Stats, quantile};
+pub use stats::{Interval, Stats, quantile};
 pub use summary::{Summary, populations, summarise, values, visits};
 pub use table::{Block, Column, Rows, TABLES, Table, TableBuilder, TableKind, Values, find_table};
 pub use time_budget::{Episode, LossTime};

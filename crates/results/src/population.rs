@@ -225,7 +225,7 @@ impl PopulationMetrics {
 
     /// Returns the name of the metric that says most about these users: the score of calls, the
     /// stalls of adaptive video, or the completion time.
-    pub(crate) fn usual(&self) -> &'static str {
+    pub fn usual(&self) -> &'static str {
         match (self.median_mos, self.mean_completion_s, self.stalled_users_percent) {
             (Some(_), None, None) => "median_mos",
             (None, None, Some(_)) => "mean_stall_percent",

@@ -8,6 +8,9 @@
 //! range from minimum to maximum covers less than 95 %. A bootstrap would return a meaningless
 //! interval for two runs.
 
+/// Fewest values whose median has a 95 % confidence interval.
+const FEWEST_OF_INTERVAL: u64 = 6;
+
 /// Statistics of a set of values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stats {
@@ -28,7 +31,38 @@ pub struct Stats {
     pub ci95: Option<(f64, f64)>,
 }
 
+/// What figures draw and say beside a median: the definition that all of them share.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Number of values, if there are too few for a confidence interval: both ends are extremes.
+    pub extremes_of: Option<u64>,
+}
+
+impl Interval {
+    /// Returns what both ends are, in words.
+    pub fn words(&self) -> String {
+        match self.extremes_of {
+            None => "95 % confidence interval of the median".to_owned(),
+            Some(n) => format!("smallest to largest of {n}"),
+        }
+    }
+}
+
 impl Stats {
+    /// Returns what figures draw beside the median: its 95 % confidence interval; of two to five
+    /// values, which have none, the smallest and the largest. `None` of one value or of equal ones.
+    pub fn interval(&self) -> Option<Interval> {
+        if let Some((low, high)) = self.ci95 {
+            return Some(Interval { low, high, extremes_of: None });
+        }
+        let few = self.n < FEWEST_OF_INTERVAL && self.min < self.max;
+        few.then_some(Interval { low: self.min, high: self.max, extremes_of: Some(self.n) })
+    }
+
     /// Computes the statistics of `values`; `None` for an empty slice.
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
@@ -108,6 +142,20 @@ mod tests {
             assert_eq!(median_interval(n), None, "{n}");
         }
         assert!(median_interval(5000).is_some_and(|(low, high)| low > 2400 && high < 2600));
+    }
+
+    /// `tests/intervals.json` is read by the tests of the report page and of Python, too.
+    #[test]
+    fn intervals_of_figures_are_those_that_all_languages_have() {
+        let text = include_str!("../tests/intervals.json");
+        let cases: Vec<serde_json::Value> = serde_json::from_str(text).unwrap();
+        for case in &cases {
+            let values: Vec<f64> = serde_json::from_value(case["values"].clone()).unwrap();
+            let found = Stats::of(&values).and_then(|stats| stats.interval());
+            let found = found.map(|one| serde_json::json!([one.low, one.high, one.words()]));
+            assert_eq!(found.unwrap_or_default(), case["interval"], "{values:?}");
+        }
+        assert!(cases.len() > 8);
     }
 
     #[test]

@@ -2,13 +2,6 @@ import { type Compared, changeOf, evenOf, isApart } from "../data/compared.ts";
 import type { Group } from "../data/groups.ts";
 import type { Metric } from "../data/metrics.ts";
 
-/** The confidence interval of a group's median, or its spread if there is none. */
-export function intervalOf(g: Group): [number, number] | null {
-  const { ci95_low: low = null, ci95_high: high = null } = g.summary ?? {};
-  if (low !== null && high !== null) return [low, high];
-  return g.spread ? [g.spread.low, g.spread.high] : null;
-}
-
 /** A group beside what it is compared with. */
 export interface Contrast {
   by: Compared;
@@ -32,8 +25,8 @@ export function contrastOf(base: Group, other: Group, metric: Metric): Contrast 
   const down = metric.better === "lower";
   const gain = !down ? change : by === "ratio" ? 1 / change : -change;
   const better = gain > evenOf(by);
-  const [a, b] = [intervalOf(base), intervalOf(other)];
-  const chance = a !== null && b !== null && a[1] >= b[0] && b[1] >= a[0];
+  const [a, b] = [base.interval, other.interval];
+  const chance = a !== null && b !== null && a.high >= b.low && b.high >= a.low;
   const apart = isApart(base.median, other.median) && !chance;
   return { by, change, gain, better, chance, apart };
 }

@@ -1,6 +1,7 @@
 import { valueIn } from "./derived.ts";
 import { ALL_FLOWS, competitionOf, goodputsOf, sharedValue, shareOf } from "./fairness.ts";
 import { type FlowId, visitOf } from "./flows.ts";
+import { type Interval, intervalOf } from "./interval.ts";
 import { memoised } from "./memoised.ts";
 import { isShared, METRIC } from "./metrics.ts";
 import type { Point } from "./points.ts";
@@ -25,8 +26,10 @@ export interface Group {
   summary: Summary | null;
   n: number;
   median: number | null;
-  /** Where most values lie; null of one value. */
+  /** Where most values lie, for tables; null of one value. */
   spread: Spread | null;
+  /** What figures draw beside the median; null of one value. */
+  interval: Interval | null;
   published: Figure[];
 }
 
@@ -182,6 +185,7 @@ function groupOf(
     n,
     median: summary ? summary.median : sorted.length ? quantile(sorted, 0.5) : instead,
     spread: spreadOf(sorted, n, p5 ?? null, p95 ?? null),
+    interval: intervalOf(summary, sorted),
     published: report.published.filter(
       (p) =>
         p.metric === metric &&

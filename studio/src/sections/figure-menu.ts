@@ -67,7 +67,8 @@ function pictureOf(id: string, caption: string): ReturnType<typeof vectorOf> | n
 
 function menu(figure: HTMLElement, id: string, title: string, options: MenuOptions): HTMLElement {
   const { report, store } = options;
-  const caption = captionOf(report(), title);
+  const { intervals } = figure.dataset;
+  const caption = captionOf(report(), intervals ? `${title}. Intervals: ${intervals}` : title);
   const name = fileName(report().scenario, id);
   const said = h("span", { class: "said", role: "status" });
   const say = (done: boolean): void => {

@@ -1,4 +1,3 @@
-import { intervalOf } from "../answer/contrast.ts";
 import { inSentence, listed } from "../answer/words.ts";
 import { publishedMark } from "../charts/static/marks.ts";
 import { isApart } from "../data/compared.ts";
@@ -32,8 +31,8 @@ export function headline(
   const over = (g: { median: number }): number =>
     lower ? g.median / first.median : first.median / g.median;
   const best = known.filter((g) => !isApart(g.median, first.median));
-  const [near, far] = [intervalOf(first), intervalOf(worst)];
-  const apart = !near || !far || (lower ? near[1] < far[0] : near[0] > far[1]);
+  const [near, far] = [first.interval, worst.interval];
+  const apart = !near || !far || (lower ? near.high < far.low : near.low > far.high);
   if (!apart || best.includes(worst) || best.length > MOST_BEST) return null;
   const ratio = significant(over(worst));
   const names = listed(best.map((g) => g.variant));
@@ -69,7 +68,7 @@ export function legend(groups: Group[]): Child {
     item(one, "one run"),
     many && item(line("median", 0, 8), "median"),
     groups.some((g) => g.sorted.length >= 5) && item(middle, "middle half"),
-    [...new Set(groups.flatMap((g) => g.spread?.words.replace(/ of \d+$/, "") ?? []))].map(
+    [...new Set(groups.flatMap((g) => g.interval?.words.replace(/ of \d+$/, "") ?? []))].map(
       (words) => item(line("whisker", 11, 0), words),
     ),
     many && item(path("step", "M-11,6H-3V-1H4V-6H11"), "share of runs"),
@@ -99,8 +98,8 @@ export function howto(m: Metric, single: boolean): string {
   return single
     ? `Each dot is the one run of its variant${better}. A diamond is a published value for the ` +
         "same case: hollow for an objective, filled for a measurement."
-    : `Each dot is a run${better}. If the boxes of two variants do not overlap, the difference ` +
-        "is larger than the usual spread between runs. Steps show the share of runs at or below " +
+    : `Each dot is a run${better}. If the lines of two variants do not overlap, the difference ` +
+        "is larger than chance. Steps show the share of runs at or below " +
         "a value: a steep line means that runs are alike, a line that ends below 100 % that some " +
         "never finished. Axes need not begin at zero. Click a dot to open the time series of its " +
         "run, if they were recorded.";

@@ -9,6 +9,7 @@ import { numbersOf, stripPlot } from "../charts/static/strip.ts";
 import { sweepPanels } from "../charts/static/sweep-plot.ts";
 import { chosenFlow, flowFor, flowKey, flowLabel, flowsOf } from "../data/flows.ts";
 import { type Group, goodputsAt, groupsAt, isOf } from "../data/groups.ts";
+import { intervalWords } from "../data/interval.ts";
 import { isShared, METRIC, type Metric, metricOf } from "../data/metrics.ts";
 import { metricAfter, metricsOf, shownMetric } from "../data/offered.ts";
 import type { Point } from "../data/points.ts";
@@ -226,7 +227,11 @@ export class ResultsSection {
       this.choose(variant, pointKey(point), run);
     return h(
       "figure",
-      { class: "card dist", "data-point": pointKey(point) },
+      {
+        class: "card dist",
+        "data-point": pointKey(point),
+        "data-intervals": intervalWords(groups.map((g) => g.interval)) || null,
+      },
       h(
         "figcaption",
         {},
@@ -290,6 +295,7 @@ export class ResultsSection {
     if (!this.#sweep) return null;
     const plots = sweepPanels(this.#sweep, groupsOf, metric, (point) => this.#detail(point));
     const label = single ? metric.label : medianOf(metric.label);
+    const intervals = intervalWords(all.map((g) => g.interval));
     const variants = [...new Set(all.map((g) => g.index))].sort((a, b) => a - b);
     const kinds = new Set(all.flatMap((g) => g.published.map((p) => p.kind)));
     const box = { class: "swatch", viewBox: "-8 -8 16 16", width: 16, height: 16 };
@@ -298,7 +304,7 @@ export class ResultsSection {
       h("span", {}, svg("svg", { ...box, "aria-hidden": "true" }, publishedMark(kind)), name);
     return h(
       "figure",
-      { class: "card sweep" },
+      { class: "card sweep", "data-intervals": intervals || null },
       h(
         "figcaption",
         {},
@@ -309,6 +315,7 @@ export class ResultsSection {
           variants.map((i) => this.#legendItem(i)),
           mark("objective", "published objective"),
           mark("measured", "published measurement"),
+          intervals && h("span", {}, `lines: ${intervals}`),
         ),
       ),
       plots.el,

@@ -16,6 +16,8 @@ const STEPS = 52;
 function groupOf(variant: string, index: number, point: Point, users: UserSlowdown[]): Group {
   const sorted = users.flatMap((u) => u.slowdown ?? []).sort((a, b) => a - b);
   const every = Math.ceil(users.length / DOTS);
+  const [low, high] = [0.05, 0.95].map((p) => (sorted.length ? quantile(sorted, p) : null));
+  const spread = spreadOf(sorted, sorted.length, low ?? null, high ?? null);
   return {
     variant,
     index,
@@ -27,12 +29,9 @@ function groupOf(variant: string, index: number, point: Point, users: UserSlowdo
     summary: null,
     n: sorted.length,
     median: sorted.length ? quantile(sorted, 0.5) : null,
-    spread: spreadOf(
-      sorted,
-      sorted.length,
-      sorted.length ? quantile(sorted, 0.05) : null,
-      sorted.length ? quantile(sorted, 0.95) : null,
-    ),
+    spread,
+    // Of many users, the interval of the median says nothing of who waits.
+    interval: spread,
     published: [],
   };
 }

@@ -46,7 +46,8 @@ pub(crate) struct Table {
     rate: Rate,
     /// What a flow may send beyond that before it goes to the class; "1500 B" or more.
     burst: Bytes,
-    /// Queue of the class: bytes, packets or time. If it is full, the oldest packets are dropped.
+    /// Queue of the class: BDP at the rate of the class, bytes, packets or time. If it is full, the
+    /// oldest packets are dropped.
     queue: QueueLimit,
     /// Time without packets after which a flow begins anew. Default: "60 s".
     #[serde(default = "seconds_60")]

@@ -5,12 +5,12 @@ use super::canvas::{Anchor, Canvas, EDGE, Letters, SMALL, TEXT};
 use super::lines::{Ticks, draw_across};
 use super::numbers::{Scale, significant, valued};
 use super::request::{Drawn, FigureData, FigureError, FigureRequest};
-use super::source::{Case, Measure, baseline, cases};
+use super::source::{Case, Measure, baseline, cases, interval_words};
 use super::table::{Cell, FigureTable};
 use super::words::{at_point, point_words};
 use bentpipe_results::explanation::{Account, accounts};
 use bentpipe_results::metrics::Row;
-use bentpipe_results::{Figure as Published, Point, Stats, find_metric};
+use bentpipe_results::{Figure as Published, Interval, Point, Stats, find_metric};
 use bentpipe_timeseries::TimePart;
 
 /// The metric whose parts are shown.
@@ -38,6 +38,12 @@ impl Bar<'_> {
     /// Returns the time of the median run.
     fn time(&self) -> f64 {
         self.account.map_or(0.0, |account| account.completion_s)
+    }
+
+    /// Returns the interval that stands at the end of the bar, if it is wide enough to be seen.
+    fn shown_interval(&self) -> Option<Interval> {
+        let interval = self.stats?.interval()?;
+        (interval.high - interval.low > NOTABLE * self.account?.completion_s).then_some(interval)
     }
 
     /// Returns how many runs have no time, in words; `None` if all completed.
@@ -102,7 +108,9 @@ pub(super) fn draw(
     Bars::new(canvas, &bars, &measure.row, baseline(data)).draw(canvas);
     let single = cases.iter().all(|case| case.point == cases[0].point);
     let single = if single { at_point(cases[0].point) } else { String::new() };
-    let title = format!("Where the time{} went{single}", measure.of_flow(data));
+    let shown = bars.iter().filter(|bar| bar.shown_interval().is_some());
+    let words = interval_words("In brackets", shown.filter_map(|bar| bar.stats.as_ref()));
+    let title = format!("Where the time{} went{single}{words}", measure.of_flow(data));
     Ok(Drawn { title, table: table(data, &bars, &measure.row) })
 }
 
@@ -196,10 +204,9 @@ impl<'a> Bars<'a> {
     fn value(&self, bar: &Bar<'_>) -> String {
         let Some(account) = bar.account else { return String::new() };
         let time = self.scale.with_unit(account.completion_s);
-        let interval = bar.stats.and_then(|stats| stats.ci95.or(stats.p5_p95));
-        let range = interval.filter(|(low, high)| high - low > NOTABLE * account.completion_s);
-        let range = range.map_or_else(String::new, |(low, high)| {
-            let ends = [low, high].map(|end| significant(end / self.scale.divisor));
+        let range = bar.shown_interval();
+        let range = range.map_or_else(String::new, |range| {
+            let ends = [range.low, range.high].map(|end| significant(end / self.scale.divisor));
             format!(" [{}–{}]", ends[0], ends[1])
         });
         format!("{time}{range}{}", self.ratio(bar))
@@ -216,10 +223,12 @@ impl<'a> Bars<'a> {
         if bar.case.variant == self.baseline || own.median <= 0.0 {
             return String::new();
         }
-        let ends = |stats: &Stats| stats.ci95.unwrap_or((stats.min, stats.max));
+        let ends = |stats: &Stats| {
+            stats.interval().map_or([stats.median; 2], |interval| [interval.low, interval.high])
+        };
         let (a, b) = (ends(&base), ends(&own));
         let gain = base.median / own.median;
-        let apart = a.1 < b.0 || b.1 < a.0;
+        let apart = a[1] < b[0] || b[1] < a[0];
         match gain {
             gain if !apart || (gain - 1.0).abs() < NOTABLE => String::new(),
             gain if gain > 1.0 => format!(", {}× as fast", significant(gain)),

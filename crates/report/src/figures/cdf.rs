@@ -6,10 +6,10 @@ use super::canvas::{Canvas, EDGE, TEXT};
 use super::lines::{Frame, LINE, Named, Sample, Ticks, draw_frame, draw_legend, label_room};
 use super::numbers::Scale;
 use super::request::{Drawn, FigureData, FigureError, FigureRequest, What};
-use super::source::{Case, Measure, cases, check_lines, choose_point, open_axes};
+use super::source::{Case, Measure, cases, check_lines, choose_point, listed, open_axes};
 use super::table::{Cell, FigureTable};
 use super::words::at_point;
-use bentpipe_results::find_metric;
+use bentpipe_results::Users;
 use bentpipe_results::metrics::{Better, Row};
 
 const HEIGHT: f64 = 110.0;
@@ -22,17 +22,44 @@ const MOST_LINES: usize = 12;
 /// The share of the runs.
 const SHARE: Scale = Scale { unit: "%", divisor: 0.01 };
 
-/// The slowdown of a user: its completion time over the least possible on the idle path.
-const SLOWDOWN: Row = Row {
-    name: "slowdown",
-    unit: "",
-    better: Better::Lower,
-    label: "Slowdown",
-    about: "",
-    detail: false,
-};
-/// The other metric of a user.
-const COMPLETION: &str = "completion_s";
+/// A metric of single users.
+struct UserMetric {
+    row: Row,
+    /// The values of the users of a run; empty of workloads that do not have it.
+    column: fn(&Users) -> &Vec<Option<f64>>,
+}
+
+/// The metrics of users: of a population the first that one of its users has is drawn.
+const USER_METRICS: [UserMetric; 6] = [
+    UserMetric {
+        row: row("mos", "", Better::Higher, "Mean opinion score"),
+        column: |users| &users.mos,
+    },
+    UserMetric {
+        row: row("stall_percent", "%", Better::Lower, "Time of stalls"),
+        column: |users| &users.stall_percent,
+    },
+    UserMetric {
+        row: row("slowdown", "", Better::Lower, "Slowdown"),
+        column: |users| &users.slowdown,
+    },
+    UserMetric {
+        row: row("completion_s", "s", Better::Lower, "Completion time"),
+        column: |users| &users.completion_s,
+    },
+    UserMetric {
+        row: row("frame_delay_ms", "ms", Better::Lower, "Mean frame delay"),
+        column: |users| &users.frame_delay_ms,
+    },
+    UserMetric {
+        row: row("bitrate_kbps", "kbps", Better::Higher, "Mean bitrate"),
+        column: |users| &users.bitrate_kbps,
+    },
+];
+
+const fn row(name: &'static str, unit: &'static str, better: Better, label: &'static str) -> Row {
+    Row { name, unit, better, label, about: "", detail: false }
+}
 
 /// The sorted values of a variant, and the number of its runs or users.
 struct Line {
@@ -62,10 +89,10 @@ pub(super) fn draw(
     let at = cases.first().map_or_else(String::new, |case| at_point(case.point));
     let (axes, lines, title) = match population(data, request) {
         Some(name) => {
-            let row = user_row(request)?;
-            let lines = cases.iter().map(|case| of_users(*case, name, &row, request.visit));
-            let title = format!("{} of the users of {name}", row.label);
-            (Axes { row, of: "Users" }, lines.collect::<Vec<_>>(), title)
+            let metric = user_metric(data, name, request)?;
+            let lines = cases.iter().map(|case| of_users(*case, name, metric, request.visit));
+            let title = format!("{} of the users of {name}", metric.row.label);
+            (Axes { row: metric.row, of: "Users" }, lines.collect::<Vec<_>>(), title)
         }
         None => {
             let measure = Measure::of(data, request)?;
@@ -106,30 +133,37 @@ fn population<'a>(data: FigureData<'a>, request: &FigureRequest) -> Option<&'a s
     }
 }
 
-/// Returns the metric of users that a request is about.
-fn user_row(request: &FigureRequest) -> Result<Row, FigureError> {
-    match request.metric.as_deref() {
-        None => Ok(SLOWDOWN),
-        Some(name) if name == SLOWDOWN.name => Ok(SLOWDOWN),
-        Some(COMPLETION) => Ok(find_metric(COMPLETION).map_or(SLOWDOWN, |metric| metric.row)),
-        Some(other) => {
-            let reason = format!(
-                "users of a population have no `{other}`; allowed: {}, {COMPLETION}",
-                SLOWDOWN.name
-            );
-            Err(FigureError::new("--metric", reason))
-        }
-    }
+/// Returns the metric of users that a request is about: the one that it names, or the first that a
+/// user of the population has.
+fn user_metric(
+    data: FigureData<'_>,
+    population: &str,
+    request: &FigureRequest,
+) -> Result<&'static UserMetric, FigureError> {
+    let all = data.results.runs.iter().flat_map(|run| &run.populations);
+    let users: Vec<&Users> =
+        all.filter(|one| one.name == population).filter_map(|one| one.per_user.as_ref()).collect();
+    let has = |metric: &&UserMetric| {
+        users.iter().any(|users| (metric.column)(users).iter().any(Option::is_some))
+    };
+    // Of users who all failed, that of transfers.
+    let usual = USER_METRICS.iter().find(has).unwrap_or(&USER_METRICS[2]);
+    let Some(name) = &request.metric else { return Ok(usual) };
+    USER_METRICS.iter().find(|metric| metric.row.name == *name).filter(has).ok_or_else(|| {
+        let allowed = listed(USER_METRICS.iter().filter(has).map(|metric| metric.row.name));
+        let reason = format!("users of `{population}` have no `{name}`; allowed: {allowed}");
+        FigureError::new("--metric", reason)
+    })
 }
 
-fn of_users(case: Case<'_>, name: &str, row: &Row, visit: Option<usize>) -> Line {
+fn of_users(case: Case<'_>, name: &str, metric: &UserMetric, visit: Option<usize>) -> Line {
     let populations = case.runs.iter().flat_map(|run| &run.populations);
     let own = populations.filter(|one| one.name == name && one.visit == visit.unwrap_or(1));
     let mut all = 0;
     let mut values = Vec::new();
     for users in own.filter_map(|one| one.per_user.as_ref()) {
-        let column = if row.name == COMPLETION { &users.completion_s } else { &users.slowdown };
-        all += column.len();
+        let column = (metric.column)(users);
+        all += users.user.len();
         values.extend(column.iter().flatten());
     }
     values.sort_by(f64::total_cmp);

@@ -5,8 +5,8 @@ use crate::variants::Variants;
 use bentpipe_results::fairness::ALL_FLOWS;
 use bentpipe_results::metrics::Row;
 use bentpipe_results::{
-    Headlines, Point, Run, Stats, SweepAxis, find_population, find_row, find_shared, metric_names,
-    populations, values,
+    Headlines, Interval, Point, Run, Stats, SweepAxis, find_population, find_row, find_shared,
+    metric_names, populations, values,
 };
 use std::collections::BTreeSet;
 
@@ -34,10 +34,20 @@ pub(super) struct Measure {
     visit: Option<usize>,
 }
 
-/// Returns what is drawn beside a median: its 95 % confidence interval; of fewer than six runs the
-/// smallest and largest value; `None` of one run or of equal ones.
-pub(super) fn interval(stats: &Stats) -> Option<(f64, f64)> {
-    stats.ci95.or_else(|| (stats.n > 1 && stats.n < 6).then_some((stats.min, stats.max)))
+/// Returns what a caption says of the intervals of a figure, which are drawn as `mark`; empty
+/// without any.
+pub(super) fn interval_words<'a>(mark: &str, stats: impl Iterator<Item = &'a Stats>) -> String {
+    let all: Vec<Interval> = stats.filter_map(Stats::interval).collect();
+    let mut kinds: Vec<String> = Vec::new();
+    if all.iter().any(|one| one.extremes_of.is_none()) {
+        kinds.push("95 % confidence intervals of the medians".to_owned());
+    }
+    let few = all.iter().filter_map(|one| one.extremes_of);
+    if let (Some(least), Some(most)) = (few.clone().min(), few.max()) {
+        let runs = if least == most { most.to_string() } else { format!("{least} to {most}") };
+        kinds.push(format!("smallest to largest of {runs} runs"));
+    }
+    if kinds.is_empty() { String::new() } else { format!(". {mark}: {}", kinds.join("; ")) }
 }
 
 /// Checks that the points and variants of a request exist.
@@ -159,7 +169,9 @@ impl Measure {
         let headlines = Headlines::of(data.results);
         let headline = headlines.iter().find(|one| one.flow == flow).map(|one| one.row);
         // A population has no flow of its own.
-        let row = headline.or_else(|| find_row("median_slowdown"));
+        let mut users = data.results.runs.iter().flat_map(|run| &run.populations);
+        let usual = users.find(|one| one.name == flow).map(|one| one.metrics.usual());
+        let row = headline.or_else(|| find_row(usual?));
         let row = row.ok_or_else(|| unknown_metric(data, ""))?;
         Ok(Self { row, flow: flow.to_owned(), visit })
     }

@@ -8,10 +8,12 @@ use super::lines::{
 };
 use super::numbers::Scale;
 use super::request::{Drawn, FigureData, FigureError, FigureRequest};
-use super::source::{Case, Measure, cases, check_lines, choose_point, interval, listed, open_axes};
+use super::source::{
+    Case, Measure, cases, check_lines, choose_point, interval_words, listed, open_axes,
+};
 use super::table::{Cell, FigureTable};
 use super::words::{at_point, key_words, value_words};
-use bentpipe_results::{Stats, SweepAxis};
+use bentpipe_results::{Interval, Stats, SweepAxis};
 
 /// Height of the plot, and room above it for the title of its axis.
 const HEIGHT: f64 = 120.0;
@@ -46,8 +48,8 @@ pub(super) fn draw(
     let values: Vec<f64> = points
         .filter_map(|(.., stats)| stats.as_ref())
         .flat_map(|stats| {
-            let (low, high) = interval(stats).unwrap_or((stats.median, stats.median));
-            [low, stats.median, high]
+            let ends = stats.interval().map_or([stats.median; 2], |one| [one.low, one.high]);
+            [ends[0], stats.median, ends[1]]
         })
         .collect();
     if values.is_empty() {
@@ -57,14 +59,16 @@ pub(super) fn draw(
         Some(places) => plot(canvas, axis, &places, &lines, &measure, &values),
         None => rows(canvas, axis, &lines, &measure, &values),
     }
+    let shown = lines.iter().flat_map(|line| &line.points).filter_map(|(.., stats)| stats.as_ref());
     let mut fixed = cases[0].point.clone();
     fixed.remove(&axis.key);
     let title = format!(
-        "{}{} over {}{}",
+        "{}{} over {}{}{}",
         measure.row.label,
         measure.of_flow(data),
         key_words(&axis.key),
-        at_point(&fixed)
+        at_point(&fixed),
+        interval_words("Lines", shown)
     );
     let cases = lines.iter().flat_map(|line| &line.points).map(|(_, case, stats)| (*case, *stats));
     Ok(Drawn { title, table: case_table(data, &measure, cases) })
@@ -163,7 +167,7 @@ fn plot(
                 continue;
             };
             let place = (x.at(places[*at]), y.at(stats.median));
-            if let Some((low, high)) = interval(stats) {
+            if let Some(Interval { low, high, .. }) = stats.interval() {
                 let x = place.0 + shift;
                 canvas.line([x, y.at(low), x, y.at(high)], colour, 0.8, "");
             }
@@ -227,7 +231,7 @@ fn rows(
             };
             let room = y + height - 1.5 - first;
             let place = first + room * (order as f64 + 0.5) / lines.len() as f64;
-            if let Some((low, high)) = interval(stats) {
+            if let Some(Interval { low, high, .. }) = stats.interval() {
                 let colour = canvas.ink.variant(line.name.1);
                 canvas.line([x.at(low), place, x.at(high), place], colour, 1.0, "");
             }

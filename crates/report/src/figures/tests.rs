@@ -130,13 +130,16 @@ fn runs_that_failed_and_published_values_are_in_the_figure() {
     let figure = figure.unwrap();
     assert!(figure.svg.contains("1 of 6 runs failed"), "{}", figure.svg);
     assert!(figure.svg.contains("published: Goal &lt;b&gt;") && !figure.svg.contains("<b>"));
-    let expected = "Where the time went, RTT 600 ms. Scenario t, seed 7, virtual clock, Bentpipe \
-        0.1.0.";
+    // Those of `slow` are too near to each other to be shown.
+    let expected = "Where the time went, RTT 600 ms. In brackets: 95 % confidence intervals of the \
+        medians. Scenario t, seed 7, virtual clock, Bentpipe 0.1.0.";
     assert_eq!(figure.caption, expected);
     let csv = figure.csv();
     let row = csv.lines().find(|line| line.contains("slow")).unwrap();
     assert!(row.starts_with("600 ms,slow,6,5,8.03,"), "{csv}");
-    assert!(figure.latex().contains("\\caption{Where the time went, RTT 600 ms. Scenario t"));
+    assert!(
+        figure.latex().contains("\\caption{Where the time went, RTT 600 ms. In brackets: 95 \\%")
+    );
 }
 
 #[test]
@@ -146,7 +149,9 @@ fn a_sweep_has_a_mark_and_an_interval_at_each_value() {
     let marks = figure.svg.matches("<path").count();
     assert_eq!((marks, figure.table.rows.len()), (6, 6), "{}", figure.svg);
     assert_eq!(figure.svg.matches("<polyline").count(), 2);
-    assert!(figure.caption.starts_with("Completion time over RTT. "), "{}", figure.caption);
+    let words = "Completion time over RTT. Lines: 95 % confidence intervals of the medians; \
+        smallest to largest of 5 runs. Scenario t";
+    assert!(figure.caption.starts_with(words), "{}", figure.caption);
     // Names stand at the ends of the lines.
     assert!(figure.svg.contains(">fast</text>") && figure.svg.contains(">600 ms</text>"));
     let csv = figure.csv();
@@ -194,6 +199,54 @@ fn a_population_has_the_distribution_of_its_users() {
     assert!(draw(Some("completion_s")).unwrap().csv().lines().last().unwrap().ends_with(",2"));
     let error = draw(Some("goodput_mbps")).unwrap_err();
     assert!(error.reason.contains("allowed: slowdown, completion_s"), "{error}");
+}
+
+/// A directory whose users make calls: one of the three of each run has no score.
+fn calls() -> Directory {
+    let mut directory = Directory::new();
+    for run in &mut directory.results.runs {
+        run.flows.clear();
+        let users = json!([{ "name": "talkers", "visit": 1, "classes": [], "median_mos": 3.0,
+            "per_user": { "user": [0, 1, 2], "bytes": [9, 9, 9], "start_s": [0.0, 0.0, 0.0],
+            "completion_s": [60.0, 60.0, 60.0], "slowdown": [null, null, null],
+            "packets_dropped": [0, 0, 0], "mos": [2.5, null, 3.5],
+            "frame_delay_ms": [400.0, null, 300.0] } }]);
+        run.populations = serde_json::from_value(users).unwrap();
+    }
+    directory
+}
+
+#[test]
+fn calls_of_a_population_have_the_distribution_of_their_scores() {
+    let directory = calls();
+    let draw = |metric: Option<&str>| {
+        let request =
+            FigureRequest { metric: metric.map(str::to_owned), ..at(What::Cdf, "100 ms") };
+        directory.draw(&request, FigureStyle::default())
+    };
+    let figure = draw(None).unwrap();
+    assert!(figure.caption.starts_with("Mean opinion score of the users of talkers"));
+    // Twelve of eighteen users have a score.
+    let csv = figure.csv();
+    assert!(csv.lines().last().unwrap().starts_with("slow,0.6666"), "{csv}");
+    assert!(draw(Some("frame_delay_ms")).unwrap().svg.contains("Mean frame delay, ms"));
+    let error = draw(Some("slowdown")).unwrap_err();
+    assert!(error.reason.contains("allowed: mos, completion_s, frame_delay_ms"), "{error}");
+}
+
+#[test]
+fn a_population_of_calls_is_drawn_by_its_scores() {
+    let sweep = calls().draw(&FigureRequest::new(What::Sweep), FigureStyle::default()).unwrap();
+    assert!(
+        sweep
+            .table
+            .heads
+            .iter()
+            .any(|head| head.contains("mean opinion score") || head.contains("Mean opinion score")),
+        "{:?}",
+        sweep.table.heads
+    );
+    assert_eq!(sweep.table.rows.len(), 6);
 }
 
 #[test]

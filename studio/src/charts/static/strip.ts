@@ -1,6 +1,6 @@
 import type { Group } from "../../data/groups.ts";
 import type { Metric } from "../../data/metrics.ts";
-import { QUANTILE_VALUES, quantile } from "../../data/statistics.ts";
+import { quantile } from "../../data/statistics.ts";
 import { besides, interval, metricScale, metricValue } from "../../format/metric.ts";
 import { shortest } from "../../format/numbers.ts";
 import { variantColour } from "../../format/palette.ts";
@@ -24,11 +24,11 @@ export function failure(g: Group): string {
   return g.failed.length ? `${g.failed.length} of ${g.values.length} did not complete` : "";
 }
 
-/** The numbers at the right of a row: median, spread, failures, ratio to a published value. */
+/** The numbers at the right of a row: median, interval, failures, ratio to a published value. */
 function readout(g: Group, m: Metric): Child {
   const missing = g.values.filter((v) => v.value === null).length;
   const p = g.published[0];
-  const scale = metricScale(m, Math.abs(g.spread?.high ?? 0));
+  const scale = metricScale(m, Math.abs(g.interval?.high ?? 0));
   const failed =
     failure(g) ||
     (missing > 0 && g.values.length > 1 ? `${g.sorted.length} of ${g.values.length} runs` : "");
@@ -37,12 +37,12 @@ function readout(g: Group, m: Metric): Child {
       "span",
       {},
       h("strong", {}, metricValue(m, g.median)),
-      g.spread &&
+      g.interval &&
         h(
           "small",
-          { title: g.spread.words },
-          ` ${interval(g.spread.low, g.spread.high, scale)}`,
-          g.n < QUANTILE_VALUES && ` (${g.n})`,
+          { title: g.interval.words },
+          ` ${interval(g.interval.low, g.interval.high, scale)}`,
+          ` (${g.n})`,
         ),
     ),
     failed && h("small", { class: "warn" }, failed),
@@ -63,7 +63,7 @@ export function numbersOf(groups: Group[]): number[] {
   return groups.flatMap((g) => [
     ...g.sorted,
     ...g.published.map((p) => p.value),
-    ...[g.median, g.spread?.low, g.spread?.high].filter((x) => typeof x === "number"),
+    ...[g.median, g.interval?.low, g.interval?.high].filter((x) => typeof x === "number"),
   ]);
 }
 
@@ -99,8 +99,8 @@ function drawRow(g: Group, i: number, { ax, hi, height, width }: RowOptions): SV
         y2: i * height + 0.5,
       }),
     );
-  if (g.spread) {
-    const [x1, x2] = [ax.px(g.spread.low), ax.px(g.spread.high)];
+  if (g.interval) {
+    const [x1, x2] = [ax.px(g.interval.low), ax.px(g.interval.high)];
     out.append(svg("line", { class: "whisker", x1, x2, y1: y, y2: y }));
   }
   if (g.sorted.length >= 5) {
@@ -160,7 +160,7 @@ function drawRow(g: Group, i: number, { ax, hi, height, width }: RowOptions): SV
 
 /**
  * The strip plot of one sweep point. Each variant is a row: a dot per run, a box for the middle
- * half, a line for the spread, a bar for the median, diamonds for published
+ * half, a line for the interval, a bar for the median, diamonds for published
  * values. The cumulative distribution is below, on the same axis.
  */
 export function stripPlot(

@@ -131,16 +131,16 @@ export function lines(shared: Shared, points: (Point | null)[]): HTMLElement {
         }),
       );
       for (const p of dots) {
-        const { spread } = p.group;
-        if (spread)
+        const { interval } = p.group;
+        if (interval)
           plot.append(
             svg("line", {
               stroke: colour,
               "stroke-width": 1.5,
               x1: p.x,
               x2: p.x,
-              y1: y.px(spread.low),
-              y2: y.px(spread.high),
+              y1: y.px(interval.low),
+              y2: y.px(interval.high),
             }),
           );
         plot.append(dot(p.group, p.x, p.y));

@@ -45,8 +45,8 @@ export function dot(group: Group, x: number, y: number): SVGPathElement {
 
 /** What the tip of a dot says. */
 function wordsOf({ group: g }: Spot, { metric, scale }: Shared): string {
-  const range = g.spread
-    ? `, ${g.spread.words} ${interval(g.spread.low, g.spread.high, scale)}`
+  const range = g.interval
+    ? `, ${g.interval.words} ${interval(g.interval.low, g.interval.high, scale)}`
     : "";
   return `${g.variant}, ${pointLabel(g.point)}: ${metricValue(metric, g.median)}${range}`;
 }

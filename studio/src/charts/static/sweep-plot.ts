@@ -18,7 +18,12 @@ export function sweepPanels(
 ): { el: HTMLElement; log: boolean } {
   const all = sweep.panels.flatMap((p) => p.points.flatMap((q) => (q ? groupsOf(q) : [])));
   const numbers = all
-    .flatMap((g) => [g.median, g.spread?.low, g.spread?.high, ...g.published.map((p) => p.value)])
+    .flatMap((g) => [
+      g.median,
+      g.interval?.low,
+      g.interval?.high,
+      ...g.published.map((p) => p.value),
+    ])
     .filter((v) => typeof v === "number");
   const log = wide(numbers);
   const shared: Shared = {

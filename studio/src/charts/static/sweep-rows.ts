@@ -61,13 +61,13 @@ export function rows(shared: Shared, points: (Point | null)[]): HTMLElement {
         if (g.median === null) continue;
         const y = (i + 0.5) * row + (indices.indexOf(g.index) - (indices.length - 1) / 2) * 9;
         const spot = { group: g, x: x.px(g.median), y, row: i };
-        if (g.spread)
+        if (g.interval)
           plot.append(
             svg("line", {
               stroke: variantColour(g.index),
               "stroke-width": 1.5,
-              x1: x.px(g.spread.low),
-              x2: x.px(g.spread.high),
+              x1: x.px(g.interval.low),
+              x2: x.px(g.interval.high),
               y1: y,
               y2: y,
             }),
