@@ -231,6 +231,7 @@ describe("plots of one run", () => {
     const trace = report.traces[i]!;
     return panelsOfFlow({
       trace,
+      changes: [],
       flow: trace.flows[0]!,
       path: { ...report.path!, rtt_ms: 630 },
       result: runOf(report, trace)!.flows[0],

@@ -73,7 +73,10 @@ describe("the strip of causes", () => {
   it("stands below each plot of a flow, and its series have no plots", () => {
     const { flow, trace, cache } = recorded();
     const links = everyLink(trace);
-    const panels = panelsOfFlow({ trace, flow, path: undefined, result: undefined, links, cache });
+    const panels = panelsOfFlow({
+      ...{ trace, flow, path: undefined, result: undefined, links, cache },
+      changes: [],
+    });
     expect(panels.map((p) => p.id)).toEqual(["window", "throughput"]);
     expect(panels.every((p) => p.causes)).toBe(true);
     expect(panels[1]!.layers.map((l) => [l.name, l.hold])).toEqual([

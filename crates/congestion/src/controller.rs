@@ -208,6 +208,30 @@ impl PathChange {
     }
 }
 
+/// What a controller measures again at a change of the path that is announced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ChangeProbe {
+    /// Nothing.
+    #[default]
+    None,
+    /// The minimum RTT, at the change instead of some other time.
+    MinRtt,
+    /// The minimum RTT and the rate: both belong to the old path.
+    Model,
+}
+
+impl ChangeProbe {
+    /// Returns the time before the change at which the controller is notified: 50 ms in the code
+    /// of SatPipe, which probes the minimum RTT, and 100 ms in that of LeoCC, which starts again.
+    pub const fn lead(self) -> Span {
+        match self {
+            Self::None => Span::ZERO,
+            Self::MinRtt => Span::from_millis(50),
+            Self::Model => Span::from_millis(100),
+        }
+    }
+}
+
 /// The limits that a controller sets for its sender.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SendControl {
@@ -290,6 +314,12 @@ pub trait Controller: Debug + Send + Sync {
     /// it.
     fn on_path_change(&mut self, change: &PathChange) {
         let _ = change;
+    }
+
+    /// Handles the announcement that the path is about to change. A controller with a model of the
+    /// path may measure what `probe` names again; others do nothing.
+    fn on_upcoming_path_change(&mut self, probe: ChangeProbe) {
+        let _ = probe;
     }
 
     /// Handles a change of the maximum packet size.
@@ -392,6 +422,11 @@ macro_rules! forward_to {
     (@ $field:ident on_path_change) => {
         fn on_path_change(&mut self, change: &$crate::controller::PathChange) {
             self.$field.on_path_change(change);
+        }
+    };
+    (@ $field:ident on_upcoming_path_change) => {
+        fn on_upcoming_path_change(&mut self, probe: $crate::controller::ChangeProbe) {
+            self.$field.on_upcoming_path_change(probe);
         }
     };
     (@ $field:ident on_mtu_update) => {

@@ -49,8 +49,8 @@ pub use crate::config::{
     CongestionConfig, ControllerName, LossFilterName, ResumeName, SlowStartName,
 };
 pub use crate::controller::{
-    Ack, Controller, ControllerConfig, EcnCe, Loss, PathChange, RateSample, Restart, SendControl,
-    SentPacket, minimum_window,
+    Ack, ChangeProbe, Controller, ControllerConfig, EcnCe, Loss, PathChange, RateSample, Restart,
+    SendControl, SentPacket, minimum_window,
 };
 pub use crate::controller_state::{StateField, StateSeries};
 pub use crate::factory::{ControllerFactory, FastStart};

@@ -5,7 +5,7 @@
 use bentpipe_congestion::catalogue::{CONTROLLERS, LOSS_FILTERS, Registration};
 use bentpipe_congestion::loss_filter::LossFilter;
 use bentpipe_congestion::{
-    Controller, ControllerConfig, EcnCe, ParameterValues, PathChange, PathChangeFeed,
+    ChangeProbe, Controller, ControllerConfig, EcnCe, ParameterValues, PathChange, PathChangeFeed,
     PathChangeLayer, PathChangeNotice, PathChangeResponse, Restart, SentPackets,
 };
 use bentpipe_units::{Bytes, Rate, Span, Time};
@@ -317,7 +317,12 @@ proptest! {
                 distance_m: None,
                 rtt: None,
             };
-        let uses = PathChangeResponse { shift_rtt: true, suppress_loss: true, pre_drain: true };
+        let uses = PathChangeResponse {
+            shift_rtt: true,
+            suppress_loss: true,
+            pre_drain: true,
+            probe: ChangeProbe::Model,
+        };
         for part in CONTROLLERS {
             let feed = PathChangeFeed::new();
             notices.iter().for_each(|notice| feed.announce(*notice));

@@ -18,7 +18,38 @@ pub struct Clock {
     epoch: Duration,
 }
 
+/// Times of day that an emulation has to meet: UTC is a multiple of `period` and `phase` when its
+/// own time is `first`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UtcPhase {
+    /// Time since the start of the emulation.
+    pub first: Span,
+    /// Time after which it repeats; a part of a minute.
+    pub period: Span,
+    /// Time after a whole minute, modulo `period`.
+    pub phase: Span,
+}
+
+impl UtcPhase {
+    /// Returns how long after `utc`, since 1970, an emulation can start.
+    fn wait(&self, utc: Duration) -> Duration {
+        let period = self.period.as_nanos().max(1);
+        let start = u128::from(self.first.as_nanos()) + utc.as_nanos();
+        let late = (start % u128::from(period)) as u64;
+        Duration::from_nanos((self.phase.as_nanos() + 2 * period - late) % period)
+    }
+}
+
 impl Clock {
+    /// Creates a clock that starts when UTC is as `phase` says, after a wait of less than its
+    /// period. It has that time even if the thread wakes up later.
+    pub fn start_in_phase(phase: UtcPhase) -> Self {
+        let Self { begin, epoch } = Self::start();
+        let wait = phase.wait(epoch);
+        std::thread::sleep(wait);
+        Self { begin: begin + wait, epoch: epoch + wait }
+    }
+
     /// Creates a clock that starts now.
     pub fn start() -> Self {
         Self {
@@ -89,5 +120,32 @@ impl WakeTimer {
             Ok(_) | Err(nix::Error::EINTR) => Ok(()),
             Err(error) => Err(EmuError::system("ppoll", error)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S15 of specs/starlink-as-measured.md: reconfigurations at 12, 27, 42 and 57 s of a minute.
+    #[test]
+    fn a_clock_in_phase_meets_the_seconds_of_utc() {
+        let phase = |first, phase| UtcPhase {
+            first: Span::from_millis(first),
+            period: Span::from_secs(15),
+            phase: Span::from_millis(phase),
+        };
+        let day = 20_000 * 86_400;
+        for (first, utc, waits) in
+            [(0, 12_000, 0), (0, 0, 12_000), (4_200, 3_000, 4_800), (14_999, 58_000, 14_001)]
+        {
+            let utc = Duration::from_secs(day) + Duration::from_millis(utc);
+            let wait = phase(first, 12_000).wait(utc);
+            assert_eq!(wait, Duration::from_millis(waits), "first change after {first} ms");
+        }
+        let fast = UtcPhase { period: Span::from_millis(200), ..phase(70, 30) };
+        let clock = Clock::start_in_phase(fast);
+        let first = clock.epoch().as_nanos() + 70_000_000;
+        assert_eq!(first % 200_000_000, 30_000_000);
     }
 }

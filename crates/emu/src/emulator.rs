@@ -1,7 +1,7 @@
 //! Network namespaces with an emulated path between them, and the two threads that carry packets.
 
 use crate::capture::{CaptureWriter, Tap};
-use crate::clock::{Clock, pause};
+use crate::clock::{Clock, UtcPhase, pause};
 use crate::delay_changes::{self, DelayChange, DelayChanges};
 use crate::direction_path::DirectionPath;
 use crate::error::EmuError;
@@ -221,7 +221,8 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// Starts to carry packets between the namespaces of `testbed`. Link time starts at zero now.
+    /// Starts to carry packets between the namespaces of `testbed`. Link time starts at zero now,
+    /// or when UTC is as the path requires.
     ///
     /// # Errors
     /// The path has no hops, or the system has no threads or timers left.
@@ -316,7 +317,7 @@ impl Emulator {
             forward.push(Segment::new(down, far, near, TerminalFrom::Destination(terminal_of)));
         }
         forward.reverse();
-        Self::start_segments(testbed, [forward, reverse], settings, monitor)
+        Self::start_segments(testbed, [forward, reverse], spec.utc, settings, monitor)
     }
 
     /// Like [`Self::start_monitored`], over a network that carries both directions.
@@ -340,19 +341,21 @@ impl Emulator {
         let to_clients = TerminalFrom::Destination(terminal_of);
         let forward = Segment::new(forward, server.clone(), clients.clone(), to_clients);
         let reverse = Segment::new(reverse, clients, server, TerminalFrom::Input);
-        Self::start_segments(testbed, [vec![forward], vec![reverse]], settings, monitor)
+        Self::start_segments(testbed, [vec![forward], vec![reverse]], None, settings, monitor)
     }
 
     /// Starts the threads of both directions: to the clients, and to the server.
     fn start_segments(
         testbed: Testbed,
         [forward, reverse]: [Vec<Segment>; 2],
+        utc: Option<UtcPhase>,
         settings: EmulatorSettings,
         monitor: &Monitor,
     ) -> Result<Self, EmuError> {
         let terminals = testbed.clients.len();
         let dropped = testbed.ring_drops()?;
-        let (clock, stop) = (Clock::start(), Arc::new(AtomicBool::new(false)));
+        let clock = utc.map_or_else(Clock::start, Clock::start_in_phase);
+        let stop = Arc::new(AtomicBool::new(false));
         let mut capture_writers = Vec::new();
         let mut tap = |file: &Option<PathBuf>, names: &[String]| -> Result<Option<Tap>, EmuError> {
             let Some(file) = file else { return Ok(None) };

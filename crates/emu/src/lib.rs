@@ -38,7 +38,7 @@
 //!     shared: true,
 //! };
 //! let base_rtt = Span::from_millis(600);
-//! let path = PathSpec { hops: vec![hop], base_rtt, seed: 1, run: 0 };
+//! let path = PathSpec { hops: vec![hop], base_rtt, seed: 1, run: 0, utc: None };
 //! let testbed = Testbed::new(1, Bytes::new(1500))?;
 //! let emulator = Emulator::start(testbed, &path, EmulatorSettings::default())?;
 //! let mut ping = Command::new("ping");
@@ -80,7 +80,7 @@ mod udp_forwarder;
 mod worker;
 
 pub use capture::{CaptureConfig, CaptureReport};
-pub use clock::Clock as LinkClock;
+pub use clock::{Clock as LinkClock, UtcPhase};
 pub use datagrams::DatagramExchange;
 pub use delay_changes::{DelayChange, DelayChanges};
 pub use emulator::{Emulator, MAX_TERMINALS, Testbed, client_addresses, server_addresses};

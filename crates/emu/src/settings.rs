@@ -1,5 +1,6 @@
 //! The emulated path, and settings of the emulator.
 
+use crate::clock::UtcPhase;
 use bentpipe_link::DirectionModel;
 use bentpipe_units::{Bytes, Span};
 
@@ -27,6 +28,8 @@ pub struct PathSpec {
     pub seed: u64,
     /// Number of the run. Together with the seed, it determines the random streams.
     pub run: u64,
+    /// Times of day that the path has to meet.
+    pub utc: Option<UtcPhase>,
 }
 
 /// Settings of the emulator.

@@ -9,7 +9,7 @@ use bentpipe_results::fairness::{Contender, Fairness, LinkUse};
 use bentpipe_results::{
     CallMetrics, CallStream, Direction, DirectionEmulation, Distribution, Emulation, Episode, Flow,
     FlowMetrics, Link, LinkMetrics, LossTime, Media, Object, PathKnowledge, Player, PlayerMetrics,
-    Point, ProxyEmulation, ResponsivenessMetrics, ReverseBytes, Run, contends,
+    Point, ProxyEmulation, Reconfiguration, ResponsivenessMetrics, ReverseBytes, Run, contends,
 };
 use bentpipe_sim as sim;
 use bentpipe_timeseries::{LossPlace, LossTimes};
@@ -44,7 +44,17 @@ pub(crate) fn run(
         links: outcome.links.iter().map(link).collect(),
         fairness,
         populations: Vec::new(),
+        reconfigurations: spec.reconfigurations.iter().map(reconfiguration).collect(),
         emulation: outcome.emulation.as_ref().map(emulation),
+    }
+}
+
+/// Converts the regular changes of a hop to the type of the results.
+fn reconfiguration(hop: &sim::Reconfigured) -> Reconfiguration {
+    Reconfiguration {
+        hop: hop.hop.clone(),
+        first_s: hop.first.as_secs_f64(),
+        period_s: hop.period.as_secs_f64(),
     }
 }
 

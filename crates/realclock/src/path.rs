@@ -1,8 +1,8 @@
 //! The path that the emulator builds.
 
-use bentpipe_emu::{Hop, PathSpec};
+use bentpipe_emu::{Hop, PathSpec, UtcPhase};
 use bentpipe_quic::{IP_HEADER, UDP_HEADER};
-use bentpipe_sim::{DatagramTraffic, FlowSpec, HopSpec, RunSpec, Stack};
+use bentpipe_sim::{DatagramTraffic, FlowSpec, HopSpec, Reconfigured, RunSpec, Stack};
 use bentpipe_units::Bytes;
 
 /// Overhead of a TCP segment, in bytes: headers of IPv4 and TCP, and the timestamp option.
@@ -24,7 +24,14 @@ pub fn emulated_hops(spec: &RunSpec) -> PathSpec {
         base_rtt: spec.base_rtt,
         seed: spec.seed,
         run: spec.run,
+        utc: spec.reconfigurations.iter().find_map(utc),
     }
+}
+
+/// Returns when the changes of a hop take place, if that is said.
+fn utc(hop: &Reconfigured) -> Option<UtcPhase> {
+    let Reconfigured { first, period, phase, .. } = *hop;
+    phase.map(|phase| UtcPhase { first, period, phase })
 }
 
 /// Returns the size of an IP packet with the largest QUIC packet that `max_mtu` allows.

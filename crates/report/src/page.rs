@@ -294,6 +294,7 @@ mod tests {
             links: Vec::new(),
             fairness: None,
             populations: Vec::new(),
+            reconfigurations: Vec::new(),
             emulation: None,
         };
         let runs: Vec<Run> =

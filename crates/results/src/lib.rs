@@ -61,7 +61,7 @@ pub use quantity::quantity;
 pub use reverse::ReverseBytes;
 pub use run::{
     CallStream, Clock, Direction, Distribution, Flow, Link, Media, Object, PathKnowledge, Player,
-    Point, Run,
+    Point, Reconfiguration, Run,
 };
 pub use schema::json_schema;
 pub use stats::{Interval, Stats, quantile};

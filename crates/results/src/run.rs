@@ -76,9 +76,23 @@ pub struct Run {
     /// without any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub populations: Vec<Population>,
+    /// Hops whose path changes at regular times; absent without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reconfigurations: Vec<Reconfiguration>,
     /// Report of the emulator; absent on the virtual clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulation: Option<Emulation>,
+}
+
+/// Regular changes of a hop, such as those of a satellite terminal from one satellite to the next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reconfiguration {
+    /// Name of the hop; empty for those of a recording of the path.
+    pub hop: String,
+    /// Time of the first change since the start of the run, in seconds.
+    pub first_s: f64,
+    /// Time from one change to the next in seconds.
+    pub period_s: f64,
 }
 
 /// One measured visit of one flow. The default is a visit of which nothing is known.

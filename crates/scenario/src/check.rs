@@ -12,6 +12,7 @@ use crate::pep::PepSection;
 use crate::population::MAX_USERS;
 use crate::probe_check;
 use crate::reconfiguration::Reconfiguration;
+use crate::recording::RecordingSection;
 use crate::scenario::{Expect, ONLY_HOP, PathSection, PointFilter, Scenario};
 use crate::transport::{MeasuredVisit, Transport};
 use crate::workload::Work;
@@ -99,11 +100,15 @@ fn path(scenario: &Scenario) -> Check {
     if let Some(pep) = &path.pep {
         self::pep(scenario, pep.get_ref())?;
     }
+    if let Some(notice) = &path.path_change_notice {
+        above_zero("path_change_notice", notice)?;
+    }
     recording(path)?;
     contacts_check::check(path)?;
     light_time_check::check(path, *scenario.time_limit.get_ref())?;
     let hops = path.hop.iter().filter_map(|hop| hop.get_ref().reconfiguration.as_ref());
     path.reconfiguration.iter().chain(hops).try_for_each(reconfiguration)?;
+    one_phase(path)?;
     if path.hop.is_empty() {
         let fixed = [("forward", &path.forward), ("return", &path.reverse)];
         let with_delay = fixed
@@ -148,7 +153,35 @@ fn recording(path: &PathSection) -> Check {
             or an orbit";
         return Err(Problem::new(section.span(), message));
     }
-    section.get_ref().period.as_ref().map_or(Ok(()), |period| above_zero("period", period))
+    let RecordingSection { period, change, .. } = section.get_ref();
+    period.as_ref().map_or(Ok(()), |period| above_zero("period", period))?;
+    let Some(change) = change else { return Ok(()) };
+    match period {
+        Some(period) if change.get_ref() < period.get_ref() => Ok(()),
+        Some(period) => {
+            let (at, period) = (change.get_ref(), period.get_ref());
+            let message = format!("`change` of {at} is out of range; allowed: below {period}");
+            Err(Problem::new(change.span(), message))
+        }
+        None => {
+            let message = "`change` is the first of one each `period`; allowed: only beside it";
+            Err(Problem::new(change.span(), message))
+        }
+    }
+}
+
+/// Checks that at most one hop has changes at given times of day: a run can meet one.
+fn one_phase(path: &PathSection) -> Check {
+    let hops = path.hop.iter().filter_map(|hop| hop.get_ref().reconfiguration.as_ref());
+    let mut given = hops.filter(|change| change.get_ref().phase.is_some());
+    match (given.next(), given.next()) {
+        (Some(_), Some(second)) => Err(Problem::new(
+            second.span(),
+            "`phase` of a second hop cannot be met, since each run draws its first change; \
+                allowed: one hop with a `phase`",
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn reconfiguration(change: &Spanned<Reconfiguration>) -> Check {

@@ -15,16 +15,26 @@ use bentpipe_link::{
 };
 use bentpipe_units::{Rate, Ratio, Span};
 
-/// Returns the directions `forward` and `reverse` of the hop named `hop` with the changes of run
-/// `run`. A rate or a delay that is not constant stays as it is, but a rate on demand falls to its
-/// base at each change.
+/// A hop as a run draws it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DrawnHop {
+    /// Direction towards the client.
+    pub forward: DirectionConfig,
+    /// Direction towards the server.
+    pub reverse: DirectionConfig,
+    /// Time and outage of each change within the schedule, which repeats.
+    pub changes: Vec<(Span, Span)>,
+}
+
+/// Returns the hop named `hop` with the changes of run `run`. A rate or a delay that is not
+/// constant stays as it is, but a rate on demand falls to its base at each change.
 pub fn draw(
     base: (&DirectionConfig, &DirectionConfig),
     change: &Reconfiguration,
     seed: u64,
     run: u64,
     hop: &str,
-) -> (DirectionConfig, DirectionConfig) {
+) -> DrawnHop {
     let (mut forward, mut reverse) = (base.0.clone(), base.1.clone());
     let mut random = stream(seed, run, &format!("{hop}/reconfiguration"));
     let edges = edges(change, &mut random);
@@ -54,7 +64,10 @@ pub fn draw(
     for (index, direction) in [&mut forward, &mut reverse].into_iter().enumerate() {
         apply(direction, change.length, &changes, index, ramps[index]);
     }
-    (forward, reverse)
+    let outage = |change: &Change| change.outage.map_or(Span::ZERO, |(end, _)| end - change.at);
+    let begun = changes.iter().filter(|change| !change.at.is_zero());
+    let changes = begun.map(|change| (change.at, outage(change))).collect();
+    DrawnHop { forward, reverse, changes }
 }
 
 /// A change of the path.
@@ -201,7 +214,8 @@ mod tests {
 
     fn of(profile: &Profile, seed: u64, run: u64) -> (DirectionConfig, DirectionConfig) {
         let change = profile.reconfiguration.as_ref().expect("it changes");
-        draw((&profile.forward, &profile.reverse), change, seed, run, "access")
+        let hop = draw((&profile.forward, &profile.reverse), change, seed, run, "access");
+        (hop.forward, hop.reverse)
     }
 
     fn delays(direction: &DirectionConfig) -> &[DelayStep] {
@@ -310,6 +324,18 @@ mod tests {
             seen += 1;
         }
         assert!(seen > 15, "{seen} of 40 changes have an outage in which packets wait");
+    }
+
+    #[test]
+    fn the_changes_of_a_hop_are_those_of_its_delay_with_their_outages() {
+        let starlink = profile("starlink-2026").unwrap();
+        let change = starlink.reconfiguration.as_ref().unwrap();
+        let hop = draw((&starlink.forward, &starlink.reverse), change, 1, 0, "access");
+        let times: Vec<Span> = delays(&hop.forward)[1..].iter().map(|step| step.at).collect();
+        assert_eq!(hop.changes.iter().map(|(at, _)| *at).collect::<Vec<_>>(), times);
+        let measured = Span::from_millis(59)..=Span::from_millis(135);
+        let whole = hop.changes.iter().filter(|(at, _)| *at + *measured.end() < change.length);
+        assert!(whole.clone().all(|(_, outage)| measured.contains(outage)), "{:?}", hop.changes);
     }
 
     #[test]

@@ -64,6 +64,7 @@ fn beside(path: &PathSection) -> Check {
         ("light_time", path.light_time.as_ref().map(Spanned::span)),
         ("reconfiguration", path.reconfiguration.as_ref().map(Spanned::span)),
         ("pep", path.pep.as_ref().map(Spanned::span)),
+        ("path_change_notice", path.path_change_notice.as_ref().map(Spanned::span)),
     ];
     if let Some((key, Some(span))) = beside.into_iter().find(|(_, span)| span.is_some()) {
         let message = format!(

@@ -27,6 +27,10 @@ pub struct Reconfiguration {
     /// Time of the first change. By default, each run draws it within a period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<Span>,
+    /// Time of the changes after a whole UTC minute, modulo `period`: a run on the real clock
+    /// begins when its first change falls on it. None by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Span>,
     /// Length of the drawn schedule, which then repeats; 10 min by default.
     #[serde(default = "ten_minutes")]
     pub length: Span,
@@ -126,6 +130,13 @@ impl Reconfiguration {
         }
         if let Some(first) = first.filter(|first| first >= length) {
             return out("first", first.to_string(), format!("below {length}"));
+        }
+        if let Some(phase) = self.phase.filter(|phase| phase >= period) {
+            return out("phase", phase.to_string(), format!("below {period}"));
+        }
+        if self.phase.is_some() && !Span::from_secs(60).as_nanos().is_multiple_of(period.as_nanos())
+        {
+            return out("period", period.to_string(), "a part of a minute, as `phase` is".into());
         }
         if !(*low > 0.0 && low <= high && *high <= MAX_FACTOR) {
             let allowed = format!("two rising numbers above 0, up to {MAX_FACTOR}");

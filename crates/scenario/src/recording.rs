@@ -25,6 +25,10 @@ pub struct RecordingSection {
     /// Cuts the recordings to a multiple of this, and draws `start` in multiples of it.
     #[schemars(with = "Option<Span>")]
     pub period: Option<Spanned<Span>>,
+    /// Time in the recordings of a change of the path, such as a reconfiguration; one follows each
+    /// `period`. Only notices use it (`path.path_change_notice`).
+    #[schemars(with = "Option<Span>")]
+    pub change: Option<Spanned<Span>>,
     /// `hold` keeps the last value where nothing was measured, however long; by default, five steps
     /// of the recording are the most.
     pub fill: Option<Fill>,

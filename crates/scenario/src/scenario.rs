@@ -155,6 +155,10 @@ pub struct PathSection {
     /// Random changes of the path at regular times, instead of the profile's.
     #[schemars(with = "Option<Reconfiguration>")]
     pub reconfiguration: Option<Spanned<Reconfiguration>>,
+    /// Time before each reconfiguration, or change of a recording, at which data senders get notice
+    /// of it; no notice by default.
+    #[schemars(with = "Option<Span>")]
+    pub path_change_notice: Option<Spanned<Span>>,
     /// Which part of its recordings a path replays.
     #[schemars(with = "Option<RecordingSection>")]
     pub recording: Option<Spanned<RecordingSection>>,

@@ -13,8 +13,8 @@ use crate::error::nearest;
 use crate::idle_timeout::IdleTimeout;
 use crate::packet_threshold::PacketThreshold;
 use bentpipe_link::Dscp;
-use bentpipe_quic::congestion::PathChangeResponse;
 use bentpipe_quic::congestion::config::Parameters;
+use bentpipe_quic::congestion::{ChangeProbe, PathChangeResponse};
 use bentpipe_quic::congestion::{ControllerName, LossFilterName, ResumeName, SlowStartName};
 use bentpipe_quic::{AckBy, AckRule, EcnMode, Handshake};
 use bentpipe_units::{Bytes, Ratio, Span};
@@ -59,10 +59,10 @@ pub struct Transport {
         with = "Option<std::collections::BTreeMap<String, std::collections::BTreeMap<String, f64>>>"
     )]
     pub parameters: Option<Spanned<Parameters>>,
-    /// Response of the sender to announced path changes (`path.orbit.path_change_notice`): `none`;
-    /// `reset` shifts the minimum RTT filters by what the path grows; `hold` does not treat losses
-    /// caused by the change as congestion; `drain` shrinks the window in advance; `all` does all
-    /// three.
+    /// Response of the sender to announced path changes (`path_change_notice`): `none`; `reset`
+    /// shifts the minimum RTT filters by what the path grows; `hold` does not treat losses caused
+    /// by the change as congestion; `drain` shrinks the window in advance; `all` does all three.
+    /// With BBRv1, `probe` measures the minimum RTT at each change, and `restart` the whole path.
     pub path_change_response: Option<PathChangeResponseName>,
     /// Handshake: `1rtt` or `0rtt`. `0rtt` needs a session ticket and so implies visit = "repeat".
     #[schemars(extend("x-real-clock" = []))]
@@ -374,8 +374,12 @@ pub enum PathChangeResponseName {
     Hold,
     /// Shrink the window before a change to a shorter or slower path.
     Drain,
-    /// All responses.
+    /// Reset, hold and drain.
     All,
+    /// BBRv1 measures the minimum RTT at each change, as SatPipe does.
+    Probe,
+    /// BBRv1 starts again at each change, as LeoCC does.
+    Restart,
 }
 
 impl From<PathChangeResponseName> for PathChangeResponse {
@@ -385,6 +389,11 @@ impl From<PathChangeResponseName> for PathChangeResponse {
             shift_rtt: all || response == PathChangeResponseName::Reset,
             suppress_loss: all || response == PathChangeResponseName::Hold,
             pre_drain: all || response == PathChangeResponseName::Drain,
+            probe: match response {
+                PathChangeResponseName::Probe => ChangeProbe::MinRtt,
+                PathChangeResponseName::Restart => ChangeProbe::Model,
+                _ => ChangeProbe::None,
+            },
         }
     }
 }

@@ -50,6 +50,8 @@ fn spec(http: Http, trace: bool, qlog: Forms) -> RunSpec {
         qlog,
         capture: None,
         controller_state: false,
+        reconfigurations: Vec::new(),
+        path_changes: Vec::new(),
         encrypt: false,
     }
 }

@@ -178,6 +178,8 @@ impl Options {
             qlog: Default::default(),
             capture: None,
             controller_state: false,
+            reconfigurations: Vec::new(),
+            path_changes: Vec::new(),
             encrypt: false,
         };
         let outcome = bentpipe_sim::run(&spec, &AtomicBool::new(false))?;

@@ -97,6 +97,8 @@ fn spec(name: &str, flows: u64, duration: Span) -> Result<RunSpec, Error> {
         trace: None,
         qlog: Default::default(),
         controller_state: false,
+        reconfigurations: Vec::new(),
+        path_changes: Vec::new(),
         encrypt: false,
         capture: None,
     })

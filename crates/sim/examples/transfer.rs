@@ -111,6 +111,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             _ => Forms::NONE,
         },
         controller_state: false,
+        reconfigurations: Vec::new(),
+        path_changes: Vec::new(),
         encrypt: text(5, "none") == "encrypt",
         capture: (text(5, "none") == "capture")
             .then(|| CapturePoint { hop: "satellite".to_owned(), end: HopEnd::default() }),

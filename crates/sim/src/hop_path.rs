@@ -11,8 +11,10 @@ use crate::packet_arena::PacketId;
 use crate::packet_network::{NetworkUpdate, NextHop, PacketNetwork};
 use crate::spec::{CapturePoint, FlowSpec, HopEnd, RunSpec};
 use bentpipe_link::{LinkContext, Packet};
+use bentpipe_quic::congestion::PathChangeNotice;
 use bentpipe_timeseries::RouteChange;
 use bentpipe_units::{Span, Time};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// The hops of a run.
@@ -22,6 +24,8 @@ pub struct HopPath {
     flows: Vec<FlowLocation>,
     /// Number by which flows address the server's node.
     last_node: u16,
+    /// Notices that senders have not got yet.
+    path_changes: VecDeque<(Time, PathChangeNotice)>,
 }
 
 /// Location of a flow on the path.
@@ -127,7 +131,8 @@ impl HopPath {
             .iter()
             .map(|flow| flow_location(flow, last_node))
             .collect::<Result<_, _>>()?;
-        Ok((Self { routes, flows, last_node }, links))
+        let path_changes = spec.path_changes.iter().copied().collect();
+        Ok((Self { routes, flows, last_node, path_changes }, links))
     }
 }
 
@@ -197,16 +202,24 @@ impl PacketNetwork for HopPath {
     }
 
     fn deadline(&self) -> Option<Time> {
-        None
+        self.path_changes.front().map(|(known, _)| *known)
     }
 
     fn act(
         &mut self,
-        _now: Time,
-        _flows: &mut [Flow],
+        now: Time,
+        flows: &mut [Flow],
         _links: &mut [LinkState],
         _moved: &mut NetworkUpdate,
     ) -> Result<(), SimError> {
+        while let Some((known, notice)) = self.path_changes.front()
+            && *known <= now
+        {
+            for flow in flows.iter() {
+                flow.progress().path_changes.announce(*notice);
+            }
+            self.path_changes.pop_front();
+        }
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use bentpipe_media::abr::AdaptiveVideo;
 use bentpipe_media::{Call, responsiveness};
 use bentpipe_orbit::HandoverLoss;
 use bentpipe_orbit::{Network, RouteUpdates};
-use bentpipe_quic::congestion::{CongestionConfig, ControllerName};
+use bentpipe_quic::congestion::{CongestionConfig, ControllerName, PathChangeNotice};
 use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, QuicSettings};
 use bentpipe_tcp as tcp;
@@ -27,6 +27,11 @@ pub struct RunSpec {
     pub hops: Vec<HopSpec>,
     /// A satellite network instead of hops.
     pub mesh: Option<MeshSpec>,
+    /// Hops that change at regular times.
+    pub reconfigurations: Vec<Reconfigured>,
+    /// Notices of changes of the hops for data senders, each with the time at which they get it;
+    /// in the order of time. A satellite network has its own.
+    pub path_changes: Vec<(Time, PathChangeNotice)>,
     /// Number of terminals on the client side of the first hop.
     pub terminals: usize,
     /// The flows.
@@ -55,6 +60,19 @@ impl RunSpec {
         let frames = directions.map(DirectionModel::frame_wait);
         frames.fold(self.base_rtt, Span::saturating_sub)
     }
+}
+
+/// A hop that changes at regular times.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reconfigured {
+    /// Name of the hop.
+    pub hop: String,
+    /// Time of the first change since the start of the run.
+    pub first: Span,
+    /// Time from one change to the next.
+    pub period: Span,
+    /// Time of changes after a whole UTC minute, modulo `period`, which the real clock has to meet.
+    pub phase: Option<Span>,
 }
 
 /// Where packets are captured: at one end of a hop, as a program there sees them.

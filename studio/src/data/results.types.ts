@@ -24,6 +24,8 @@ export interface Run {
    * without any.
    */
   populations?: Population[];
+  /** Hops whose path changes at regular times; absent without any. */
+  reconfigurations?: Reconfiguration[];
   /** Number of the run, from 0. */
   run: number;
   /** Name of the variant. */
@@ -728,4 +730,17 @@ export interface Users {
   start_s: number[];
   /** Number of the user in the population, from 0. */
   user: number[];
+}
+
+/**
+ * Regular changes of a hop, such as those of a satellite terminal from one satellite to the
+ * next.
+ */
+export interface Reconfiguration {
+  /** Time of the first change since the start of the run, in seconds. */
+  first_s: number;
+  /** Name of the hop; empty for those of a recording of the path. */
+  hop: string;
+  /** Time from one change to the next in seconds. */
+  period_s: number;
 }

@@ -16,6 +16,7 @@ import {
   type LinksView,
   marksOf,
   type Panel,
+  pathChanges,
   type RunsView,
   routeChanges,
 } from "./panel.ts";
@@ -78,7 +79,10 @@ export const panelsOfFlows = (view: FlowsView): PanelSpec[] =>
   filled([
     ...PANELS.flatMap((p) => p.ofFlows?.(view) ?? []),
     ...otherSeriesOfFlows(view, FLOW_SERIES),
-    ...ofLinks({ ...view, marks: routeChanges(view.trace, view.trace.flows) }),
+    ...ofLinks({
+      ...view,
+      marks: [...routeChanges(view.trace, view.trace.flows), ...pathChanges(view.changes)],
+    }),
   ]);
 
 /** The plots of several runs drawn over each other, top to bottom. */

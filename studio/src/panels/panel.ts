@@ -18,6 +18,8 @@ export interface FlowView {
   result: Flow | undefined;
   links: LinkChoice;
   cache: SeriesCache;
+  /** Times at which the path changes, such as reconfigurations. */
+  changes: number[];
 }
 
 /** What the plots of all flows of a run in one axis are made from. */
@@ -28,6 +30,8 @@ export interface FlowsView {
   connections: number;
   links: LinkChoice;
   cache: SeriesCache;
+  /** Times at which the path changes, such as reconfigurations. */
+  changes: number[];
 }
 
 /** What the plots of links are made from. */
@@ -122,7 +126,7 @@ export function firstConnection(
 const MOST_CHANGES = 60;
 
 /** Explains the thin vertical lines in plots of paths over satellites. */
-export const CHANGES = " Thin vertical lines mark route changes.";
+export const CHANGES = " Thin vertical lines mark changes of the route or the path.";
 
 /** Marks where the routes of some flows change; none if there are too many. */
 export function routeChanges(trace: Trace, flows: FlowSeries[]): Mark[] {
@@ -137,9 +141,17 @@ const byTime = (a: Mark, b: Mark): number => a.t - b.t;
 export const namedMarks = (flow: FlowSeries): Mark[] =>
   flow.marks.map((m) => ({ t: m.t_s, label: m.label })).sort(byTime);
 
-/** All marks of a flow: named instants and route changes. */
-export const marksOf = ({ trace, flow }: Pick<FlowView, "trace" | "flow">): Mark[] =>
-  [...namedMarks(flow), ...routeChanges(trace, [flow])].sort(byTime);
+/** Marks of times at which a path changes; none if there are too many. */
+export const pathChanges = (times: number[]): Mark[] =>
+  times.length <= MOST_CHANGES ? times.map((t) => ({ t, label: "" })) : [];
+
+/** All marks of a flow: named instants, and changes of its route or path. */
+export const marksOf = ({
+  trace,
+  flow,
+  changes,
+}: Pick<FlowView, "trace" | "flow" | "changes">): Mark[] =>
+  [...namedMarks(flow), ...routeChanges(trace, [flow]), ...pathChanges(changes)].sort(byTime);
 
 /** True if a flow only has the RTT of its route or path, as it sent no packets. */
 export function isRouteOnly({ trace, flow, result, cache }: FlowView): boolean {

@@ -75,7 +75,9 @@ export const rtt: Panel = {
         zero: false,
         layers: layersOf(alone ? ROUTE : PLANS, view),
         references: alone ? [] : emptyPath(trace, path),
-        howto: howto + (routeChanges(trace, [view.flow]).length > 0 ? CHANGES : ""),
+        howto:
+          howto +
+          (routeChanges(trace, [view.flow]).length + view.changes.length > 0 ? CHANGES : ""),
       },
     ];
   },

@@ -13,6 +13,7 @@ import { type BarRow, barRows, causeLegend } from "../charts/static/bar-rows.ts"
 import { type Line, ratioLines } from "../charts/static/ratio-lines.ts";
 import { evenOf } from "../data/compared.ts";
 import { groupsAt } from "../data/groups.ts";
+import { intervalWords } from "../data/interval.ts";
 import { isOfPopulation, type Metric } from "../data/metrics.ts";
 import { pointKey, pointLabel } from "../data/points.ts";
 import type { Explanation, Report } from "../data/report.types.ts";
@@ -28,6 +29,7 @@ import {
 import { plural } from "../format/numbers.ts";
 import { button, type Child, h, replace } from "../page/dom.ts";
 import type { Store } from "../page/state.ts";
+import { changesFigure } from "./answer-changes.ts";
 import { delaysPanel } from "./answer-delays.ts";
 import { latencyPanel } from "./answer-latency.ts";
 import { pairFigures } from "./answer-pairs.ts";
@@ -74,16 +76,20 @@ function relative(metric: Metric, { by, gain, change }: Contrast): string {
 /** What stands below a row's value: how it compares, and its runs. */
 function below(c: Comparison, row: Row): Child {
   const { group, contrast } = row;
-  const { spread } = group;
-  const scale = spread && metricScale(c.metric, spread.high);
-  const ends = spread && [spread.low, spread.high].map((v) => plainValue(v, scale!));
+  const { interval } = group;
+  const scale = interval && metricScale(c.metric, interval.high);
+  const ends = interval && [interval.low, interval.high].map((v) => plainValue(v, scale!));
   const range = ends ? (ends[0] === ends[1] ? ends[0]! : `${ends[0]}–${ends[1]}`) : "";
-  const runs = range || (group.n > 1 ? plural(group.n, "run") : "1 run");
-  if (row === c.base) return `baseline · ${runs}`;
+  const runs = range
+    ? h("span", { title: interval!.words }, range)
+    : group.n > 1
+      ? plural(group.n, "run")
+      : "1 run";
+  if (row === c.base) return ["baseline · ", runs];
   if (!contrast || !Number.isFinite(contrast.change)) return runs;
   const judged = contrast.apart && c.metric.better !== "neither";
   const side = judged ? (contrast.better ? "better" : "worse") : "";
-  return [h("span", { class: side }, relative(c.metric, contrast)), ` · ${runs}`];
+  return [h("span", { class: side }, relative(c.metric, contrast)), " · ", runs];
 }
 
 function failureOf(row: Row): string | null {
@@ -152,6 +158,7 @@ function mainFigure({ answer, controls }: FigureOptions): HTMLElement {
       "data-first": "result",
       "data-cause": explained ? "" : null,
       "data-point": c.by === "variant" ? pointKey(c.point) : null,
+      "data-intervals": intervalWords(c.rows.map((row) => row.group.interval)) || null,
     },
     h(
       "figcaption",
@@ -273,6 +280,10 @@ export function figures(o: FigureOptions): HTMLElement {
   const users = isOfPopulation(c.metric.key);
   const beside = users
     ? usersPanel(c)
-    : (delaysPanel(c) ?? latencyPanel(c) ?? sweepFigure(o) ?? skyFigure(c, o.source));
+    : (delaysPanel(c) ??
+      latencyPanel(c) ??
+      sweepFigure(o) ??
+      skyFigure(c, o.source) ??
+      changesFigure(c, o.source));
   return h("div", { class: beside ? "figures two" : "figures" }, mainFigure(o), beside);
 }

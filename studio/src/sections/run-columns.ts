@@ -1,5 +1,6 @@
 import { extentOf, type PanelSpec } from "../charts/time/spec.ts";
 import { reachOf } from "../charts/time/waterfall.ts";
+import { changesOf } from "../data/changes.ts";
 import { flowIn, runOf } from "../data/groups.ts";
 import { chooseLinks } from "../data/links.ts";
 import { pointLabel } from "../data/points.ts";
@@ -42,11 +43,12 @@ export function panelsOf(
   const run = runOf(report, trace);
   const results = flows.map((f) => run && flowIn(run, f));
   const links = chooseLinks(report, trace, flows, allLinks);
+  const changes = changesOf(report, trace);
   const [flow, ...others] = flows;
   if (flow && others.length === 0)
-    return panelsOfFlow({ trace, flow, path, result: results[0], links, cache });
+    return panelsOfFlow({ trace, flow, path, result: results[0], links, cache, changes });
   const connections = Math.max(...results.map((f) => f?.connections ?? 1));
-  return panelsOfFlows({ trace, path, connections, links, cache });
+  return panelsOfFlows({ trace, path, connections, links, cache, changes });
 }
 
 /** Panels whose series say how long a flow took. */

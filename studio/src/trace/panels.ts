@@ -208,7 +208,7 @@ export function viewOf(page: TracePage, cache: SeriesCache): FlowView {
     bdp_bytes: rate_is_least ? 0 : Math.round((rate_mbps * rtt_ms * 1000) / 8),
   };
   const links = { links: [], terminals: [], brief: (name: string) => name, many: null };
-  return { trace, flow, path, result: undefined, links, cache };
+  return { trace, flow, path, result: undefined, links, cache, changes: [] };
 }
 
 /** The plots of a transfer, top to bottom. */

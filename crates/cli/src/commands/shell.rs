@@ -5,7 +5,7 @@ use crate::output::{self, live, say};
 use crate::status::{FAILED, USAGE};
 use bentpipe_emu::{
     CaptureConfig, CaptureReport, DirectionReport, EmuError, Emulator, EmulatorSettings,
-    LinkReport, Monitor, PathStats, Program, Report, TcpForwarder, Testbed, UdpForwarder,
+    LinkReport, Monitor, PathSpec, PathStats, Program, Report, TcpForwarder, Testbed, UdpForwarder,
     client_addresses, prepare, server_addresses,
 };
 use bentpipe_lab::{Changes, LabError, Plan, Task};
@@ -200,6 +200,9 @@ fn run_behind(
         realtime: !args.no_realtime,
         ..EmulatorSettings::default()
     };
+    if let EmulatedPath::Hops(PathSpec { utc: Some(phase), .. }) = &path {
+        say!("bentpipe: starts within {}, so that the path changes in time with UTC", phase.period);
+    }
     let emulator = path.start(testbed, settings, watch)?;
     let client = emulator.testbed().client(0)?;
     let mut program = Program::start(client, command(args))?;

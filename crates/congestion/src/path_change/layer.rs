@@ -9,7 +9,9 @@
 //! - *suppress loss*: it hides losses, ECN-CE and timeouts that the change itself may have caused
 //!   (`loss_suppression`).
 //! - *pre-drain*: before the change, it shrinks the window to the volume that the new path holds
-//!   (`pre_drain`).
+//!   (`pre_drain`);
+//! - *probe*: just before the change, it calls [`Controller::on_upcoming_path_change`], for
+//!   controllers that measure the path by probing.
 //!
 //! The layer is outside the slow start and inside Careful Resume. A slow start must know of a
 //! change as its controller does, but Careful Resume must see every loss of its jump, whatever the
@@ -21,8 +23,8 @@ use super::feed::{CAPACITY, PathChangeFeed, PathChangeNotice};
 use super::loss_suppression::LossSuppression;
 use super::pre_drain::PreDrain;
 use crate::controller::{
-    Ack, Controller, ControllerConfig, EcnCe, Loss, PathChange, SendControl, SentPacket,
-    forward_to, minimum_window,
+    Ack, ChangeProbe, Controller, ControllerConfig, EcnCe, Loss, PathChange, SendControl,
+    SentPacket, forward_to, minimum_window,
 };
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
@@ -38,6 +40,8 @@ pub struct PathChangeResponse {
     /// Shrink the window before a change to a shorter path, a slower one or an outage, so that the
     /// data in flight fits the new path.
     pub pre_drain: bool,
+    /// What the controller measures again at a change ([`Controller::on_upcoming_path_change`]).
+    pub probe: ChangeProbe,
 }
 
 /// A change whose new path has not been acknowledged yet.
@@ -70,6 +74,8 @@ pub struct PathChangeLayer {
     smoothed_rtt: Span,
     loss_suppression: LossSuppression,
     pre_drain: PreDrain,
+    /// Time of the latest change for which the controller was told to probe.
+    probed: Option<Time>,
 }
 
 impl PathChangeLayer {
@@ -95,6 +101,7 @@ impl PathChangeLayer {
             smoothed_rtt: Span::ZERO,
             loss_suppression: LossSuppression::default(),
             pre_drain: PreDrain::default(),
+            probed: None,
         }
     }
 
@@ -115,6 +122,15 @@ impl PathChangeLayer {
         while let Some(notice) = self.upcoming.front().copied().filter(|notice| notice.at <= now) {
             self.upcoming.pop_front();
             self.begin_change(&notice);
+        }
+        let probe = self.response.probe;
+        let next = self.upcoming.front().map(|notice| notice.at);
+        if probe != ChangeProbe::None
+            && next.is_some_and(|at| at <= now + probe.lead())
+            && self.probed != next
+        {
+            self.probed = next;
+            self.controller.on_upcoming_path_change(probe);
         }
     }
 
@@ -161,8 +177,8 @@ impl PathChangeLayer {
 }
 
 impl Controller for PathChangeLayer {
-    forward_to!(controller: on_spurious_loss, restart, restart_after_chance,
-        start_measures_path, report_state, rate_based);
+    forward_to!(controller: on_spurious_loss, on_upcoming_path_change, restart,
+        restart_after_chance, start_measures_path, report_state, rate_based);
 
     fn on_packet_sent(&mut self, packet: &SentPacket) {
         self.advance(packet.sent_at);

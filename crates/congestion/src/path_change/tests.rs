@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::controller::ControllerConfig;
-use crate::controller::{Ack, Controller, EcnCe, Loss, PathChange, Restart, SendControl};
+use crate::controller::{
+    Ack, ChangeProbe, Controller, EcnCe, Loss, PathChange, Restart, SendControl,
+};
 use crate::sent_packets::SentPackets;
 use crate::testing::{MTU, config};
 use crate::{CongestionConfig, FastStart};
@@ -44,6 +46,9 @@ impl Controller for Recorder {
             change.since.since_start().as_millis_f64()
         ));
     }
+    fn on_upcoming_path_change(&mut self, probe: ChangeProbe) {
+        self.note(format!("probe {probe:?}"));
+    }
     fn restart(&mut self, _: &Restart) {}
     fn send_control(&self) -> SendControl {
         SendControl::window(self.window, false, "recorder")
@@ -62,12 +67,15 @@ struct Rig {
     log: Arc<Mutex<Vec<String>>>,
 }
 
-const SHIFT_RTT: PathChangeResponse =
-    PathChangeResponse { shift_rtt: true, suppress_loss: false, pre_drain: false };
-const SUPPRESS_LOSS: PathChangeResponse =
-    PathChangeResponse { shift_rtt: false, suppress_loss: true, pre_drain: false };
-const PRE_DRAIN: PathChangeResponse =
-    PathChangeResponse { shift_rtt: false, suppress_loss: false, pre_drain: true };
+const NONE: PathChangeResponse = PathChangeResponse {
+    shift_rtt: false,
+    suppress_loss: false,
+    pre_drain: false,
+    probe: ChangeProbe::None,
+};
+const SHIFT_RTT: PathChangeResponse = PathChangeResponse { shift_rtt: true, ..NONE };
+const SUPPRESS_LOSS: PathChangeResponse = PathChangeResponse { suppress_loss: true, ..NONE };
+const PRE_DRAIN: PathChangeResponse = PathChangeResponse { pre_drain: true, ..NONE };
 
 fn at(ms: u64) -> Time {
     Time::from_millis(ms)
@@ -205,6 +213,24 @@ fn changes_before_the_start_of_the_connection_are_ignored() {
     let packets = rig.send(5, 1);
     rig.ack(80, &packets);
     assert_eq!(rig.events(), ["ack min 75 lost 0"]);
+}
+
+#[test]
+fn a_probe_is_asked_for_once_shortly_before_each_change() {
+    for (probe, lead) in [(ChangeProbe::MinRtt, 50), (ChangeProbe::Model, 100)] {
+        let mut rig = Rig::new(PathChangeResponse { probe, ..NONE });
+        // A clock knows the times alone.
+        rig.feed.announce(notice(1_000, None, None));
+        rig.feed.announce(notice(2_000, None, None));
+        rig.send(1_000 - lead - 1, 1);
+        assert!(rig.events().is_empty());
+        rig.send(1_000 - lead, 1);
+        rig.send(999, 1);
+        assert_eq!(rig.events(), [format!("probe {probe:?}")]);
+        // A sender that was idle at that time does not probe after the change.
+        rig.send(2_001, 1);
+        assert!(rig.events().is_empty());
+    }
 }
 
 #[test]

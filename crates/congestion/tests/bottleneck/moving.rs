@@ -4,18 +4,22 @@
 use super::{MTU, Motion, Path, Run};
 use bentpipe_congestion::catalogue::CONTROLLERS;
 use bentpipe_congestion::{
-    CongestionConfig, ControllerConfig, FastStart, PathChangeFeed, PathChangeNotice,
+    ChangeProbe, CongestionConfig, ControllerConfig, FastStart, PathChangeFeed, PathChangeNotice,
     PathChangeResponse, SlowStartName,
 };
 use bentpipe_units::{Bytes, Rate, Span, Time};
 
-pub const NONE: PathChangeResponse =
-    PathChangeResponse { shift_rtt: false, suppress_loss: false, pre_drain: false };
+pub const NONE: PathChangeResponse = PathChangeResponse {
+    shift_rtt: false,
+    suppress_loss: false,
+    pre_drain: false,
+    probe: ChangeProbe::None,
+};
 pub const SHIFT_RTT: PathChangeResponse = PathChangeResponse { shift_rtt: true, ..NONE };
 pub const SUPPRESS_LOSS: PathChangeResponse = PathChangeResponse { suppress_loss: true, ..NONE };
 pub const PRE_DRAIN: PathChangeResponse = PathChangeResponse { pre_drain: true, ..NONE };
 pub const ALL: PathChangeResponse =
-    PathChangeResponse { shift_rtt: true, suppress_loss: true, pre_drain: true };
+    PathChangeResponse { shift_rtt: true, suppress_loss: true, pre_drain: true, ..NONE };
 /// Each response alone, none, and all.
 pub const RESPONSES: [(&str, PathChangeResponse); 5] = [
     ("none", NONE),

@@ -74,7 +74,13 @@ fn path(mbps: u64, delay_ms: u64) -> Result<PathSpec, Failed> {
     config.queue = QueueConfig::drop_tail(QueueLimit::Bytes(Bytes::from_mb(64)));
     let model = config.load(Path::new("."))?;
     let hop = Hop { name: "path".to_owned(), forward: model.clone(), reverse: model, shared: true };
-    Ok(PathSpec { hops: vec![hop], base_rtt: Span::from_millis(2 * delay_ms), seed: 1, run: 0 })
+    Ok(PathSpec {
+        hops: vec![hop],
+        base_rtt: Span::from_millis(2 * delay_ms),
+        seed: 1,
+        run: 0,
+        utc: None,
+    })
 }
 
 struct Speed {

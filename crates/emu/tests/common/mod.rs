@@ -29,7 +29,13 @@ pub fn hop(name: &str, forward: &DirectionConfig, reverse: &DirectionConfig, sha
 
 pub fn path(hops: Vec<Hop>) -> PathSpec {
     let rtt = hops.iter().map(|hop| hop.forward.base_delay() + hop.reverse.base_delay());
-    PathSpec { base_rtt: rtt.fold(Span::ZERO, |sum, delay| sum + delay), hops, seed: 7, run: 0 }
+    PathSpec {
+        base_rtt: rtt.fold(Span::ZERO, |sum, delay| sum + delay),
+        hops,
+        seed: 7,
+        run: 0,
+        utc: None,
+    }
 }
 
 pub fn testbed(clients: usize) -> Testbed {

@@ -12,6 +12,7 @@ mod light_time;
 mod orbit;
 mod orbit_path;
 mod path;
+mod path_changes;
 mod path_extremes;
 mod path_summary;
 mod probes;
@@ -49,6 +50,7 @@ use bottleneck::bottleneck;
 use clock::ClockSupport;
 use flow::flow;
 use path::DrawnHop;
+use path_changes::HopChanges;
 use path_summary::summary;
 use replay::Replay;
 use std::collections::BTreeMap;
@@ -93,6 +95,8 @@ pub struct Case {
     clocks: Vec<ClockSupport>,
     drawn: Vec<DrawnHop>,
     replay: Option<Replay>,
+    /// Time before a change of the hops at which senders get notice of it.
+    path_change_notice: Option<Span>,
     notes: Vec<String>,
     orbit: Option<Arc<OrbitPath>>,
 }
@@ -166,6 +170,7 @@ pub(crate) fn resolve(
         clocks: variant.flows.iter().map(clock::clock_support).collect(),
         drawn: path.drawn.clone(),
         replay: path.replay.clone(),
+        path_change_notice: section.path_change_notice.as_ref().map(|notice| *notice.get_ref()),
         notes: path.notes.clone(),
         orbit: path.orbit.clone(),
         spec: RunSpec {
@@ -174,6 +179,8 @@ pub(crate) fn resolve(
             base_rtt: path.rtt,
             mesh: None,
             hops: path.hops.clone(),
+            reconfigurations: Vec::new(),
+            path_changes: Vec::new(),
             terminals: terminals(variant, section),
             flows,
             time_limit: *scenario.time_limit.get_ref(),
@@ -354,10 +361,13 @@ impl Case {
                 orbit.mesh(seed, run).map_err(|error| self.run_error(run, error.to_string()))?;
             spec.mesh = Some(mesh);
         }
+        let mut changes = Vec::new();
         for hop in &self.drawn {
             let name = &self.spec.hops[hop.index].name;
             let base = (&hop.base.0, &hop.base.1);
-            let (mut forward, mut reverse) = leo::draw(base, &hop.change, seed, run, name);
+            let drawn = leo::draw(base, &hop.change, seed, run, name);
+            let (mut forward, mut reverse) = (drawn.forward, drawn.reverse);
+            changes.extend(HopChanges::drawn(name, &hop.change, drawn.changes));
             hop.forward.iter().for_each(|patch| patch.apply_to(&mut forward));
             hop.reverse.iter().for_each(|patch| patch.apply_to(&mut reverse));
             // `resolve_path` has read the traces already.
@@ -368,8 +378,12 @@ impl Case {
             target.reverse = load(&reverse).map_err(invalid)?;
         }
         if let Some(replay) = &self.replay {
-            replay.apply(&mut spec.hops, seed, run);
+            changes.extend(replay.apply(&mut spec.hops, seed, run));
         }
+        if let Some(ahead) = self.path_change_notice {
+            spec.path_changes = path_changes::notices(&changes, &spec.hops, ahead, spec.time_limit);
+        }
+        spec.reconfigurations = changes.into_iter().map(|hop| hop.regular).collect();
         let jitters = self.expand(&mut spec);
         for (flow, jitter) in spec.flows.iter_mut().zip(jitters) {
             for (index, visit) in flow.visits.iter_mut().enumerate() {

@@ -81,6 +81,20 @@ impl ResolvedPath {
         last_change(&self.hops, endless).is_some()
     }
 
+    /// Checks that something changes of which `notice` is given.
+    fn check_notice(&self, notice: Option<&Spanned<Span>>) -> Result<(), Problem> {
+        let recorded = self.replay.as_ref().is_some_and(|replay| replay.change.is_some());
+        match notice {
+            Some(notice) if self.drawn.is_empty() && !recorded => Err(Problem::new(
+                notice.span(),
+                "`path_change_notice` has no effect on a path without known changes; allowed: \
+                    beside a `reconfiguration`, also that of a profile, or `change` in \
+                    [path.recording]",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns every link that carries data in `direction`; with an orbit, every kind of link.
     pub fn links(&self, direction: Direction) -> Vec<PathLink> {
         if let Some(orbit) = &self.orbit {
@@ -210,6 +224,7 @@ pub(crate) fn resolve_path(
         add_hop(&mut path, &section, scenario, files)?;
     }
     path.add_recordings(scenario)?;
+    path.check_notice(section.path_change_notice.as_ref())?;
     path.add_hop_extremes();
     Ok(path)
 }

@@ -59,7 +59,8 @@ impl ResolvedPath {
                 }
             }
         }
-        self.replay = Some(Replay { clock, drawn });
+        let change = section.and_then(|section| section.change.as_ref());
+        self.replay = Some(Replay { clock, drawn, change: change.map(|change| *change.get_ref()) });
         Ok(())
     }
 

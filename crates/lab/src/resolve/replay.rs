@@ -1,5 +1,6 @@
 //! How each run replays the recordings of its path.
 
+use super::path_changes::HopChanges;
 use bentpipe_link::ReplayClock;
 use bentpipe_link::random::stream;
 use bentpipe_sim::HopSpec;
@@ -14,6 +15,8 @@ pub(crate) struct Replay {
     pub clock: ReplayClock,
     /// Step in which each run draws its start; `None` if all begin at the same time.
     pub drawn: Option<Span>,
+    /// Time in the recordings of a change, which the clock's period repeats.
+    pub change: Option<Span>,
 }
 
 impl Replay {
@@ -30,9 +33,16 @@ impl Replay {
         self.drawn.is_some()
     }
 
-    /// Makes the directions of `hops` replay their recordings as in run number `run`.
-    pub fn apply(&self, hops: &mut [HopSpec], seed: u64, run: u64) {
-        replay(hops, &self.clock(seed, run));
+    /// Makes the directions of `hops` replay their recordings as in run number `run`. Returns the
+    /// changes of the path that they have.
+    pub(super) fn apply(&self, hops: &mut [HopSpec], seed: u64, run: u64) -> Option<HopChanges> {
+        let clock = self.clock(seed, run);
+        replay(hops, &clock);
+        let (change, period) = (self.change?, clock.period?);
+        // Before the first change lies less than a period.
+        let begun = Span::from_nanos(clock.start.as_nanos() % period.as_nanos());
+        let first = if change >= begun { change - begun } else { change + period - begun };
+        Some(HopChanges::recorded(first, period))
     }
 }
 

@@ -80,7 +80,8 @@ pub fn geo(loss: f64) -> Emulator {
         reverse: load(&reverse),
         shared: true,
     };
-    let path = PathSpec { hops: vec![hop], base_rtt: Span::from_millis(600), seed: 7, run: 0 };
+    let path =
+        PathSpec { hops: vec![hop], base_rtt: Span::from_millis(600), seed: 7, run: 0, utc: None };
     let testbed = Testbed::new(1, Bytes::new(1500)).expect("namespaces");
     Emulator::start(testbed, &path, EmulatorSettings::default()).expect("an emulator")
 }

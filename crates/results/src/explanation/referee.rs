@@ -240,6 +240,7 @@ mod tests {
                     links: Vec::new(),
                     fairness: None,
                     populations: Vec::new(),
+                    reconfigurations: Vec::new(),
                     emulation: None,
                 }
             })

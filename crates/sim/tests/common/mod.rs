@@ -50,6 +50,8 @@ pub fn run_spec(base_rtt: Span, hops: Vec<HopSpec>, flows: Vec<FlowSpec>) -> Run
         qlog: Default::default(),
         capture: None,
         controller_state: false,
+        reconfigurations: Vec::new(),
+        path_changes: Vec::new(),
         encrypt: false,
     }
 }

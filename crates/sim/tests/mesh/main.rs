@@ -210,7 +210,12 @@ fn path_change_notices_affect_only_controllers_that_use_them() {
     let network = network(shell(10, 10), vec![toronto(), wuhan()]);
     let start = change(&network, Time::from_secs(20)).since_start() - Span::from_secs(10);
     let with = |notice: Option<Span>, hold: bool| {
-        let uses = PathChangeResponse { shift_rtt: hold, suppress_loss: hold, pre_drain: hold };
+        let uses = PathChangeResponse {
+            shift_rtt: hold,
+            suppress_loss: hold,
+            pre_drain: hold,
+            ..PathChangeResponse::default()
+        };
         let congestion = CongestionConfig {
             controller: "vegas".parse().unwrap(),
             path_change: uses,

@@ -6,6 +6,7 @@
 //! aggregated ACKs, which the draft does not have, is Linux's (6.18, `tcp_bbr.c`). Policer
 //! detection, which the draft does not specify, is not implemented.
 
+mod change_probe;
 #[cfg(test)]
 mod tests;
 
@@ -13,8 +14,8 @@ use crate::algorithms::bbr::common::{
     Aggregation, FullPipe, ProbeJitter, ResumeProbe, first_pacing_rate, send_quantum, volume,
 };
 use crate::controller::{
-    Ack, Controller, ControllerConfig, EcnCe, Loss, PathChange, RateBased, Restart, SendControl,
-    SentPacket,
+    Ack, ChangeProbe, Controller, ControllerConfig, EcnCe, Loss, PathChange, RateBased, Restart,
+    SendControl, SentPacket,
 };
 use crate::limited_range::LimitedRange;
 use crate::parameters::parameters;
@@ -107,6 +108,8 @@ pub struct Bbr1 {
     lost_in_phase: bool,
     probe_rtt_done: Option<Time>,
     probe_rtt_round_done: bool,
+    /// What the current ProbeRTT was entered for, if a change of the path was announced.
+    change_probe: ChangeProbe,
     idle_restart: bool,
     /// Packets sent in ProbeRTT.
     limited: LimitedRange,
@@ -160,6 +163,7 @@ impl Bbr1 {
             lost_in_phase: false,
             probe_rtt_done: None,
             probe_rtt_round_done: false,
+            change_probe: ChangeProbe::None,
             idle_restart: false,
             limited: LimitedRange::default(),
             recovery: Recovery::None,
@@ -252,16 +256,13 @@ impl Bbr1 {
             self.min_rtt_stale = false;
         }
         if expired && !self.idle_restart && self.state != State::ProbeRtt {
-            self.save_cwnd();
-            self.state = State::ProbeRtt;
-            self.probe_rtt_done = None;
-            self.resumption = ResumeProbe::default();
+            self.enter_probe_rtt(ChangeProbe::None);
         }
         if self.state == State::ProbeRtt {
             self.limited.mark(ack.next_number, ack.delivered, ack.bytes_in_flight);
             match self.probe_rtt_done {
-                None if ack.bytes_in_flight <= self.min_pipe() => {
-                    self.probe_rtt_done = Some(ack.now + PROBE_RTT);
+                None if ack.bytes_in_flight <= self.probe_rtt_window() => {
+                    self.probe_rtt_done = Some(ack.now + self.probe_rtt_duration());
                     self.probe_rtt_round_done = false;
                     self.rounds.restart(ack.delivered);
                 }
@@ -269,12 +270,22 @@ impl Bbr1 {
                 Some(done) => {
                     self.probe_rtt_round_done |= self.rounds.start;
                     if self.probe_rtt_round_done && ack.now > done {
+                        self.end_change_probe(ack);
                         self.exit_probe_rtt(ack.now);
                     }
                 }
             }
         }
         self.idle_restart = false;
+    }
+
+    /// BBREnterProbeRTT, for a change of the path or because the minimum RTT is old.
+    fn enter_probe_rtt(&mut self, cause: ChangeProbe) {
+        self.save_cwnd();
+        self.state = State::ProbeRtt;
+        self.change_probe = cause;
+        self.probe_rtt_done = None;
+        self.resumption = ResumeProbe::default();
     }
 
     fn exit_probe_rtt(&mut self, now: Time) {
@@ -332,7 +343,7 @@ impl Bbr1 {
         }
         self.cwnd = self.cwnd.max(self.min_pipe());
         if self.state == State::ProbeRtt {
-            self.cwnd = self.cwnd.min(self.min_pipe());
+            self.cwnd = self.cwnd.min(self.probe_rtt_window());
         }
     }
 
@@ -454,6 +465,10 @@ impl Controller for Bbr1 {
         let shifted = change.shifted(self.min_rtt);
         self.min_rtt_stale = shifted.is_none();
         self.min_rtt = shifted.or(self.min_rtt);
+    }
+
+    fn on_upcoming_path_change(&mut self, probe: ChangeProbe) {
+        self.probe_change(probe);
     }
 
     fn on_mtu_update(&mut self, mtu: Bytes) {

@@ -105,6 +105,41 @@ fn the_handshake_gives_the_first_rtt_sample_and_probe_rtt_follows_ten_seconds_la
 }
 
 #[test]
+fn a_change_makes_it_probe_the_minimum_rtt_or_start_again() {
+    for probe in [ChangeProbe::MinRtt, ChangeProbe::Model] {
+        let mut flow = flow();
+        flow.round(20, |_| false);
+        flow.restart(250_000, Some(250_000), Some(Rate::from_mbps(10)));
+        let (window, _, bandwidth) = flow.limits();
+        flow.bbr.on_upcoming_path_change(probe);
+        assert_eq!(flow.bbr.state, State::ProbeRtt);
+        // Half of 125 kB, or four packets.
+        let least = if probe == ChangeProbe::Model { 62_500 } else { 4_000 };
+        assert_eq!(flow.bbr.probe_rtt_window(), Bytes::new(least));
+        let begun = flow.now;
+        while flow.bbr.state == State::ProbeRtt {
+            flow.round(4, |_| false);
+        }
+        let took = flow.now - begun;
+        match probe {
+            ChangeProbe::Model => {
+                assert_eq!(flow.bbr.state, State::Startup);
+                // Of four packets a round trip, not the rate of before.
+                assert!(flow.bbr.bandwidth() < Some(Rate::from_mbps(1)));
+                assert!(took < Span::from_millis(420), "{took}");
+            }
+            _ => {
+                assert!(matches!(flow.bbr.state, State::ProbeBw(_)));
+                assert_eq!(flow.bbr.bandwidth(), bandwidth);
+                assert!(took > Span::from_millis(400), "{took}");
+            }
+        }
+        // The window is that from before the probe.
+        assert!(flow.bbr.send_control().cwnd >= window, "{:?}", flow.bbr.send_control());
+    }
+}
+
+#[test]
 fn persistent_congestion_leaves_one_packet() {
     let mut flow = flow();
     flow.send(2);
