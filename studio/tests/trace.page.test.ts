@@ -49,6 +49,19 @@ describe("the page of a trace", () => {
     await page.close();
   });
 
+  it("has a bar on a phone that its times fit into, and options as code", async () => {
+    const opened = await open({ width: 390 });
+    const { page } = opened;
+    const heights = await page.evaluate(() => {
+      const bar = document.querySelector(".budgets .budget-bar")!;
+      return [bar.clientHeight, bar.querySelector("span")!.getBoundingClientRect().height];
+    });
+    for (const height of heights) expect(height).toBeGreaterThanOrEqual(16);
+    expect(await page.innerText("#help .below-list code")).toBe("--rate");
+    clean(opened);
+    await page.close();
+  });
+
   it("shows what the file says as text", async () => {
     const opened = await open({});
     expect(await opened.page.innerText(".kicker-more")).toContain(HOSTILE);

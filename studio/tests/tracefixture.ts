@@ -101,7 +101,7 @@ export function tracePage(): string {
         },
       ],
       prediction: { low_s: 2.6, high_s: 3.4 },
-      prediction_text: "Bentpipe would take 2.60 to 3.40 s if the client read at once",
+      prediction_text: "Bentpipe would take 2.60 to 3.40 s (`--rate` says how fast it is)",
       notes: ["the file has no keys"],
       connections: [],
     },

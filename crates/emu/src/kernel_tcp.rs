@@ -10,7 +10,7 @@ use crate::clock::pause;
 use crate::emulator::{Emulator, client_addresses, server_addresses};
 use crate::error::EmuError;
 use crate::sys;
-use bentpipe_timeseries::SpanHistogram;
+use bentpipe_timeseries::{SpanHistogram, TenthCounts};
 use bentpipe_units::{Bytes, Span, Time};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -38,7 +38,7 @@ const GRACE: Span = Span::from_secs(3);
 const CHUNK: usize = 256 * 1024;
 /// Size of a request: direction, number, size.
 const REQUEST: usize = 17;
-/// Maximum number of 100 ms bins of received bytes: one day.
+/// Tenths of a second of a day: bytes that arrive later are not counted by tenth.
 const MAX_TENTHS: usize = 864_000;
 
 /// An object, requested once the objects in `after` are complete.
@@ -114,8 +114,8 @@ pub struct TransferOutcome {
     pub first_byte: Option<Time>,
     /// The objects in order.
     pub objects: Vec<ObjectOutcome>,
-    /// Bytes of objects received in each 100 ms since the start of the links.
-    pub received_by_tenth: Vec<u64>,
+    /// Bytes of objects received in each tenth of a second since the start of the links.
+    pub received_by_tenth: TenthCounts,
     /// Samples of the data sender's socket. The last one is taken at its end.
     pub samples: Vec<(Time, SocketState)>,
     /// RTTs of echoed datagrams, with their times of arrival.
@@ -131,15 +131,14 @@ pub struct TransferOutcome {
 impl TransferOutcome {
     /// Counts bytes of object `number` that arrived at `now`.
     pub fn received(&mut self, now: Time, number: usize, bytes: u64) {
-        let tenth = ((now.as_nanos() / 100_000_000) as usize).min(MAX_TENTHS);
+        let tenth = (now.as_nanos() / 100_000_000) as usize;
         self.first_byte = self.first_byte.or(Some(now));
         if let Some(object) = self.objects.get_mut(number) {
             object.received += bytes;
         }
-        if self.received_by_tenth.len() <= tenth {
-            self.received_by_tenth.resize(tenth + 1, 0);
+        if tenth < MAX_TENTHS {
+            self.received_by_tenth.add(tenth, bytes);
         }
-        self.received_by_tenth[tenth] += bytes;
     }
 }
 
@@ -562,5 +561,22 @@ fn state(info: &[u8; sys::TCP_INFO_LENGTH]) -> SocketState {
         pacing: (pacing != u64::MAX).then_some(pacing),
         retransmitted: word(100),
         blocked: Span::from_micros(long(176).saturating_add(long(184))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_counted_by_the_tenth_in_which_they_arrive_for_a_day() {
+        let mut outcome =
+            TransferOutcome { objects: vec![ObjectOutcome::default()], ..Default::default() };
+        for (ms, bytes) in [(5_040, 1), (5_090, 2), (5_300, 3), (86_400_000, 4)] {
+            outcome.received(Time::from_millis(ms), 0, bytes);
+        }
+        assert_eq!(outcome.objects[0].received, 10);
+        let counted: Vec<_> = outcome.received_by_tenth.iter().collect();
+        assert_eq!(counted, [(50, 3), (51, 0), (52, 0), (53, 3)]);
     }
 }

@@ -97,7 +97,7 @@ impl VisitReport<'_> {
             direction: self.visit.direction,
             bytes: if self.visit.duration.is_some() { received } else { requested },
             received,
-            received_by_tenth: ends.received_by_tenth.as_slice().into(),
+            received_by_tenth: ends.received_by_tenth.clone(),
             completed: completion.is_some(),
             start,
             handshake: self.handshake(),
@@ -218,8 +218,8 @@ impl VisitReport<'_> {
     /// arrived.
     fn received(&self, limit: SeriesLimit) -> BoundedSeries {
         let (mut sum, mut series) = (0, BoundedSeries::new(limit));
-        let tenths = self.ends.received_by_tenth.iter().enumerate();
-        for (tenth, bytes) in tenths.filter(|(_, bytes)| **bytes > 0) {
+        let tenths = self.ends.received_by_tenth.iter();
+        for (tenth, bytes) in tenths.filter(|(_, bytes)| *bytes > 0) {
             sum += bytes;
             let end = Time::from_millis(100 * (tenth as u64 + 1)).min(self.ends.end);
             series.push(end, sum as f64);

@@ -33,7 +33,7 @@ export function remediesSection({ trace }: TracePage): HTMLElement | null {
     { id: "help", "aria-labelledby": "help-title" },
     h("div", { class: "section-head" }, h("h2", { id: "help-title" }, "What would help")),
     h("ul", { class: "remedies" }, items),
-    h("p", { class: "howto below-list" }, `${capital(prediction_text)}.`),
+    h("p", { class: "howto below-list" }, withCode(`${capital(prediction_text)}.`)),
   );
 }
 

@@ -33,7 +33,7 @@ function budget(page: TracePage): HTMLElement {
   const all = rows(page);
   return h(
     "figure",
-    { class: "card budgets" },
+    { class: "card budgets", "data-cause": "" },
     h("figcaption", {}, h("h3", {}, "Where the time went")),
     h(
       "div",

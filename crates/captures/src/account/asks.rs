@@ -16,6 +16,10 @@ pub const HELD: Span = Span::from_millis(150);
 /// leave out the usual 25 ms.
 pub const SAID: Span = Span::from_millis(40);
 
+/// Longest time for which an end of QUIC holds acknowledgements back unless it says otherwise
+/// (RFC 9000 §18.2).
+pub const ACK_DELAY: Span = Span::from_millis(25);
+
 /// New data of the end that receives the main data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {
@@ -83,6 +87,23 @@ impl Asks {
                     }
                 }
             }
+        }
+    }
+
+    /// Takes what arrives first once a round trip has passed after a request for its
+    /// acknowledgement, where packets are not opened: the transport of the other end sends that
+    /// within its delay, whatever its application does meanwhile.
+    pub fn answered_by_transport(&mut self, trace: &CapturedConnection, rtt: Span) {
+        let arrivals = trace.events.iter().filter_map(|(at, event)| match event {
+            Event::Received(packet) if packet.is_application => Some(*at),
+            _ => None,
+        });
+        let arrivals: Vec<Time> = arrivals.collect();
+        let least = rtt.mul_f64(1.0 - EARLY);
+        for ask in &mut self.all {
+            let first = arrivals.partition_point(|at| *at < ask.at + least);
+            let first = arrivals.get(first).copied();
+            ask.acknowledged = first.map(|at| (at, Some(ACK_DELAY)));
         }
     }
 
@@ -195,5 +216,34 @@ mod tests {
         assert_eq!(way(440, Some(130)), Span::ZERO, "held back");
         assert_eq!(way(440, None), Span::ZERO, "it may have been");
         assert_eq!(way(900, None), Span::from_millis(600));
+    }
+
+    #[test]
+    fn a_transport_answers_a_request_at_once_even_if_its_application_does_not() {
+        let rtt = Span::from_millis(300);
+        let at = Time::from_millis;
+        let packet = |length| Packet {
+            is_application: true,
+            data: vec![StreamPart { stream: 0, offset: 0, length }],
+            ..Packet::default()
+        };
+        // An acknowledgement after the first time, and the answer after 900 ms.
+        let way = |first: u64| {
+            let trace = CapturedConnection {
+                events: vec![
+                    (at(0), Event::Sent(packet(100))),
+                    (at(200), Event::Received(packet(0))),
+                    (at(first), Event::Received(packet(0))),
+                    (at(900), Event::Received(packet(1000))),
+                ],
+                is_encrypted: true,
+                ..CapturedConnection::empty(Transport::Quic, Side::Client)
+            };
+            let mut asks = Asks::find(&trace, false);
+            asks.answered_by_transport(&trace, rtt);
+            asks.at(at(0)).expect("a request").on_its_way(rtt)
+        };
+        assert_eq!(way(320), Span::ZERO, "the application took the rest");
+        assert_eq!(way(890), Span::from_millis(565), "the path");
     }
 }

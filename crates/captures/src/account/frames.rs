@@ -2,6 +2,7 @@
 //! arrives does so at the times of a grid, whenever it was sent.
 
 use super::answers::answers;
+use super::asks::ACK_DELAY;
 use crate::event::{CapturedConnection, Event, Packet};
 use bentpipe_units::{Span, Time};
 
@@ -20,8 +21,9 @@ const OFF: Span = Span::from_millis(6);
 const OFF_SHARE: f64 = 0.015;
 /// The same for acknowledgements, which are held back for up to 25 ms.
 const OFF_HELD: Span = Span::from_millis(16);
-/// Most periods that are tried.
+/// Most periods that are tried, from each of so many first arrivals.
 const TRIES: usize = 50;
+const BEGINS: usize = 4;
 /// Share of a frame in which what it brings has to arrive.
 const BURST: f64 = 0.5;
 /// Share of a frame below which a round trip shows that frames, and not round trips, are what the
@@ -33,6 +35,10 @@ const BY_OWN: f64 = 0.5;
 /// How far from that they may be, as a time and as a share of the round trip.
 const NEAR: Span = Span::from_millis(3);
 const NEAR_SHARE: f64 = 0.05;
+/// Share by which the RTT of a handshake may be longer than that of other packets.
+const SIGNED: f64 = 0.15;
+/// Share of the time of a burst from which on its acknowledgements are as far apart as it was.
+const KEPT: f64 = 0.5;
 
 /// The frames in which a link carries data.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,20 +72,24 @@ impl Grid {
     }
 
     /// Returns the grid that most of these times are near to, of those whose period is about
-    /// `apart`.
+    /// `apart`, beyond those that are near a grid of that period by chance.
     fn find(times: &[Time], apart: Span, near: Span) -> Option<Self> {
-        let first = nanos(*times.first()?);
         let apart = apart.as_nanos() as f64;
         let near = near.as_nanos() as f64;
-        let of = |last: &Time| {
-            let took = nanos(*last) - first;
+        let of = |first: &Time, last: &Time| {
+            let took = nanos(*last) - nanos(*first);
             let periods = (took / apart).round().max(1.0);
-            let grid = Self { origin: first, period: took / periods, near };
-            let on = times.iter().filter(|at| grid.has(**at)).count();
-            (on, grid)
+            let grid = Self { origin: nanos(*first), period: took / periods, near };
+            let on = times.iter().filter(|at| grid.has(**at)).count() as f64;
+            (on - times.len() as f64 * (2.0 * near / grid.period).min(1.0), grid)
         };
-        let all = times.iter().skip(1).take(TRIES).map(of);
-        let (_, grid) = all.filter(|(_, grid)| grid.period > 0.0).max_by_key(|(on, _)| *on)?;
+        // The first may follow the clock of its sender.
+        let begins = times.iter().enumerate().take(BEGINS);
+        let all = begins.flat_map(|(index, first)| {
+            times.iter().skip(index + 1).take(TRIES).map(move |last| of(first, last))
+        });
+        let all = all.filter(|(_, grid)| grid.period > 0.0);
+        let (_, grid) = all.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
         grid.fitted(times)
     }
 
@@ -115,7 +125,7 @@ impl Frames {
         let is_known = |packet: &Packet| !(trace.is_encrypted && packet.is_application);
         let answers: Vec<_> = answers(trace, is_known).collect();
         let smallest = answers.iter().map(|(_, took)| *took).min()?;
-        let groups = groups(trace, is_sender);
+        let groups = groups(trace, is_sender, trace.is_encrypted);
         let starts: Vec<Time> = groups.iter().map(|group| group.first).collect();
         let mut apart: Vec<Span> = starts.windows(2).map(|two| two[1].since(two[0])).collect();
         apart.sort_unstable();
@@ -133,8 +143,11 @@ impl Frames {
         let end = groups.last()?.last;
         let looked_at = answers.iter().filter(|(at, _)| *at <= end);
         let mut fast = looked_at.filter(|(_, took)| *took < period.mul_f64(FAST));
-        let waited = fast.all(|(at, took)| in_frame(&groups, &grid, *at, *took));
-        let is_frames = is_grid && waited && !follows_own(trace, &starts, smallest);
+        let all = self::groups(trace, is_sender, false);
+        let waited = fast.all(|(at, took)| in_frame(&all, &grid, *at, *took));
+        let keeps = is_sender && trace.is_encrypted && keeps_bursts(trace, &groups);
+        let follows = || follows_own(trace, is_sender, &starts, smallest);
+        let is_frames = is_grid && waited && !keeps && !follows();
         // A packet that leaves at any time waits for half a frame on average.
         let round_trip = smallest.saturating_sub(period.mul_f64(0.5));
         is_frames.then_some(Self { period, round_trip })
@@ -163,24 +176,63 @@ fn in_frame(groups: &[Group], grid: &Grid, at: Time, took: Span) -> bool {
 }
 
 /// Returns true if arrivals come a shortest round trip after something that this end sent.
-fn follows_own(trace: &CapturedConnection, starts: &[Time], rtt: Span) -> bool {
+fn follows_own(trace: &CapturedConnection, is_sender: bool, starts: &[Time], rtt: Span) -> bool {
     let sent = trace.events.iter().filter(|(_, event)| matches!(event, Event::Sent(_)));
-    let sent: Vec<Time> = sent.map(|(at, _)| *at).collect();
+    let mut sent: Vec<Time> = sent.map(|(at, _)| *at).collect();
+    if is_sender && trace.is_encrypted {
+        // Among the many packets of a burst, one is as long before as the round trip of the
+        // handshake by chance. The first acknowledgement is that of its first packet.
+        sent = bursts(&sent).filter_map(|burst| burst.first().copied()).collect();
+    }
     let near = NEAR.max(rtt.mul_f64(NEAR_SHARE));
+    let (mut early, mut late) = (near, near);
+    if is_sender && trace.is_encrypted {
+        // The RTT of a handshake has the time of a signature in it, and acknowledgements are held
+        // back.
+        (early, late) = (near.max(rtt.mul_f64(SIGNED)), near + ACK_DELAY);
+    }
     let follows = |start: &&Time| {
-        let index = sent.partition_point(|at| *at + rtt + near < **start);
-        sent.get(index).is_some_and(|at| *at + rtt <= **start + near)
+        let index = sent.partition_point(|at| *at + rtt + late < **start);
+        sent.get(index).is_some_and(|at| *at + rtt <= **start + early)
     };
     starts.iter().filter(follows).count() as f64 >= BY_OWN * starts.len() as f64
 }
 
+/// Divides times at silences.
+fn bursts(times: &[Time]) -> impl Iterator<Item = &[Time]> {
+    times.chunk_by(|one, next| next.since(*one) < SILENCE)
+}
+
+/// Returns true if a burst of this end is acknowledged over as long a time as it was sent in: a
+/// frame brings all of it at once. Only long bursts tell.
+fn keeps_bursts(trace: &CapturedConnection, groups: &[Group]) -> bool {
+    let sent = trace.events.iter().filter(|(_, event)| matches!(event, Event::Sent(_)));
+    let sent: Vec<Time> = sent.map(|(at, _)| *at).collect();
+    let (mut all, mut kept) = (0, 0);
+    for burst in bursts(&sent) {
+        let (Some(begin), Some(end)) = (burst.first(), burst.last()) else { continue };
+        let after = groups.partition_point(|group| group.first <= *end);
+        let Some(group) = groups.get(after) else { break };
+        let took = end.since(*begin);
+        if took >= SILENCE {
+            all += 1;
+            kept += usize::from(group.last.since(group.first) >= took.mul_f64(KEPT));
+        }
+    }
+    kept * 2 > all
+}
+
 /// Returns what arrived together. At the sender of the data, that is what acknowledges more of it:
-/// what else the other end sends follows its own clock.
-fn groups(trace: &CapturedConnection, is_sender: bool) -> Vec<Group> {
+/// what else the other end sends follows its own clock. Without keys, `by_size`, that is what has
+/// neither data nor belongs to the handshake.
+fn groups(trace: &CapturedConnection, is_sender: bool, by_size: bool) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut largest = [None; 2];
     for (at, event) in &trace.events {
         let Event::Received(packet) = event else { continue };
+        if is_sender && by_size && (!packet.is_application || !packet.data.is_empty()) {
+            continue;
+        }
         if is_sender && !trace.is_encrypted {
             let newest = packet.largest_acknowledged();
             let known = &mut largest[usize::from(packet.is_application)];
@@ -203,7 +255,7 @@ fn groups(trace: &CapturedConnection, is_sender: bool) -> Vec<Group> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Side, Transport};
+    use crate::event::{Side, StreamPart, Transport};
 
     /// A client of QUIC that asks at the given times and acknowledges at once what answers, in
     /// milliseconds; `arrives` says when something does that left it at a time.
@@ -267,5 +319,48 @@ mod tests {
         // Acknowledged at once at first, and then held back for 400 ms.
         let held = |sent| if sent < 100 { sent + 40 } else { sent + 440 };
         assert_eq!(Frames::find(&client(&[0, 50], 8, held), false), None, "held back");
+    }
+
+    /// A server of QUIC without keys: what it sends at a time is acknowledged when `arrives` says.
+    /// Each acknowledgement brings packets for 200 ms, in milliseconds.
+    fn covered_server(arrives: impl Fn(u64) -> u64) -> CapturedConnection {
+        let application = || Packet { is_application: true, ..Packet::default() };
+        let answer = Packet { acknowledged: vec![(0, 0)], ..Packet::default() };
+        let mut events = vec![
+            (20, Event::Received(Packet::default())),
+            (100, Event::Sent(Packet::default())),
+            (arrives(100), Event::Received(answer)),
+        ];
+        let mut now = arrives(100);
+        for _ in 0..7 {
+            let next = arrives(now);
+            for after in (0..200).step_by(10) {
+                events.push((now + after, Event::Sent(application())));
+                events.push((arrives(now + after), Event::Received(application())));
+            }
+            // The client's own clock.
+            let asked = Packet {
+                data: vec![StreamPart { stream: 0, offset: 0, length: 90 }],
+                ..application()
+            };
+            events.push((now + 300, Event::Received(asked)));
+            now = next;
+        }
+        events.sort_by_key(|(at, _)| *at);
+        CapturedConnection {
+            events: events.into_iter().map(|(at, one)| (Time::from_millis(at), one)).collect(),
+            is_encrypted: true,
+            ..CapturedConnection::empty(Transport::Quic, Side::Server)
+        }
+    }
+
+    #[test]
+    fn without_keys_a_sender_of_long_bursts_shows_frames_and_a_long_path_shows_none() {
+        let frame = |sent: u64| (sent + 60).div_ceil(500) * 500 + 7;
+        let frames = Frames::find(&covered_server(frame), true).expect("frames");
+        assert!((frames.period.as_millis_f64() - 500.0).abs() < 1.0, "{frames:?}");
+        // A queue of the data makes round trips longer than that of the handshake.
+        let path = |sent: u64| if sent < 200 { sent + 400 } else { sent + 500 };
+        assert_eq!(Frames::find(&covered_server(path), true), None);
     }
 }

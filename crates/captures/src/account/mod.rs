@@ -2,6 +2,7 @@
 
 mod answers;
 mod asks;
+mod back_link;
 mod exchange;
 mod far_end;
 mod fluid_link;
@@ -19,6 +20,7 @@ mod sender_account;
 mod sender_limits;
 mod sender_state;
 mod sent;
+mod slots;
 mod spending;
 mod spent;
 mod steady;

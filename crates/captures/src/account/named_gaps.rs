@@ -31,6 +31,11 @@ impl NamedGaps {
         found
     }
 
+    /// Returns true if they would show losses.
+    pub fn are_told(&self) -> bool {
+        self.are_told
+    }
+
     /// Returns true if none shows a loss up to a time, and one would.
     pub fn are_none_until(&self, at: Time) -> bool {
         self.are_told && self.times.first().is_none_or(|first| *first > at)

@@ -174,9 +174,16 @@ impl OwnWaits {
         ends.max()
     }
 
-    /// Spends the end of the silence from `from` to `to` before data that arrives at `at`. Returns
-    /// until when the time is left.
-    pub fn spend(&self, at: Time, from: Time, to: Time, spending: &mut Spending) -> Time {
+    /// Spends the end of the silence from `from` to `to` before data that arrives at `at`, of which
+    /// it is known besides that it followed on an acknowledgement that took `back` on its link.
+    /// Returns until when the time is left.
+    pub fn spend(
+        &self,
+        at: Time,
+        back: Span,
+        (from, to): (Time, Time),
+        spending: &mut Spending,
+    ) -> Time {
         let silence = to.since(from);
         let mut left = to;
         let mut take = |part, span| left = spending.add_at_end(part, span, from, left);
@@ -185,7 +192,7 @@ impl OwnWaits {
             let is_long = forward.min(silence) >= OUTAGE.max(self.rtt.mul_f64(OUTAGE_SHARE));
             take(if is_long { TimePart::Outage } else { TimePart::OtherFlows }, forward);
         }
-        let back = self.of_acknowledgement(at, forward).max(self.of_round_trip(at));
+        let back = back.max(self.of_acknowledgement(at, forward)).max(self.of_round_trip(at));
         if back >= least(self.rtt) {
             take(TimePart::ReturnLink, back);
         }

@@ -30,6 +30,8 @@ pub struct PathWaits<'a> {
     far: Option<&'a FarEnd>,
     /// True if packets came upon a full queue.
     fills_queue: bool,
+    /// True if the packets are not opened.
+    is_covered: bool,
 }
 
 impl<'a> PathWaits<'a> {
@@ -49,7 +51,8 @@ impl<'a> PathWaits<'a> {
         let own = vec![Span::ZERO; packets.len()];
         let waits = Waits::find(trace);
         let overtaken = overtaken(packets);
-        Self { rtt, acknowledged, own, waits, overtaken, far, fills_queue }
+        let is_covered = trace.is_encrypted;
+        Self { rtt, acknowledged, own, waits, overtaken, far, fills_queue, is_covered }
     }
 
     /// Returns true if the other end recorded what arrived.
@@ -107,7 +110,10 @@ impl<'a> PathWaits<'a> {
             }
             // What others overtook came out of order: no queue does that.
             let is_reordered = self.overtaken.get(index).copied().unwrap_or_default();
-            if forward >= least && !is_reordered {
+            // Without keys, what acknowledges which packet is an estimate: what is late may as well
+            // be that of another packet.
+            let is_told = is_known || !self.is_covered;
+            if forward >= least && !is_reordered && is_told {
                 take(if is_forward { TimePart::OtherFlows } else { TimePart::ReturnLink }, forward);
             }
         }

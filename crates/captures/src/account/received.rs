@@ -1,5 +1,6 @@
 //! The transfer as its receiver recorded it.
 
+use super::back_link::BackLink;
 use super::sent::{main_streams, smallest_rtt};
 use super::spending::{FlowLimit, LimitKind};
 use crate::error::CaptureError;
@@ -44,12 +45,22 @@ pub struct Received {
     /// Time of the request.
     pub request: Time,
     pub rtt: Span,
+    /// A slow link towards the sender, if one shows without keys.
+    pub back_link: Option<BackLink>,
 }
 
 /// Round trips, and a time besides, after which data that is missing does not come any more.
 const MISSING: (u64, Span) = (8, Span::from_secs(1));
 /// Most gaps that are kept. Data in others counts as repeated.
 const MAX_GAPS: usize = 4096;
+
+/// Share of the RTT from which on a silence may be a turn, fewest turns, and the share of silences
+/// that are.
+const TURN_SILENCE: f64 = 0.3;
+const TURNS: usize = 3;
+const OF_SILENCES: f64 = 0.6;
+/// Share of the RTT of the handshake below which a turn shows that this waited on its way.
+const QUICKER: f64 = 0.75;
 
 /// When a gap in the data was noticed, and by which arrival.
 type Noticed = (Time, usize);
@@ -154,17 +165,59 @@ impl Limits {
     }
 }
 
+/// Returns the RTT that requests show without keys, if it is much shorter than the `known` one of
+/// the handshake, which waited on its way then: the shortest time from the first packet that this
+/// end sent after data had come until other data came, after a silence in which it had asked.
+/// `None` if there are few such turns, or data came after silences in which nothing was asked, too.
+fn quickest_turn(trace: &CapturedConnection, known: Span) -> Option<Span> {
+    let (mut last, mut first_own, mut has_asked) = (None, None, false);
+    let (mut silences, mut turns) = (0_usize, Vec::new());
+    for (at, event) in &trace.events {
+        match event {
+            Event::Sent(packet) if packet.is_application => {
+                first_own = first_own.or(Some(*at));
+                has_asked |= !packet.data.is_empty();
+            }
+            Event::Received(packet) if packet.is_application && !packet.data.is_empty() => {
+                let silence = last.map(|last| at.since(last));
+                if silence.is_none_or(|silence| silence >= known.mul_f64(TURN_SILENCE)) {
+                    silences += usize::from(silence.is_some());
+                    let asked = first_own.filter(|_| has_asked && silence.is_some());
+                    turns.extend(asked.map(|own| at.since(own)));
+                    (first_own, has_asked) = (None, false);
+                }
+                last = Some(*at);
+            }
+            _ => {}
+        }
+    }
+    let quickest = turns.iter().copied().min()?;
+    let are_turns = turns.len() >= TURNS && turns.len() as f64 >= OF_SILENCES * silences as f64;
+    (are_turns && quickest < known.mul_f64(QUICKER)).then_some(quickest)
+}
+
+/// Returns the RTT and, without keys, a slow link towards the sender that made that of the
+/// handshake longer.
+fn round_trip(trace: &CapturedConnection) -> Result<(Span, Option<BackLink>), CaptureError> {
+    let known = smallest_rtt(trace).ok_or(CaptureError::Empty("no packet was acknowledged"))?;
+    if !trace.is_encrypted {
+        return Ok((known, None));
+    }
+    let back_link = BackLink::at_receiver(trace);
+    let known = back_link.as_ref().map_or(known, |link| known.min(link.round_trip()));
+    Ok((quickest_turn(trace, known).unwrap_or(known), back_link))
+}
+
 impl Received {
     /// Finds the packets of the transfer.
     pub fn find(trace: &CapturedConnection) -> Result<Self, CaptureError> {
         let sizes = main_streams(trace.received());
         let bytes = sizes.values().fold(0_u64, |sum, size| sum.saturating_add(*size));
         let streams: BTreeSet<u64> = sizes.into_keys().collect();
-        let rtt = smallest_rtt(trace).ok_or(CaptureError::Empty("no packet was acknowledged"))?;
+        let (rtt, back_link) = round_trip(trace)?;
         let mut arrivals: Vec<Arrival> = Vec::new();
         let mut gaps = Gaps::default();
-        let mut request = None;
-        let mut limits = Limits::default();
+        let (mut request, mut limits) = (None, Limits::default());
         let mut highest: BTreeMap<u64, u64> = BTreeMap::new();
         let is_tcp = trace.transport == Transport::Tcp;
         for (at, event) in &trace.events {
@@ -232,14 +285,15 @@ impl Received {
         };
         // An offset says how much was sent before it, which the file need not have.
         let bytes = arrivals.iter().map(|arrival| arrival.data).sum::<u64>().min(bytes);
-        let handshake = trace.first_application().unwrap_or(first).min(first);
+        let (start, handshake) = trace.opening(request, first);
         Ok(Self {
             bytes,
             arrivals,
-            start: trace.events.first().map_or(Time::ZERO, |(at, _)| *at),
+            start,
             handshake,
             request: request.unwrap_or(handshake).clamp(handshake, first),
             rtt,
+            back_link,
         })
     }
 }
@@ -263,5 +317,37 @@ mod tests {
         let rtt = Span::from_millis(50);
         assert!(gaps.is_missing(Time::from_millis(1300), rtt));
         assert!(!gaps.is_missing(Time::from_millis(1500), rtt), "the file does not have it");
+    }
+
+    #[test]
+    fn turns_show_the_round_trip_if_that_of_the_handshake_waited() {
+        use crate::event::{Side, StreamPart};
+        let packet = |length| Packet {
+            is_application: true,
+            data: vec![StreamPart { stream: 0, offset: 0, length }],
+            ..Packet::default()
+        };
+        let at = Time::from_millis;
+        // Requests that take 300 ms or more, and data without one.
+        let trace = |is_asked: bool| {
+            let mut events = vec![(at(0), Event::Sent(packet(90)))];
+            let mut now = 0;
+            for took in [700, 300, 420, 380] {
+                now += took;
+                events.push((at(now), Event::Received(packet(1000))));
+                now += 2;
+                let own = if is_asked { packet(90) } else { Packet::default() };
+                events.push((at(now), Event::Sent(Packet { is_application: true, ..own })));
+            }
+            CapturedConnection {
+                events,
+                is_encrypted: true,
+                ..CapturedConnection::empty(Transport::Quic, Side::Client)
+            }
+        };
+        let known = Span::from_millis(740);
+        assert_eq!(quickest_turn(&trace(true), known), Some(Span::from_millis(300)));
+        assert_eq!(quickest_turn(&trace(true), Span::from_millis(310)), None, "as known");
+        assert_eq!(quickest_turn(&trace(false), known), None, "windows");
     }
 }

@@ -71,6 +71,7 @@ pub fn receiver_account(
     let mut carried = walk.carried;
     carried.data = received.bytes.min(walk.data);
     carried.repeated = walk.data.saturating_sub(received.bytes);
+    spending.evidence.hides_losses = trace.is_encrypted && !walk.gaps.are_told();
     divide_busy(&mut spending.budget, walk.busy.as_secs_f64(), &carried);
     spending.evidence.lost = walk.repairs;
     spending.evidence.loss_episodes = walk.episodes;
@@ -155,14 +156,18 @@ impl<'a> Walk<'a> {
             Event::Sent(_) => Some(*at),
             _ => None,
         });
+        let mut asks = Asks::find(trace, false);
+        if trace.is_encrypted {
+            asks.answered_by_transport(trace, received.rtt);
+        }
         Self {
             received,
             rate,
             frames,
-            asks: Asks::find(trace, false),
+            asks,
             waits: OwnWaits::new(trace, received.rtt),
             own: own.collect(),
-            steady: Steady::new(received.rtt),
+            steady: Steady::new(received.rtt, trace.is_encrypted),
             slow_start: true,
             is_missing: false,
             has_lost: false,
@@ -281,7 +286,8 @@ impl<'a> Walk<'a> {
         if is_long && (self.was_cut(index, silence) || self.waits.is_unanswered(from, to)) {
             return spending.add(TimePart::Outage, from, to);
         }
-        let to = self.waits.spend(arrival.at, from, to, spending);
+        let back = self.received.back_link.as_ref().map(|link| link.of_data(arrival.at));
+        let to = self.waits.spend(arrival.at, back.unwrap_or_default(), (from, to), spending);
         // What is left of a wait for an acknowledgement that was held back is its round trip.
         let is_trip = self.is_encrypted && to.since(from) <= rtt.mul_f64(IDLE);
         if is_long && !is_trip {

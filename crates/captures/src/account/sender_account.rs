@@ -1,18 +1,20 @@
 //! The account of a transfer from its sender's trace.
 
 use super::asks::{Asks, EARLY, HELD, SAID};
+use super::back_link::BackLink;
 use super::exchange::exchanges;
 use super::far_end::FarEnd;
 use super::fluid_link::{FluidLink, FullLink};
 use super::frames::Frames;
 use super::losses::Losses;
 use super::named_gaps::NamedGaps;
-use super::outage::{is_held, outages, within};
+use super::outage::{is_held, outages, probed, within};
 use super::path::{Passed, PathEstimate, rate_of};
 use super::path_waits::{PathWaits, share_overtaken};
 use super::reading::find_windows;
 use super::sender_state::{Flight, SenderState};
 use super::sent::{DataPacket, Sent, handshake_timeouts, was_late};
+use super::slots::has_slots;
 use super::spending::{FlowLimit, LimitKind, Spending, Turn};
 use super::steady::{COMPARED, COVERED, LONG, Pattern, Steady};
 use super::transfer::{CapturedTransfer, Carried, divide_busy};
@@ -32,6 +34,9 @@ const PACING_TIME: Span = Span::from_millis(5);
 const MOST: usize = 10_000;
 /// Times the wait of an acknowledgement for which a request behind it may have waited.
 const BEHIND: u64 = 3;
+/// Longest wait of a request for capacity that is assigned on demand: it is asked for and assigned
+/// over the same path, once a second or more often.
+const ON_DEMAND: Span = Span::from_millis(1500);
 /// Round trips of an idle sender, without a loss, from which on no window explains it.
 const IDLE: f64 = 1.5;
 
@@ -43,14 +48,16 @@ pub fn sender_account(
     far: Option<&FarEnd>,
 ) -> Result<CapturedTransfer, CaptureError> {
     let Sent { packets, start, end, rtt, .. } = sent;
-    let seen = rate_of(&passed(packets, far), *rtt, trace.transport, rate);
+    let back_link = back_link(trace, far);
+    let passed = passed(packets, far, back_link.as_ref().map(|_| *rtt));
+    let seen = rate_of(&passed, *rtt, trace.transport, rate);
     let first = packets.first().map_or(*start, |packet| packet.at);
     // The other end's file says what arrived.
     let unacknowledged = if far.is_some() { 0 } else { sent.unacknowledged() };
     // What is not acknowledged has left the link when the link has sent it.
     let mut data_end = end.saturating_sub(*rtt);
     if unacknowledged > 0 {
-        let mut link = FluidLink::new(seen.rate, first);
+        let mut link = FluidLink::new(seen.rate.max(sent.rate(trace.is_encrypted)), first);
         for packet in packets.iter().filter(|packet| !packet.is_lost()) {
             link.add(packet.at, packet.wire);
         }
@@ -62,7 +69,8 @@ pub fn sender_account(
     let frames = Frames::find(trace, true);
     let begin = opening(trace, sent, far, frames.as_ref(), &mut spending);
     let frame = frames.map_or(Span::ZERO, |frames| frames.period);
-    let outages = outages(packets, *rtt, longest_hold(trace) + frame);
+    let probed = if trace.is_encrypted { probed(packets, *rtt) } else { Vec::new() };
+    let outages = outages(packets, *rtt, longest_hold(trace) + frame, probed);
     let losses = Losses::find(packets, *rtt, far, |packet| is_held(packet, &outages));
     let walk = Walk::new(trace, sent, seen.rate, &losses, &outages, far, frames);
     let walk = walk.run(data_end, &mut spending);
@@ -79,6 +87,8 @@ pub fn sender_account(
     spending.evidence.loss_episodes = losses.episodes;
     spending.evidence.frame = frames.map(|frames| frames.period);
     spending.evidence.reordered = far.map_or_else(|| share_overtaken(packets), |far| far.reordered);
+    let hides = trace.is_encrypted && far.is_none() && !NamedGaps::find(trace, true).are_told();
+    spending.evidence.hides_losses = hides;
     spending.finish();
     find_windows(&mut spending, trace, true, *rtt);
     let exchanges = exchanges(trace, true, &walk.asks, &walk.turns, *rtt, &spending.intervals);
@@ -168,13 +178,21 @@ fn longest_hold(trace: &CapturedConnection) -> Span {
     announced.max().unwrap_or_default()
 }
 
+/// Returns the slow link towards the sender that the times of arrivals show. TCP shows it by its
+/// timestamps, and so does the file of the other end.
+fn back_link(trace: &CapturedConnection, far: Option<&FarEnd>) -> Option<BackLink> {
+    let is_told = trace.transport == Transport::Tcp || far.is_some();
+    if is_told { None } else { BackLink::at_sender(trace) }
+}
+
 /// Returns the packets that passed in the order of their arrival, which without the file of the
-/// other end is that of their acknowledgements.
-fn passed(packets: &[DataPacket], far: Option<&FarEnd>) -> Vec<Passed> {
+/// other end is that of their acknowledgements. If these have a slow link, they come as this lets
+/// them: then it is that of sending, a round trip of `sent_before`.
+fn passed(packets: &[DataPacket], far: Option<&FarEnd>, sent_before: Option<Span>) -> Vec<Passed> {
     let passed = packets.iter().enumerate().filter_map(|(index, packet)| {
         let arrival = match far {
             Some(far) => far.forward.get(index).copied().flatten().map(|(at, _)| at),
-            None => packet.acknowledged,
+            None => packet.acknowledged.map(|at| sent_before.map_or(at, |rtt| packet.at + rtt)),
         };
         Some((Some(packet.at), arrival?, packet.wire))
     });
@@ -210,6 +228,8 @@ struct Walk<'a> {
     asks: Asks,
     waits: PathWaits<'a>,
     frames: Option<Frames>,
+    back_link: Option<BackLink>,
+    has_slots: bool,
     gaps: NamedGaps,
     /// Bytes that left since the last wait.
     burst: u64,
@@ -243,10 +263,12 @@ impl<'a> Walk<'a> {
             first,
             link: FluidLink::new(rate, first),
             state: SenderState::new(trace.transport, trace.is_encrypted, first),
-            steady: Steady::new(sent.rtt),
+            steady: Steady::new(sent.rtt, trace.is_encrypted),
             asks: Asks::find(trace, true),
             waits: PathWaits::new(trace, &sent.packets, sent.rtt, far, fills_queue),
             frames,
+            back_link: back_link(trace, far),
+            has_slots: trace.is_encrypted && has_slots(trace, sent.rtt),
             gaps: NamedGaps::find(trace, true),
             burst: 0,
             has_lost: false,
@@ -365,12 +387,18 @@ impl<'a> Walk<'a> {
             let arrival = self.state.last_arrival;
             to = self.waits.spend(&self.sent.packets, arrival, from, to, spending);
         }
+        if let Some(link) = &self.back_link {
+            to = link.spend(rtt, from, to, spending);
+        }
         self.held_back(from, to, now, data, spending);
     }
 
     /// Returns how long a request waited on its way that came `after` it could have, if what was
     /// sent before it had waited: where acknowledgements wait, what follows them does, too.
     fn late_request(&self, after: Span) -> Span {
+        if self.has_slots && after <= ON_DEMAND {
+            return after;
+        }
         // TCP does not say for how long a receiver held an acknowledgement back.
         let is_said = self.trace.transport == Transport::Quic && !self.trace.is_encrypted;
         let tolerance = if is_said { SAID.max(least(self.sent.rtt)) } else { HELD };

@@ -4,7 +4,7 @@ use super::answers::answers;
 use super::waits::least;
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Event, Packet, Side, Transport};
-use bentpipe_units::{Span, Time};
+use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Share of the data below which a stream does not belong to the transfer: control streams.
@@ -86,13 +86,24 @@ const TOO_SHORT: Span = Span::from_micros(1);
 /// nothing was acknowledged.
 pub fn smallest_rtt(trace: &CapturedConnection) -> Option<Span> {
     let smallest = answers(trace, |_| true).map(|(_, took)| took).min();
-    smallest.or_else(|| {
+    let by_order = || if trace.is_encrypted { first_answer(trace) } else { None };
+    smallest.or_else(by_order).or_else(|| {
         let any = trace.events.iter().any(|(_, event)| match event {
             Event::Received(packet) => !packet.acknowledged.is_empty(),
             _ => false,
         });
         any.then_some(TOO_SHORT)
     })
+}
+
+/// Returns the time from the last packet of this end before the first of the other one until that:
+/// of packets that cannot be opened, nothing may say which answers which.
+fn first_answer(trace: &CapturedConnection) -> Option<Span> {
+    let is_answer = |(_, event): &&(Time, Event)| matches!(event, Event::Received(_));
+    let (answered, _) = trace.events.iter().find(is_answer)?;
+    let before = trace.events.iter().take_while(|(at, _)| at < answered);
+    let (asked, _) = before.filter(|(_, event)| matches!(event, Event::Sent(_))).last()?;
+    Some(answered.since(*asked))
 }
 
 /// Most round trips that a handshake needs: of TCP, of TLS 1.2, and another of either.
@@ -258,9 +269,8 @@ impl Sent {
         // An offset says how much was sent before it, which the file need not have.
         let bytes = packets.iter().map(|packet| packet.data).sum::<u64>().min(bytes);
         let end = packets.iter().filter_map(|packet| packet.acknowledged).max().unwrap_or(first);
-        let handshake = trace.first_application().unwrap_or(first).min(first);
+        let (start, handshake) = trace.opening(request, first);
         let request = request.unwrap_or(handshake).clamp(handshake, first);
-        let start = trace.events.first().map_or(Time::ZERO, |(at, _)| *at);
         Ok(Self { bytes, packets, numbers, start, handshake, request, end, rtt })
     }
 }
@@ -270,6 +280,17 @@ impl Sent {
     pub fn unacknowledged(&self) -> usize {
         let last = self.packets.iter().rev().take_while(|packet| packet.acknowledged.is_none());
         last.filter(|packet| !packet.declared_lost).count()
+    }
+
+    /// Returns the rate at which the data was sent if its packets are not opened: when it was
+    /// acknowledged is an estimate then, and no link that it went over was slower for long.
+    pub fn rate(&self, is_encrypted: bool) -> Rate {
+        let (Some(first), Some(last)) = (self.packets.first(), self.packets.last()) else {
+            return Rate::from_bps(0);
+        };
+        let bytes = self.packets.iter().fold(0_u64, |sum, packet| sum.saturating_add(packet.wire));
+        let took = (last.at + self.rtt).since(first.at);
+        if is_encrypted { Rate::over(Bytes::new(bytes), took) } else { Rate::from_bps(0) }
     }
 }
 
@@ -300,11 +321,31 @@ impl CapturedConnection {
             _ => None,
         })
     }
+
+    /// Returns when the transfer begins whose first `request` and first data are those, and when
+    /// its handshake ends. A connection that was there before its file has none: it may have been
+    /// idle, and the transfer begins with its request.
+    pub(crate) fn opening(&self, request: Option<Time>, first: Time) -> (Time, Time) {
+        let handshake = self.first_application().unwrap_or(first).min(first);
+        let mut before = self.events.iter().take_while(|(at, _)| *at <= handshake);
+        let has_handshake = before.any(|(_, event)| match event {
+            Event::Sent(packet) | Event::Received(packet) => !packet.is_application,
+            Event::Parameters(_) | Event::PeerLimits { .. } => true,
+            _ => false,
+        });
+        if has_handshake {
+            let start = self.events.first().map_or(Time::ZERO, |(at, _)| *at);
+            return (start, handshake);
+        }
+        let begin = request.unwrap_or(handshake).min(first);
+        (begin, begin)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::StreamPart;
 
     const RTT: Span = Span::from_millis(300);
 
@@ -345,6 +386,16 @@ mod tests {
     }
 
     #[test]
+    fn without_keys_the_first_answer_shows_the_round_trip_if_nothing_else_does() {
+        let packet = |number| Packet { number, ..Packet::default() };
+        let events = vec![(0, true, packet(0)), (200, true, packet(1)), (460, false, packet(0))];
+        let opened = handshake(Transport::Quic, events);
+        assert_eq!(smallest_rtt(&opened), None);
+        let covered = CapturedConnection { is_encrypted: true, ..opened };
+        assert_eq!(smallest_rtt(&covered), Some(Span::from_millis(260)));
+    }
+
+    #[test]
     fn what_no_handshake_needs_is_that_of_lost_packets() {
         let quic = |number| Packet { number, ..Packet::default() };
         // A probe after a second; then packets of the other end come, until the end after 5 s.
@@ -363,5 +414,46 @@ mod tests {
         assert!((timeouts(1300, &events) - 1.0).abs() < 1e-9, "the probe");
         let without = [events[0].clone(), events[2].clone()];
         assert!(timeouts(5000, &without) < 1e-9, "nothing was sent again");
+    }
+
+    #[test]
+    fn a_connection_that_was_idle_before_its_first_request_had_its_handshake_before() {
+        let packet = |number| Packet { number, is_application: true, ..Packet::default() };
+        let at = Time::from_millis;
+        // Something that is no data arrives, and the request leaves five seconds later.
+        let events = vec![(100, false, packet(0)), (5100, true, packet(1))];
+        let idle = handshake(Transport::Quic, events.clone());
+        assert_eq!(idle.opening(Some(at(5100)), at(5400)), (at(5100), at(5100)));
+        let whole = [vec![(0, true, Packet::default())], events].concat();
+        let whole = handshake(Transport::Quic, whole);
+        assert_eq!(whole.opening(Some(at(5100)), at(5400)), (at(0), at(5100)));
+    }
+
+    #[test]
+    fn without_keys_data_of_which_little_seems_acknowledged_does_not_take_longer_than_it_did() {
+        let at = Time::from_millis;
+        let packet = |number, bytes| Packet {
+            number,
+            bytes,
+            is_application: true,
+            data: vec![StreamPart { stream: 0, offset: number * bytes, length: bytes }],
+            ..Packet::default()
+        };
+        // 200 packets in two seconds, of which an estimate has three acknowledged.
+        let mut events: Vec<_> =
+            (0..200).map(|index| (at(index * 10), Event::Sent(packet(index, 1200)))).collect();
+        for (time, number) in [(900, 0), (901, 1), (1990, 2)] {
+            let acknowledged = vec![(number, number)];
+            let ack = Packet { acknowledged, is_application: true, ..Packet::default() };
+            events.push((at(time), Event::Received(ack)));
+        }
+        events.sort_by_key(|(at, _)| *at);
+        let trace = CapturedConnection {
+            events,
+            is_encrypted: true,
+            ..CapturedConnection::empty(Transport::Quic, Side::Server)
+        };
+        let took = crate::account::account(&trace, None).expect("a transfer").completion;
+        assert!(took <= Span::from_secs(4), "{took}");
     }
 }

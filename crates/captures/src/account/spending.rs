@@ -3,6 +3,7 @@
 use super::frames::Frames;
 use bentpipe_timeseries::{TimeBudget, TimePart};
 use bentpipe_units::{Bytes, Rate, Span, Time};
+use std::ops::Range;
 
 /// A stretch of a transfer in which one thing held it up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +69,10 @@ pub struct Evidence {
     pub lost_at_queue: usize,
     /// Share of the packets of data that came out of order, as their receiver saw them.
     pub reordered: f64,
+    /// True if the packets are not opened and the sizes of acknowledgements do not say whether any
+    /// were lost: all have one size, or there are few. What losses cause then looks like something
+    /// else.
+    pub hides_losses: bool,
     /// Time between the frames in which the link carries data, if it does.
     pub frame: Option<Span>,
 }
@@ -80,8 +85,8 @@ pub(super) struct Spending {
     pub evidence: Evidence,
     /// Time of each limit of flow control.
     limits: Vec<(FlowLimit, Span)>,
-    /// Number of intervals that [`Self::capped`] has been through.
-    renamed: usize,
+    /// The intervals that [`Self::capped`] has been through.
+    renamed: Range<usize>,
 }
 
 /// Most intervals that are kept: those after them are in the budget alone.
@@ -172,7 +177,7 @@ impl Spending {
     }
 
     /// Adds time in which flow control left no room, which shows that what looked like one of
-    /// `parts` after `since` was the same limit. `since` must not go back.
+    /// `parts` after `since` was the same limit.
     pub fn capped(
         &mut self,
         limit: FlowLimit,
@@ -182,16 +187,27 @@ impl Spending {
         to: Time,
     ) {
         let mut time = Span::ZERO;
-        let after = self.intervals.iter_mut().skip(self.renamed).rev();
-        for one in after.take_while(|one| one.from >= since) {
+        let mut begin = self.intervals.len();
+        loop {
+            // A later limit may look further back than the one before: what that has been through
+            // is passed over, so that each interval is looked at once.
+            if begin == self.renamed.end {
+                begin = self.renamed.start;
+            }
+            let before = begin.checked_sub(1);
+            let Some(one) = before.and_then(|index| self.intervals.get_mut(index)) else { break };
+            if one.from < since {
+                break;
+            }
             if parts.contains(&one.part) {
                 let took = one.to.since(one.from);
                 self.budget.transfer(one.part, TimePart::FlowControl, took.as_secs_f64());
                 one.part = TimePart::FlowControl;
                 time += took;
             }
+            begin -= 1;
         }
-        self.renamed = self.intervals.len();
+        self.renamed = begin..self.intervals.len();
         self.add(TimePart::FlowControl, from, to);
         self.add_limit(limit, to.since(from) + time);
     }
@@ -304,6 +320,30 @@ mod tests {
             assert!((spending.budget.get(part) - all).abs() < 1e-9, "{part:?}");
             assert!(spending.intervals.iter().all(|one| one.part == part));
         }
+    }
+
+    #[test]
+    fn a_limit_that_looks_back_further_than_the_one_before_names_what_that_left() {
+        let mut spending = Spending::default();
+        let parts = [TimePart::CongestionWindow];
+        let limit = FlowLimit { kind: LimitKind::Sender, size: Bytes::new(64_000) };
+        // A wait of 80 ms in each round trip of 100 ms.
+        for trip in 0..20 {
+            let (from, to) = (ms(trip * 100), ms(trip * 100 + 80));
+            let since = |trips: u64| ms((trip * 100_u64).saturating_sub(trips * 100));
+            match trip {
+                0..12 => spending.add(TimePart::CongestionWindow, from, to),
+                12 => spending.capped(limit, &parts, since(4), from, to),
+                13..16 => spending.add(TimePart::Pacing, from, to),
+                _ => spending.capped(limit, &parts, since(12), from, to),
+            }
+        }
+        // The first of those is in the sixteenth round trip, and looks back to the fourth.
+        let seconds = spending.budget.get(TimePart::CongestionWindow);
+        assert!((seconds - 4.0 * 0.08).abs() < 1e-9, "{seconds}");
+        let (_, time) = spending.evidence.limit.expect("a limit");
+        assert_eq!(time, Span::from_millis(13 * 80));
+        assert!((spending.budget.get(TimePart::FlowControl) - 13.0 * 0.08).abs() < 1e-9);
     }
 
     #[test]

@@ -19,6 +19,10 @@ const LONG_PACKETS: (u64, u64) = (3, 5);
 /// Fewest packets of a round trip that are a limit: a sender that has hardly anything to send is
 /// not held up by one.
 const LEAST_LIMIT: u64 = 2;
+/// The same without keys, as losses that keep a window small need not be seen. Windows start with
+/// ten packets (RFC 9002 §7.2) and are smaller only after losses, and hardly any receiver or buffer
+/// holds less.
+const LEAST_COVERED: u64 = 8;
 /// What a limit looks like before it is known for one: the congestion window and, without keys,
 /// slow start.
 pub const COVERED: [TimePart; 2] = [TimePart::CongestionWindow, TimePart::SlowStart];
@@ -73,11 +77,14 @@ pub struct Steady {
     burst: u64,
     /// Largest packet.
     packet: u64,
+    /// Fewest packets that are a limit.
+    least: u64,
 }
 
 impl Steady {
-    pub fn new(rtt: Span) -> Self {
+    pub fn new(rtt: Span, is_encrypted: bool) -> Self {
         Self {
+            least: if is_encrypted { LEAST_COVERED } else { LEAST_LIMIT },
             rtt: rtt.max(Span::from_micros(1)),
             first: None,
             recent: VecDeque::new(),
@@ -194,7 +201,7 @@ impl Steady {
     }
 
     fn is_limit(&self, bytes: u64) -> bool {
-        bytes >= LEAST_LIMIT * self.packet
+        bytes >= self.least * self.packet
     }
 }
 
@@ -204,7 +211,16 @@ mod tests {
 
     /// Sends `bytes(round)` in packets of 1000 at the begin of each round trip of 100 ms.
     fn rounds(count: u64, prompt: bool, bytes: impl Fn(u64) -> u64) -> Pattern {
-        let mut steady = Steady::new(Span::from_millis(100));
+        rounds_of(false, count, prompt, bytes)
+    }
+
+    fn rounds_of(
+        is_encrypted: bool,
+        count: u64,
+        prompt: bool,
+        bytes: impl Fn(u64) -> u64,
+    ) -> Pattern {
+        let mut steady = Steady::new(Span::from_millis(100), is_encrypted);
         for round in 0..count {
             steady.waited(Span::from_millis(90), prompt);
             for packet in 0..bytes(round) / 1000 {
@@ -227,6 +243,16 @@ mod tests {
         let little = |round| if round == 0 { 64_000 } else { 1000 };
         for count in [8, 20] {
             assert_eq!(rounds(count, true, little), Pattern::Slow, "less than a limit");
+        }
+    }
+
+    #[test]
+    fn without_keys_a_window_of_a_few_packets_is_one_after_losses() {
+        for (packets, is_limit) in [(5, false), (12, true)] {
+            let pattern = rounds_of(true, 8, true, |_| packets * 1000);
+            assert_eq!(matches!(pattern, Pattern::Constant(_)), is_limit, "{pattern:?}");
+            let pattern = rounds(8, true, |_| packets * 1000);
+            assert!(matches!(pattern, Pattern::Constant(_)), "{pattern:?}");
         }
     }
 

@@ -4,8 +4,9 @@
 use super::covered::{Covered, Seen};
 use std::collections::VecDeque;
 
-/// Bytes of frames up to which a packet carries no data: acknowledgements and flow control.
-pub const NO_DATA: u64 = 28;
+/// Bytes of frames up to which a packet carries no data: an acknowledgement and two limits of flow
+/// control have up to 20, and short requests of HTTP/3 with an acknowledgement 25 and more.
+pub const NO_DATA: u64 = 24;
 /// Bytes of frames up to which an acknowledgement may grow with the gaps that it names; it has
 /// fewer than this more than the largest of the last ones and than the next one: a burst of losses,
 /// or two limits of flow control.

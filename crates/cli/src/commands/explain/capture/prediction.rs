@@ -174,9 +174,9 @@ pub(super) fn predict(recorded: &CapturedTransfer) -> Prediction {
 /// Returns what the file leaves open, whatever simulations show.
 fn unknown(recorded: &CapturedTransfer) -> Option<Unknown> {
     let least = MOST_OF_PATH * recorded.completion.as_secs_f64();
-    // Acknowledgements that are late show the sender no rate of the other direction.
-    let late = recorded.is_sender.then_some(TimePart::HeldAcks);
-    let mut parts = OF_PATH.into_iter().chain(late);
+    // Acknowledgements that are late show the sender no rate of the other direction, and one that
+    // paces sends at no higher rate than they let it think there is.
+    let mut parts = OF_PATH.into_iter().chain([TimePart::HeldAcks]);
     if let Some(part) = parts.find(|part| recorded.budget.get(*part) >= least) {
         return Some(Unknown::OfPath(part));
     }

@@ -203,6 +203,12 @@ fn wider(limit: FlowLimit, recorded: &CapturedTransfer, ends: &Ends) -> Remedy {
         (LimitKind::Sender, Transport::Tcp) => {
             ("the largest send buffer (`net.ipv4.tcp_wmem`, SO_SNDBUF)", ends.sender, BUFFER)
         }
+        (LimitKind::Sender, Transport::Quic) if recorded.is_encrypted => (
+            "the flow control of the receiver (initial_max_data, initial_max_stream_data) or the \
+             send buffer",
+            "whichever end it is",
+            BUFFER,
+        ),
         (LimitKind::Sender, Transport::Quic) => ("the send buffer", ends.sender, BUFFER),
     };
     // Half of a receive buffer of TCP is window.

@@ -115,7 +115,12 @@ pub(super) fn detail(
                     .map(|(time, end)| format!("{} s the {end}", seconds(time.as_secs_f64())))
                     .collect(),
             };
-            format!(" ({})", texts.join(", "))
+            let or = if evidence.hides_losses && evidence.sender_pauses > evidence.asker_pauses {
+                ", or its timers after losses, which this file would not show"
+            } else {
+                ""
+            };
+            format!(" ({}{or})", texts.join(", "))
         }
         TimePart::Capacity => match recorded.evidence.frame {
             Some(frame) => format!(" (data comes in frames of {})", span(frame)),
@@ -288,6 +293,19 @@ pub(super) fn flow_limit(limit: FlowLimit, recorded: &CapturedTransfer, ends: &E
         LimitKind::ReceiveWindow => format!("the {}'s receive window", ends.asker),
         LimitKind::Connection => format!("the {}'s connection window", ends.asker),
         LimitKind::Stream => format!("the {}'s stream window", ends.asker),
+        // What the other end announces is in packets that are not opened.
+        LimitKind::Sender if recorded.is_encrypted => {
+            let losses = if recorded.evidence.hides_losses {
+                ", or a window that losses keep small"
+            } else {
+                ""
+            };
+            format!(
+                "a flow-control window of the {} or a limit of the {}{losses}, which only keys \
+                 tell apart,",
+                ends.asker, ends.sender
+            )
+        }
         LimitKind::Sender => {
             format!("a limit of the {}, as of its send buffer,", ends.sender)
         }
@@ -373,5 +391,50 @@ mod tests {
         assert!(!evidence(30, 28, 2), "at a full queue");
         assert!(!evidence(12, 0, 11), "by chance");
         assert!(!evidence(3, 0, 1), "too few to tell");
+    }
+
+    #[test]
+    fn what_a_file_cannot_tell_apart_is_said_with_what_it_may_be() {
+        let (rtt, rate) = (Span::from_millis(100), bentpipe_units::Rate::from_mbps(20));
+        let limit = FlowLimit { kind: LimitKind::Sender, size: Bytes::new(40_000) };
+        let told = |hides_losses| {
+            let recorded = CapturedTransfer {
+                bytes: Bytes::from_mb(1),
+                is_encrypted: true,
+                is_sender: true,
+                is_upload: false,
+                completion: Span::from_secs(4),
+                budget: bentpipe_timeseries::TimeBudget::from_iter([]),
+                path: bentpipe_captures::PathEstimate {
+                    rtt,
+                    rate,
+                    proven: rate,
+                    is_filled: false,
+                    queue: Span::ZERO,
+                    is_full: false,
+                    loss: 0.0,
+                },
+                intervals: Vec::new(),
+                both: None,
+                evidence: Evidence {
+                    hides_losses,
+                    sender_pauses: Span::from_secs(1),
+                    limit: Some((limit, Span::from_secs(2))),
+                    ..Evidence::default()
+                },
+                exchanges: Vec::new(),
+                losses: Vec::new(),
+                notes: Vec::new(),
+            };
+            let ends = Ends { transport: Transport::Quic, sender: "server", asker: "client" };
+            let pauses = detail(TimePart::Application, &recorded, &ends, &mut false);
+            flow_limit(limit, &recorded, &ends) + &pauses
+        };
+        let covered = told(true);
+        assert!(covered.contains("or a window that losses keep small"), "{covered}");
+        assert!(covered.contains("(the server, or its timers after losses"), "{covered}");
+        let shown = told(false);
+        assert!(shown.contains("window of the client or a limit of the server"), "{shown}");
+        assert!(!shown.contains("losses"), "{shown}");
     }
 }
