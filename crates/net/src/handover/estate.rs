@@ -70,8 +70,8 @@ impl Estate {
     }
 
     /// Says to the processes before this one that it stops because it was told to.
-    pub fn say_stopping(&self) {
-        self.predecessors.say_stopping();
+    pub async fn say_stopping(&self) {
+        self.predecessors.say_stopping().await;
     }
 
     /// Gives the threads what the other process passes on, on a thread of its own, until that one

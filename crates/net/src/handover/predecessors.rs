@@ -13,9 +13,14 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
+use tokio::time::sleep;
 
 /// What a process says among the datagrams that it passes on: it stops because it was told to.
 pub(super) const STOPPING: &[u8] = b"stops";
+/// Pause before [`STOPPING`] is said again to a process whose queue is full, and how often it is
+/// said. Our choice: a process that runs reads its queue in less than a millisecond.
+const SAY_AGAIN: (Duration, usize) = (Duration::from_millis(5), 200);
 
 /// Bytes before a datagram that is passed on: flags, scope and port of its source, its source
 /// address and its destination address.
@@ -55,13 +60,30 @@ impl Predecessors {
         sockets.iter().map(copy).collect()
     }
 
-    /// Says that this process stops because it was told to, so that nobody replaces it.
-    pub fn say_stopping(&self) {
-        let sockets = self.sockets.read().unwrap_or_else(PoisonError::into_inner);
-        for socket in sockets.values() {
-            // One that has ended does not need to know.
-            let _ = send(socket, STOPPING, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+    /// Says that this process stops because it was told to, so that nobody replaces it. Waits for
+    /// those whose queue is full, for a second in all.
+    pub async fn say_stopping(&self) {
+        let mut untold: Vec<u8> = {
+            let sockets = self.sockets.read().unwrap_or_else(PoisonError::into_inner);
+            sockets.keys().copied().collect()
+        };
+        let (pause, attempts) = SAY_AGAIN;
+        for _ in 0..attempts {
+            untold.retain(|generation| !self.tell(*generation));
+            if untold.is_empty() {
+                return;
+            }
+            sleep(pause).await;
         }
+    }
+
+    /// Says that this process stops. Returns false if the queue of the other one is full.
+    fn tell(&self, generation: u8) -> bool {
+        let sockets = self.sockets.read().unwrap_or_else(PoisonError::into_inner);
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        let said = sockets.get(&generation).map(|socket| send(socket, STOPPING, flags));
+        // One that has ended does not need to know.
+        said != Some(Err(Errno::AGAIN))
     }
 
     /// Passes a datagram on. Returns false if that process has ended, or is none of these.
@@ -218,5 +240,31 @@ mod tests {
         }
         assert!(counts.forwarded.load(Relaxed) > 20, "{counts:?}");
         drop(receiving);
+    }
+
+    #[tokio::test]
+    async fn a_process_that_does_not_keep_up_is_told_of_the_stop_all_the_same() {
+        let (sending, receiving) = datagram_pair().unwrap();
+        let predecessors = Predecessors::new(BTreeMap::from([(5, sending)]));
+        let (counts, sent) = (ForwardCounts::default(), datagram("192.0.2.1:443", None, None));
+        while counts.lost.load(Relaxed) == 0 {
+            assert!(predecessors.forward(5, &sent, &counts));
+        }
+        let read = async {
+            // The first attempt has failed by then.
+            sleep(SAY_AGAIN.0).await;
+            let mut message = [0; 2000];
+            for _ in 0..counts.forwarded.load(Relaxed) {
+                let (length, _) = recv(&receiving, &mut message[..], RecvFlags::DONTWAIT).unwrap();
+                assert!(passed_on(&message[..length]).is_some());
+            }
+        };
+        tokio::join!(predecessors.say_stopping(), read);
+        let mut message = [0; 2000];
+        let (length, _) = recv(&receiving, &mut message[..], RecvFlags::DONTWAIT).unwrap();
+        assert_eq!(&message[..length], STOPPING);
+        drop(receiving);
+        // One that has ended is not waited for.
+        predecessors.say_stopping().await;
     }
 }

@@ -132,11 +132,11 @@ impl Server {
         if let Some(measure) = self.measure.take() {
             measure.stop().await;
         }
-        if let Some(estate) = self.estate.as_ref().filter(|_| !self.shared.is_handed_over()) {
-            estate.say_stopping();
-        }
         self.shared.admission.close();
         self.shutdown.start();
+        if let Some(estate) = self.estate.as_ref().filter(|_| !self.shared.is_handed_over()) {
+            estate.say_stopping().await;
+        }
     }
 
     /// Stops the server. It accepts no more connections and no more requests (GOAWAY, RFC 9114
