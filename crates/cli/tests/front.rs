@@ -10,10 +10,11 @@ use bentpipe_net::Certificate;
 use bentpipe_net::serve::{Group, Holdback};
 use running::{Running, bentpipe, refused};
 use std::fs;
+use std::io::Read;
 use std::net::IpAddr;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -291,6 +292,17 @@ impl Drop for Ended<'_> {
     }
 }
 
+/// A download that nobody reads, until it is dropped.
+struct Stopped(Child);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A front in a directory, which tells this test the process that takes over.
 struct Reloading {
     dir: tempfile::TempDir,
@@ -303,6 +315,10 @@ struct Reloading {
 
 impl Reloading {
     fn new() -> Self {
+        Self::with(&[])
+    }
+
+    fn with(more: &[&str]) -> Self {
         let temporary = tempfile::tempdir().unwrap();
         let dir = temporary.path();
         write(dir, "a.test");
@@ -317,13 +333,31 @@ impl Reloading {
         let upstream = format!("https://127.0.0.1:{port}");
         let options = ["front", "--certs", "live", "--listen", "127.0.0.1:0", "--no-store"];
         let upstream = ["--upstream", &upstream, "--upstream-ca", "site.pem", "--threads", "2"];
-        let options = [&options[..], &upstream].concat();
+        let options = [&options[..], &upstream, more].concat();
         let front = Running::start_with(command, dir, &options);
         Self { dir: temporary, site, front, manager, long }
     }
 
     fn get(&self, file: &str) -> Vec<u8> {
         fetch(self.dir.path(), &self.front, "a.test", file).stdout
+    }
+
+    /// Returns a download of `long` that has begun and does not proceed.
+    fn download(&self) -> Stopped {
+        let mut command = fetching(self.dir.path(), &self.front, "a.test", "long");
+        let mut process = command.args(["--output", "-"]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut first = [0];
+        process.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+        Stopped(process)
+    }
+
+    /// Waits until the first process has said `text` so many times.
+    fn said(&self, text: &str, times: usize) {
+        let until = Instant::now() + Duration::from_secs(20);
+        while self.front.errors().matches(text).count() < times {
+            assert!(Instant::now() < until, "{}", self.front.errors());
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Waits until another process has taken over.
@@ -416,4 +450,42 @@ fn a_process_that_took_over_and_is_killed_is_replaced_and_no_download_is_cut() {
     assert_eq!(front.wait(), Some(0), "{}", front.errors());
     let errors = front.errors();
     assert!(errors.contains("the process that took over has ended"), "{errors}");
+}
+
+/// While no process can take over, the old one tries again until its clients have had their time,
+/// and then once more.
+#[test]
+fn the_last_attempt_to_replace_a_process_comes_when_the_time_is_over() {
+    let mut running = Reloading::with(&["--drain-reload", "7 s"]);
+    let (live, away) = (running.dir.path().join("live"), running.dir.path().join("away"));
+    let download = running.download();
+    let first = running.front.id().to_string();
+    let killed = running.reload(&first);
+    fs::rename(&live, &away).unwrap();
+    signal("-KILL", &killed);
+    // After 1 s and 3 s. The next one would come after 7 s.
+    running.said("another attempt in", 2);
+    fs::rename(&away, &live).unwrap();
+    let next = running.process();
+    let last = Ended(&next);
+    assert!(next != killed && next != first, "{next}");
+    drop(download);
+    assert_eq!(running.get("hello"), b"hello from the site");
+    let front = &mut running.front;
+    assert_eq!(front.wait(), Some(0), "{}", front.errors());
+    drop(last);
+}
+
+#[test]
+fn a_process_that_cannot_be_replaced_says_so_and_fails() {
+    let mut running = Reloading::with(&["--drain-reload", "4 s"]);
+    let download = running.download();
+    let first = running.front.id().to_string();
+    let killed = running.reload(&first);
+    fs::remove_dir_all(running.dir.path().join("live")).unwrap();
+    signal("-KILL", &killed);
+    let front = &mut running.front;
+    assert_eq!(front.wait(), Some(3), "{}", front.errors());
+    assert!(front.errors().contains("nobody takes new connections"), "{}", front.errors());
+    drop(download);
 }

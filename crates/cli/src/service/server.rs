@@ -7,9 +7,9 @@ use crate::service::notify::ServiceManager;
 use crate::service::stop::{ServiceSignal, StopSignals};
 use crate::service::successor;
 use crate::status::{FAILED, OK, USAGE};
-use bentpipe_net::raise_descriptor_limit;
 use bentpipe_net::serve::{CertificateResolver, Limits, Server, ServerBuilder, WantedLimits};
 use bentpipe_net::store::{default_keys, default_store};
+use bentpipe_net::{QlogCounts, raise_descriptor_limit};
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_units::Span;
 use serde_json::{Value, json};
@@ -261,23 +261,43 @@ pub async fn run(
         }
     };
     let counts = server.qlog_counts();
-    let finished = async {
-        let left = successor::finish(&mut server, drain, &manager, messages).await;
-        server.stop(left).await
-    };
-    let left = tokio::select! {
-        left = finished => left,
+    let (left, served) = tokio::select! {
+        finished = finish(server, drain, &manager, messages) => finished,
         () = stopped(&mut signals, options.drain, drain) => return Ok(FAILED),
     };
     if let Some(counts) = counts {
-        let [traces, skipped, truncated] =
-            [&counts.traces, &counts.skipped, &counts.truncated].map(|count| count.load(Relaxed));
-        messages.info(&format!(
-            "qlog: {traces} traces, {truncated} of them truncated; {skipped} connections untraced"
-        ));
+        report_traces(&counts, messages);
     }
     if left > 0 {
         messages.info(&format!("{left} connections were closed before they finished"));
     }
-    Ok(OK)
+    // The service manager starts the service again.
+    Ok(if served { OK } else { FAILED })
+}
+
+fn report_traces(counts: &QlogCounts, messages: &Messages) {
+    let [traces, skipped, truncated] =
+        [&counts.traces, &counts.skipped, &counts.truncated].map(|count| count.load(Relaxed));
+    messages.info(&format!(
+        "qlog: {traces} traces, {truncated} of them truncated; {skipped} connections untraced"
+    ));
+}
+
+/// Lets the clients of a server finish, for `drain`, and stops it. Returns the number of
+/// connections that were cut off, and false if nobody serves who should.
+async fn finish(
+    mut server: Server,
+    drain: Span,
+    manager: &ServiceManager,
+    messages: &Messages,
+) -> (usize, bool) {
+    let finished = successor::finish(&mut server, drain, manager, messages).await;
+    let (left, served) = match finished {
+        Ok(left) => (left, true),
+        Err(reason) => {
+            messages.warn(&format!("{reason}; nobody takes new connections"));
+            (Span::ZERO, false)
+        }
+    };
+    (server.stop(left).await, served)
 }

@@ -60,13 +60,16 @@ pub async fn hand_over(server: &mut Server) -> Result<u32, String> {
 }
 
 /// Lets clients of `server` finish for at most `limit`. Returns what is left of it. If the process
-/// that the server was handed over to fails, starts another.
+/// that the server was handed over to fails, starts another, at the latest when the time is over.
+///
+/// # Errors
+/// Nobody serves, as text.
 pub async fn finish(
     server: &mut Server,
     limit: Span,
     manager: &ServiceManager,
     messages: &Messages,
-) -> Span {
+) -> Result<Span, String> {
     let end = Instant::now() + Duration::from(limit);
     let (mut pause, mut failed, mut serves_since) = (PAUSES[0], false, Instant::now());
     loop {
@@ -75,11 +78,11 @@ pub async fn finish(
         let until = Instant::now() + wait;
         match server.finish(wait.into()).await {
             // Nobody takes new connections until another process does, whatever is left here.
-            Finished::Left(_) if failed && wait < left => {
+            Finished::Left(_) if failed => {
                 sleep_until(until).await;
                 pause = PAUSES[1].min(pause * 2);
             }
-            Finished::Left(_) => return end.saturating_duration_since(Instant::now()).into(),
+            Finished::Left(_) => return Ok(end.saturating_duration_since(Instant::now()).into()),
             Finished::SuccessorEnded(SuccessorState::Stopped) => continue,
             Finished::SuccessorEnded(_) => {
                 messages.warn("the process that took over has ended; this one starts another");
@@ -90,13 +93,18 @@ pub async fn finish(
                 pause = PAUSES[0];
             }
         }
+        let left = end.saturating_duration_since(Instant::now());
         match hand_over(server).await {
             Ok(process) => {
                 manager.hand_over(process);
                 messages.handed_over(process, server.connections(), left.into());
                 (failed, serves_since) = (false, Instant::now());
             }
-            Err(reason) => messages.warn(&format!("{reason}; another attempt in {pause:?}")),
+            Err(reason) if left.is_zero() => return Err(reason),
+            Err(reason) => {
+                let pause = Span::from(pause.min(left));
+                messages.warn(&format!("{reason}; another attempt in {pause}"));
+            }
         }
     }
 }
