@@ -126,13 +126,11 @@ impl PerRequest {
             let (response, stream) = send_alone(connector, server, BUFFER, request).await?;
             return Ok((response, Some(stream)));
         }
-        let mut connector = HttpsConnector::from((dialer, over_http1.clone()));
-        poll_fn(|cx| connector.poll_ready(cx)).await.map_err(SendError::connect)?;
-        let stream = connector.call(server).await.map_err(SendError::connect)?;
-        let (mut sender, connection) =
-            http1::Builder::new().max_buf_size(BUFFER).handshake(stream).await?;
-        // Its error is that of the request.
-        tokio::spawn(connection.with_upgrades());
+        let connector = HttpsConnector::from((dialer, over_http1.clone()));
+        let mut sender = match open(connector, server).await {
+            Ok(sender) => sender,
+            Err(error) => return Err(Unanswered { error, unsent: Some(request.into_body()) }),
+        };
         let uri = std::mem::take(request.uri_mut());
         let host = uri.authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok());
         *request.uri_mut() = uri.path_and_query().cloned().map(Uri::from).unwrap_or_default();
@@ -143,6 +141,23 @@ impl PerRequest {
         if !headers.contains_key(UPGRADE) {
             headers.append(CONNECTION, HeaderValue::from_static("close"));
         }
-        Ok((sender.send_request(request).await?, None))
+        match sender.try_send_request(request).await {
+            Ok(response) => Ok((response, None)),
+            Err(error) => Err(Unanswered::failed(error)),
+        }
     }
+}
+
+/// Opens a connection over HTTP/1.1 to the server at `name`.
+async fn open(
+    mut connector: HttpsConnector<Dialer>,
+    name: Uri,
+) -> Result<http1::SendRequest<Upload>, SendError> {
+    poll_fn(|cx| connector.poll_ready(cx)).await.map_err(SendError::connect)?;
+    let stream = connector.call(name).await.map_err(SendError::connect)?;
+    let begun = http1::Builder::new().max_buf_size(BUFFER).handshake(stream).await;
+    let (sender, connection) = begun.map_err(|error| SendError::connect(error.into()))?;
+    // Its error is that of the request.
+    tokio::spawn(connection.with_upgrades());
+    Ok(sender)
 }

@@ -1,7 +1,7 @@
 //! Connections over HTTP/2 to one server. Each carries many requests at a time.
 
 use super::dial::Dialer;
-use super::send_error::{Fate, SendError, Unanswered};
+use super::send_error::{SendError, Unanswered};
 use super::upload::Upload;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
@@ -213,14 +213,7 @@ async fn send_on(
 ) -> Result<(Response<Incoming>, ActiveStream), Unanswered> {
     match sender.try_send_request(request).await {
         Ok(response) => Ok((response, stream)),
-        Err(mut error) => {
-            let unsent = error.take_message().map(Request::into_body);
-            let mut error = SendError::from(error.into_error());
-            if unsent.is_some() {
-                error.fate = Fate::Unprocessed;
-            }
-            Err(Unanswered { error, unsent })
-        }
+        Err(error) => Err(Unanswered::failed(error)),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Why a server did not respond to a request.
 
 use super::upload::Upload;
+use http::Request;
+use hyper::client::conn::TrySendError;
 use hyper_util::client::legacy;
 use rustls::AlertDescription;
 use std::error::Error;
@@ -21,6 +23,18 @@ pub(super) struct Unanswered {
     pub error: SendError,
     /// The request's content, if nothing of the request was sent.
     pub unsent: Option<Upload>,
+}
+
+impl Unanswered {
+    /// A connection failed. If it returns the request, that was not sent.
+    pub fn failed(mut error: TrySendError<Request<Upload>>) -> Self {
+        let unsent = error.take_message().map(Request::into_body);
+        let mut error = SendError::from(error.into_error());
+        if unsent.is_some() {
+            error.fate = Fate::Unprocessed;
+        }
+        Self { error, unsent }
+    }
 }
 
 impl<E: Into<SendError>> From<E> for Unanswered {

@@ -1,12 +1,15 @@
 //! What an upstream of a front is told before a request, and what a client is told before its
 //! response: the PROXY protocol and early hints.
 
-use super::exchange::on_http3;
+use super::exchange::{on_http3, over_http3};
 use super::front::{Hosts, acceptor, upstream};
-use super::kit::soon;
+use super::kit::{listener, soon};
+use super::proxy::Proxied;
 use bentpipe_net::front::Sites;
+use bentpipe_net::proxy::Upstream;
 use bentpipe_units::Span;
 use http::Request;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -85,6 +88,31 @@ async fn an_upstream_may_be_told_the_client_of_each_connection() {
             assert_eq!(header[26..], 8443_u16.to_be_bytes());
         }
     }
+}
+
+/// Uploads whose beginning was not sent, for the server refused the connection, go to the next.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upload_that_no_server_has_seen_goes_to_the_next_one() {
+    let (gone, nobody) = listener().await;
+    drop(gone);
+    let (server, address) = listener().await;
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = server.accept().await {
+            header(&mut stream).await;
+            head(&mut stream).await;
+            let mut content = [0; 7];
+            stream.read_exact(&mut content).await.unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n").await.unwrap();
+            stream.write_all(&content).await.unwrap();
+        }
+    });
+    let upstream = Upstream::new(&format!("http://{nobody} send-proxy-v2")).unwrap();
+    let upstream = upstream.and(&format!("http://{address} send-proxy-v2")).unwrap();
+    let proxied = Proxied::with(upstream).await;
+    let request = Request::post("/").body(b"content".to_vec()).unwrap();
+    let answer = over_http3(&proxied, request).await.unwrap();
+    assert_eq!((answer.head.status().as_u16(), &answer.body[..]), (200, &b"content"[..]));
+    assert_eq!(proxied.server.metrics().upstream.retries.load(Relaxed), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -84,8 +84,12 @@ impl Proxied {
 
     /// Returns a server in front of the upstream at `address`.
     pub async fn of(address: SocketAddr, change: impl FnOnce(Upstream) -> Upstream) -> Self {
+        Self::with(change(Upstream::new(&format!("http://{address}")).unwrap())).await
+    }
+
+    /// Returns a server in front of an upstream.
+    pub async fn with(upstream: Upstream) -> Self {
         let (certificate, trust) = certificate();
-        let upstream = change(Upstream::new(&format!("http://{address}")).unwrap());
         let server = Server::proxy(upstream, certificate).start().await.unwrap();
         Self::around(server, trust)
     }
