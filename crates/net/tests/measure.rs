@@ -138,6 +138,21 @@ async fn without_the_token_a_client_gets_a_refusal_and_nothing_else() {
     server.stop().await;
 }
 
+/// The last 8 s of what was granted are for what is under way.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_time_in_which_nothing_can_begin_is_refused() {
+    let token = token();
+    let short = |secs| server(&token, MeasureLimits { time: Span::from_secs(secs), ..limits() });
+    let server = short(8);
+    let reason = measure(server.address(), &token, Bytes::from_mb(10)).await.unwrap_err();
+    assert_eq!(reason, "the time granted is 8 s; allowed: more than 8 s");
+    server.stop().await;
+    let server = short(9);
+    let outcome = measure(server.address(), &token, Bytes::from_mb(10)).await.unwrap();
+    assert!(!outcome.samples.is_empty());
+    server.stop().await;
+}
+
 /// What a forged address would get: less than was sent, as it is validated first.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_server_amplifies_nothing() {

@@ -235,27 +235,23 @@ async fn measure(
 async fn begin(conn: &Conn, bytes: Bytes, time: Span) -> Result<(u64, Span), String> {
     let mut stream = RawStream::open(conn).await?;
     let asked = bytes.get();
-    let asking = Message::Begin { millis: as_millis(time), bytes: asked };
+    let asking = Message::Begin { time, bytes: asked };
     stream.write_all(&asking.encode()).await?;
     match read_message(&mut stream).await? {
-        (Message::Granted { millis, bytes }, _) => {
+        (Message::Granted { time: granted, bytes }, _) => {
             // The server's bounds hold; less than asked for is possible, more is not.
-            Ok((bytes.min(asked), Span::from_millis(millis.into()).min(time)))
+            let granted = granted.min(time);
+            if granted <= RESERVE {
+                return Err(format!("the time granted is {granted}; allowed: more than {RESERVE}"));
+            }
+            Ok((bytes.min(asked), granted))
         }
-        (Message::Later { millis }, _) => {
-            let wait = Span::from_millis(millis.into());
-            Err(format!(
-                "the server measures with others or has measured with this network \
-                lately; allowed: again in {wait}"
-            ))
-        }
+        (Message::Later { time: wait }, _) => Err(format!(
+            "the server measures with others or has measured with this network lately; allowed: \
+             again in {wait}"
+        )),
         (other, _) => Err(format!("the server answered with {other:?}")),
     }
-}
-
-/// Returns milliseconds, rounded down.
-fn as_millis(span: Span) -> u32 {
-    u32::try_from(span.as_nanos() / 1_000_000).unwrap_or(u32::MAX)
 }
 
 /// Sends a ping at each interval until `end`, and collects the answers.
@@ -353,13 +349,13 @@ async fn transferred(
     bounds: Bounds,
     step: Progress,
 ) -> Result<Vec<u64>, String> {
-    let (millis, bytes) = (as_millis(bounds.end.since(clock.now())), bounds.bytes);
+    let (time, bytes) = (bounds.end.since(clock.now()), bounds.bytes);
     let mut stream = RawStream::open(conn).await?;
     if step == Progress::Download {
-        stream.write_all(&Message::Download { millis, bytes }.encode()).await?;
+        stream.write_all(&Message::Download { time, bytes }.encode()).await?;
         return Ok(receive(conn, &mut stream, bounds, clock).await);
     }
-    stream.write_all(&Message::Upload { millis, bytes }.encode()).await?;
+    stream.write_all(&Message::Upload { time, bytes }.encode()).await?;
     let (Message::Granted { bytes: granted, .. }, _) = read_message(&mut stream).await? else {
         return Err("the server does not take the upload".to_owned());
     };

@@ -158,15 +158,15 @@ async fn begin(
     shared: &Shared,
     remote: SocketAddr,
 ) -> Option<(Bounds, MeasureGuard)> {
-    let Ok((Message::Begin { millis, bytes }, _)) = read_message(stream).await else { return None };
+    let Ok((Message::Begin { time, bytes }, _)) = read_message(stream).await else { return None };
     let now = shared.clock.now();
     let (answer, granted) = match shared.admission.begin(remote.ip(), now) {
-        Err(wait) => (Message::Later { millis: as_millis(wait) }, None),
+        Err(wait) => (Message::Later { time: wait }, None),
         Ok(guard) => {
-            let millis = millis.min(as_millis(shared.limits.time));
+            let time = time.min(shared.limits.time);
             let bytes = bytes.min(shared.limits.bytes.get());
-            let end = now + Span::from_millis(millis.into());
-            (Message::Granted { millis, bytes }, Some((Bounds { bytes, end }, guard)))
+            let end = now + time;
+            (Message::Granted { time, bytes }, Some((Bounds { bytes, end }, guard)))
         }
     };
     // A client whose flow control admits no answer must not keep the others waiting.
@@ -174,11 +174,6 @@ async fn begin(
     timeout(MESSAGE_TIME.into(), stream.write_all(&answer)).await.ok()?.ok()?;
     stream.finish().ok()?;
     granted
-}
-
-/// Returns milliseconds, rounded up.
-fn as_millis(span: Span) -> u32 {
-    u32::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(u32::MAX)
 }
 
 /// Measures within `grant`. Returns the code to close the connection with.
@@ -259,19 +254,19 @@ async fn transfers(conn: &Conn, shared: &Shared, grant: Bounds) {
     while let Ok(mut stream) = RawStream::accept(conn).await {
         // What a client does not know: bytes that were lost on the way to it.
         let left = rest(grant.bytes, conn);
-        let bounds = |millis: u32, bytes: u64| Bounds {
+        let bounds = |time: Span, bytes: u64| Bounds {
             bytes: bytes.min(left),
-            end: (clock.now() + Span::from_millis(millis.into())).min(grant.end),
+            end: (clock.now() + time).min(grant.end),
         };
         match read_message(&mut stream).await {
-            Ok((Message::Download { millis, bytes }, _)) => {
-                if !send(&mut stream, bounds(millis, bytes), clock).await {
+            Ok((Message::Download { time, bytes }, _)) => {
+                if !send(&mut stream, bounds(time, bytes), clock).await {
                     stream.abandon(0);
                 }
             }
-            Ok((Message::Upload { millis, bytes }, _)) => {
-                let bounds = bounds(millis, bytes);
-                let granted = Message::Granted { millis, bytes: bounds.bytes };
+            Ok((Message::Upload { time, bytes }, _)) => {
+                let bounds = bounds(time, bytes);
+                let granted = Message::Granted { time, bytes: bounds.bytes };
                 if stream.write_all(&granted.encode()).await.is_err() {
                     return;
                 }

@@ -1,29 +1,33 @@
 //! Messages of a measurement, all of fixed sizes and in network order.
 
+use bentpipe_units::Span;
 use thiserror::Error;
 
 /// Size of a message on a stream, bytes: kind, three zeros, milliseconds, bytes.
 pub const MESSAGE: usize = 16;
 /// Size of a ping and of its answer, bytes.
 pub const PING_BYTES: usize = 100;
+/// Nanoseconds in a millisecond.
+const MILLI: u64 = 1_000_000;
 /// Most bins of a [`Message::Bins`]: two minutes.
 pub const MAX_BINS: u64 = 1200;
 
-/// A message on a stream.
+/// A message on a stream. Times have milliseconds there: they are rounded down, and that of
+/// [`Message::Later`] is rounded up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Message {
     /// The client wants to measure for so long, with so many bytes of UDP payload in both
     /// directions together.
     Begin {
         /// Time.
-        millis: u32,
+        time: Span,
         /// Bytes.
         bytes: u64,
     },
     /// The server grants as much, for the whole or for an upload.
     Granted {
         /// Time.
-        millis: u32,
+        time: Span,
         /// Bytes.
         bytes: u64,
     },
@@ -31,12 +35,12 @@ pub enum Message {
     /// this time.
     Later {
         /// Time.
-        millis: u32,
+        time: Span,
     },
     /// The server shall send so many bytes on this stream, for at most this time.
     Download {
         /// Time.
-        millis: u32,
+        time: Span,
         /// Bytes.
         bytes: u64,
     },
@@ -44,7 +48,7 @@ pub enum Message {
     /// has granted as many or fewer.
     Upload {
         /// Time.
-        millis: u32,
+        time: Span,
         /// Bytes.
         bytes: u64,
     },
@@ -76,13 +80,15 @@ impl Message {
     /// Returns the bytes.
     pub fn encode(self) -> [u8; MESSAGE] {
         let (kind, millis, bytes) = match self {
-            Self::Begin { millis, bytes } => (1, millis, bytes),
-            Self::Granted { millis, bytes } => (2, millis, bytes),
-            Self::Later { millis } => (3, millis, 0),
-            Self::Download { millis, bytes } => (4, millis, bytes),
-            Self::Upload { millis, bytes } => (5, millis, bytes),
+            Self::Begin { time, bytes } => (1, time.as_nanos() / MILLI, bytes),
+            Self::Granted { time, bytes } => (2, time.as_nanos() / MILLI, bytes),
+            Self::Later { time } => (3, time.as_nanos().div_ceil(MILLI), 0),
+            Self::Download { time, bytes } => (4, time.as_nanos() / MILLI, bytes),
+            Self::Upload { time, bytes } => (5, time.as_nanos() / MILLI, bytes),
             Self::Bins { count } => (6, 0, count),
         };
+        // Longer times are as good as endless.
+        let millis = u32::try_from(millis).unwrap_or(u32::MAX);
         let mut encoded = [0; MESSAGE];
         encoded[0] = kind;
         encoded[4..8].copy_from_slice(&u32::to_be_bytes(millis));
@@ -99,14 +105,14 @@ impl Message {
         if *reserved != [0; 3] {
             return Err(WireError::Reserved);
         }
-        let millis = u32::from_be_bytes([*m0, *m1, *m2, *m3]);
+        let time = Span::from_millis(u32::from_be_bytes([*m0, *m1, *m2, *m3]).into());
         let bytes = number(&encoded[8..]);
         match kind {
-            1 => Ok(Self::Begin { millis, bytes }),
-            2 => Ok(Self::Granted { millis, bytes }),
-            3 => Ok(Self::Later { millis }),
-            4 => Ok(Self::Download { millis, bytes }),
-            5 => Ok(Self::Upload { millis, bytes }),
+            1 => Ok(Self::Begin { time, bytes }),
+            2 => Ok(Self::Granted { time, bytes }),
+            3 => Ok(Self::Later { time }),
+            4 => Ok(Self::Download { time, bytes }),
+            5 => Ok(Self::Upload { time, bytes }),
             6 if bytes > MAX_BINS => Err(WireError::Bins(bytes)),
             6 => Ok(Self::Bins { count: bytes }),
             other => Err(WireError::Kind(*other)),
@@ -197,13 +203,13 @@ mod tests {
 
     #[test]
     fn messages_are_read_back() {
-        let (millis, bytes) = (180_000, 100_000_000);
+        let (time, bytes) = (Span::from_secs(180), 100_000_000);
         for message in [
-            Message::Begin { millis, bytes },
-            Message::Granted { millis, bytes },
-            Message::Later { millis },
-            Message::Download { millis, bytes },
-            Message::Upload { millis, bytes },
+            Message::Begin { time, bytes },
+            Message::Granted { time, bytes },
+            Message::Later { time },
+            Message::Download { time, bytes },
+            Message::Upload { time, bytes },
             Message::Bins { count: 7 },
         ] {
             assert_eq!(Message::decode(&message.encode()), Ok(message));
@@ -213,6 +219,19 @@ mod tests {
         assert_eq!(Ping::decode(&ping.encode()), Ok(ping));
         assert_eq!(Answer::decode(&answer.encode()), Ok(answer));
         assert_eq!(bins(&[0, 0, 0, 0, 0, 0, 1, 2, 9]), [258]);
+    }
+
+    #[test]
+    fn times_are_rounded_so_that_nobody_gets_more_or_is_asked_again_too_soon() {
+        let told = |message: Message| match Message::decode(&message.encode()) {
+            Ok(Message::Granted { time, .. } | Message::Later { time }) => time,
+            other => panic!("{other:?}"),
+        };
+        let exact = Span::from_nanos(1_500_001);
+        assert_eq!(told(Message::Granted { time: exact, bytes: 0 }), Span::from_millis(1));
+        assert_eq!(told(Message::Later { time: exact }), Span::from_millis(2));
+        let longest = Span::from_millis(u32::MAX.into());
+        assert_eq!(told(Message::Granted { time: Span::MAX, bytes: 0 }), longest);
     }
 
     #[test]
