@@ -64,6 +64,8 @@ export const flowWith = (given: Partial<Flow>): Flow => ({
   rtt_min_ms: null,
   rtt_mean_ms: null,
   rtt_p99_ms: null,
+  rtt_max_ms: null,
+  cwnd_max_bytes: null,
   queue_delay_mean_ms: null,
   delay_mean_ms: null,
   delay_p50_ms: null,

@@ -37,6 +37,8 @@ function flowOf(o: FlowOutcome, bytes: number, variant: string, shift: number): 
     rtt_min_ms: 650.4,
     rtt_mean_ms: 702.18,
     rtt_p99_ms: 861.02,
+    rtt_max_ms: 874.31,
+    cwnd_max_bytes: 4_000_000,
     objects: [{ name: "/10MB.bin", bytes, start_s: 0, completion_s: completion }],
   });
 }

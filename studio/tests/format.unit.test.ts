@@ -5,6 +5,7 @@ import { PARTS } from "../src/data/time-budget.ts";
 import { metricValue, plainValue } from "../src/format/metric.ts";
 import {
   bytes,
+  clock,
   count,
   ms,
   percent,
@@ -23,6 +24,20 @@ import { stepDecimals, tickLabels, ticks } from "../src/format/ticks.ts";
 import { distance } from "./vision.ts";
 
 const plain = (s: string): string => s.replace(/[\u00a0\u202f]/g, " ");
+
+describe("spans of days", () => {
+  it("have days and hours from two hours on", () => {
+    expect([0, 7199, 7200, 86_399.9, 468_258, 1e8].map(clock)).toEqual([
+      "",
+      "",
+      "02:00:00",
+      "23:59:59",
+      "5\u00a0d 10:04:18",
+      "1157\u00a0d 09:46:40",
+    ]);
+    expect(clock(Number.NaN)).toBe("");
+  });
+});
 
 describe("numbers", () => {
   it("keep three significant digits", () => {

@@ -309,6 +309,8 @@ export function constellationReport(): Fixture {
             rtt_min_ms: rtts[i]!,
             rtt_mean_ms: rtts[i]! + 30,
             rtt_p99_ms: rtts[i]! + 60,
+            rtt_max_ms: rtts[i]! + 70,
+            cwnd_max_bytes: 2_000_000,
             objects: [],
           },
         }),

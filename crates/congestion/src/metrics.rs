@@ -50,6 +50,10 @@ pub struct SenderStats {
     pub spurious_events: u64,
     /// RTT samples, of the newest packet of each ACK.
     pub rtt: SpanHistogram,
+    /// The largest of them.
+    rtt_max: Span,
+    /// Largest congestion window.
+    cwnd_max: Bytes,
     /// Time during which the sender had nothing to send because flow control or the send buffer
     /// blocked its application.
     pub window_blocked: Span,
@@ -157,6 +161,8 @@ impl SenderStats {
             congestion_events: 0,
             spurious_events: 0,
             rtt: SpanHistogram::default(),
+            rtt_max: Span::ZERO,
+            cwnd_max: Bytes::ZERO,
             window_blocked: Span::ZERO,
             window_blocked_longest: Span::ZERO,
             blocked_since: None,
@@ -184,6 +190,16 @@ impl SenderStats {
         (!self.rtt.is_empty()).then(|| self.rtt.quantile(0.99))
     }
 
+    /// Returns the largest RTT sample. `None` before the first one.
+    pub fn rtt_max(&self) -> Option<Span> {
+        (!self.rtt.is_empty()).then_some(self.rtt_max)
+    }
+
+    /// Returns the largest congestion window. `None` without congestion control.
+    pub fn cwnd_max(&self) -> Option<Bytes> {
+        (!self.cwnd_max.is_zero()).then_some(self.cwnd_max)
+    }
+
     /// Adds the counters of another sender of the same transfer. Time series stay unchanged.
     pub fn absorb(&mut self, other: &Self) {
         self.packets_sent += other.packets_sent;
@@ -193,6 +209,8 @@ impl SenderStats {
         self.congestion_events += other.congestion_events;
         self.spurious_events += other.spurious_events;
         self.rtt.add(&other.rtt);
+        self.rtt_max = self.rtt_max.max(other.rtt_max);
+        self.cwnd_max = self.cwnd_max.max(other.cwnd_max);
         self.window_blocked += other.window_blocked;
         self.window_blocked_longest = self.window_blocked_longest.max(other.window_blocked_longest);
     }
@@ -237,6 +255,7 @@ impl SenderStats {
     /// Records the controller's limits and the bytes in flight, if series or a trace are recorded.
     pub fn on_state(&mut self, now: Time, control: &SendControl, in_flight: Bytes) {
         let smoothed_rtt = self.smoothed_rtt;
+        self.cwnd_max = self.cwnd_max.max(control.cwnd);
         if let Some(limits) = &mut self.limits {
             let searches = control.in_slow_start && !control.at_max_window;
             limits.set_state(searches, control.pacing_rate.is_some());
@@ -261,6 +280,7 @@ impl SenderStats {
     /// Adds an RTT sample.
     pub fn sample(&mut self, now: Time, rtt: Span) {
         self.rtt.record(rtt);
+        self.rtt_max = self.rtt_max.max(rtt);
         if let Some(series) = &mut self.series {
             series.rtt.push(now, rtt.as_nanos() as f64 / 1e6);
         }
@@ -503,6 +523,22 @@ mod tests {
     fn blocked(metrics: &SenderMetrics) -> (Span, Span) {
         let stats = metrics.stats();
         (stats.window_blocked, stats.window_blocked_longest)
+    }
+
+    #[test]
+    fn the_largest_rtt_and_window_are_kept() {
+        let metrics = SenderMetrics::new(None);
+        let largest = |stats: &SenderStats| (stats.rtt_max(), stats.cwnd_max());
+        assert_eq!(largest(&metrics.stats()), (None, None));
+        for (ms, cwnd) in [(40, 20_000), (90, 50_000), (60, 30_000)] {
+            metrics.stats().sample(at(ms), Span::from_millis(ms));
+            let control = SendControl::window(Bytes::new(cwnd), false, "test");
+            metrics.on_state(at(ms), &control, Bytes::ZERO);
+        }
+        let mut other = SenderStats::new(None);
+        other.absorb(&metrics.stats());
+        let expected = (Some(Span::from_millis(90)), Some(Bytes::new(50_000)));
+        assert_eq!(largest(&other), expected);
     }
 
     #[test]

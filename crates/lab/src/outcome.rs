@@ -174,6 +174,8 @@ fn metrics(flow: &sim::FlowOutcome) -> FlowMetrics {
         rtt_min_ms: millis(flow.rtt_min),
         rtt_mean_ms: millis(flow.rtt_mean),
         rtt_p99_ms: millis(flow.rtt_p99),
+        rtt_max_ms: millis(flow.rtt_max),
+        cwnd_max_bytes: flow.cwnd_max.map(Bytes::get),
         queue_delay_mean_ms: millis(arrivals.and_then(sim::Arrivals::queue_mean)),
         delay_mean_ms: millis(flow.delays.mean()),
         delay_p50_ms: delay(0.5),

@@ -135,7 +135,8 @@ mod tests {
     use super::*;
     use crate::loss::Bernoulli;
     use crate::{
-        DelayConfig, DelayStep, DirectionConfig, LossProcessConfig, RateConfig, RateStep, Window,
+        DelayConfig, DelayStep, DirectionConfig, Distribution, LossProcessConfig, RateConfig,
+        RateStep, Window,
     };
     use bentpipe_units::Ratio;
     use std::path::Path;
@@ -167,14 +168,13 @@ mod tests {
 
     #[test]
     fn the_longest_delay_is_that_of_any_step() {
-        let schedule = [(0, 30), (5, 300), (9, 40)].map(|(at, delay)| DelayStep {
-            at: Span::from_secs(at),
-            delay: Span::from_millis(delay),
-        });
+        let schedule = [(0, 30), (5, 300), (9, 40)]
+            .map(|(at, delay)| DelayStep::new(Span::from_secs(at), Span::from_millis(delay)));
         let delay = DelayConfig::Schedule {
             schedule: schedule.to_vec(),
             interpolate: false,
             repeat: None,
+            distribution: Distribution::Uniform,
             keep_order: true,
         };
         let model = load(&DirectionConfig { delay, ..plain() });

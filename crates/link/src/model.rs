@@ -2,8 +2,8 @@
 
 use crate::capacity_allocation::dama::Dama;
 use crate::counters::PacketTotals;
-use crate::delay::config::{DelayConfig, Distribution};
-use crate::delay::model::DelayModel;
+use crate::delay::config::DelayConfig;
+use crate::delay::model::{DelayModel, StepJitter, least_draw};
 use crate::direction::DirectionConfig;
 use crate::error::LinkError;
 use crate::flow_meter::config::FlowMeterConfig;
@@ -85,11 +85,16 @@ impl DirectionConfig {
                 distribution: *distribution,
                 keep_order: *keep_order,
             },
-            DelayConfig::Schedule { schedule, interpolate, repeat, keep_order } => {
+            DelayConfig::Schedule { schedule, interpolate, repeat, distribution, keep_order } => {
+                let jitters = || schedule.iter().map(|step| step.jitter);
                 DelayModel::Schedule {
                     timeline: Arc::new(Timeline::new(schedule.iter().map(|step| step.at), *repeat)),
                     base: schedule.first().map(|step| step.delay).unwrap_or_default(),
                     delays: schedule.iter().map(|step| step.delay).collect(),
+                    jitter: jitters().any(|jitter| !jitter.is_zero()).then(|| StepJitter {
+                        steps: jitters().collect(),
+                        distribution: *distribution,
+                    }),
                     interpolate: *interpolate,
                     keep_order: *keep_order,
                 }
@@ -213,11 +218,14 @@ impl DirectionModel {
     pub fn least_delay(&self) -> Span {
         match &self.delay {
             DelayModel::Constant(delay) => *delay,
-            DelayModel::Jitter { base, jitter, distribution: Distribution::Uniform, .. } => {
-                base.saturating_sub(*jitter)
+            DelayModel::Jitter { base, jitter, distribution, .. } => {
+                least_draw(*base, *jitter, *distribution)
             }
-            DelayModel::Jitter { distribution: Distribution::Normal, .. } => Span::ZERO,
-            DelayModel::Jitter { base, distribution: Distribution::Wifi, .. } => *base,
+            DelayModel::Schedule { delays, jitter: Some(jitter), .. } => {
+                let steps = delays.iter().zip(jitter.steps.iter());
+                let least = |(&delay, &step)| least_draw(delay, step, jitter.distribution);
+                steps.map(least).min().unwrap_or_default()
+            }
             DelayModel::Schedule { delays, .. } => delays.iter().copied().min().unwrap_or_default(),
             DelayModel::External => Span::ZERO,
         }
@@ -266,7 +274,7 @@ impl DirectionModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DelayStep, RateStep};
+    use crate::{DelayStep, Distribution, RateStep};
     use std::path::Path;
 
     fn model(rate: RateConfig, delay: DelayConfig) -> DirectionModel {
@@ -327,15 +335,18 @@ mod tests {
             distribution,
             keep_order: true,
         };
-        let steps = [(0, 40), (50, 5)].map(|(at, delay)| DelayStep {
-            at: Span::from_millis(at),
-            delay: Span::from_millis(delay),
-        });
-        let schedule = DelayConfig::Schedule {
-            schedule: steps.to_vec(),
-            interpolate: true,
-            repeat: None,
-            keep_order: true,
+        let steps = |jitter| {
+            let steps = [(0, 40), (50, 5)].map(|(at, delay)| DelayStep {
+                jitter: Span::from_millis(jitter),
+                ..DelayStep::new(Span::from_millis(at), Span::from_millis(delay))
+            });
+            DelayConfig::Schedule {
+                schedule: steps.to_vec(),
+                interpolate: true,
+                repeat: None,
+                distribution: Distribution::Uniform,
+                keep_order: true,
+            }
         };
         assert_eq!(
             model(rate(), jitter(Distribution::Uniform)).least_delay(),
@@ -343,6 +354,7 @@ mod tests {
         );
         assert_eq!(model(rate(), jitter(Distribution::Normal)).least_delay(), Span::ZERO);
         assert_eq!(model(rate(), jitter(Distribution::Wifi)).least_delay(), Span::from_millis(50));
-        assert_eq!(model(rate(), schedule).least_delay(), Span::from_millis(5));
+        assert_eq!(model(rate(), steps(0)).least_delay(), Span::from_millis(5));
+        assert_eq!(model(rate(), steps(3)).least_delay(), Span::from_millis(2));
     }
 }

@@ -33,6 +33,22 @@ pub struct DelayStep {
     pub at: Span,
     /// Delay from then on.
     pub delay: Span,
+    /// Jitter from then on, as `jitter` of a delay without steps; 0 s by default.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub jitter: Span,
+}
+
+/// Returns true for a step without jitter.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(jitter: &Span) -> bool {
+    jitter.is_zero()
+}
+
+impl DelayStep {
+    /// Creates a step without jitter.
+    pub fn new(at: Span, delay: Span) -> Self {
+        Self { at, delay, jitter: Span::ZERO }
+    }
 }
 
 /// Number of steps that [`Timeline::time_in`] looks at one by one.

@@ -93,7 +93,11 @@ const WRONG: &[(&str, &[&str])] = &[
     ),
     (
         "delay = { schedule = [], jitter = \"1 s\" }",
-        &["schedule", "keys of jitter", "`interpolate`"],
+        &["schedule", "each step has its own", "`interpolate`"],
+    ),
+    (
+        "delay = { schedule = [{ at = \"0 s\", delay = \"1 ms\", jitter = \"2 ms\" }] }",
+        &["jitter = 2 ms", "0 s to 1 ms"],
     ),
     ("delay = { schedule = [] }", &["schedule = []", "at least one step"]),
     (
@@ -170,6 +174,8 @@ const WRONG: &[(&str, &[&str])] = &[
     ("loss = { model = \"periodic\", every = 0 }", &["every = 0", "1 or more"]),
     ("loss = { model = \"periodic\", every = -1 }", &["-1", "u64"]),
     ("loss = { model = \"periodic\", every = 5, offset = 5 }", &["offset = 5", "0 to 4"]),
+    ("loss = { model = \"fixed-count\", lost = 1, of = 0 }", &["of = 0", "1 or more"]),
+    ("loss = { model = \"fixed-count\", lost = 6, of = 5 }", &["lost = 6", "0 to 5"]),
     ("loss = { model = \"trace\" }", &["has no `file`"]),
     ("loss = { model = \"wifi\", loss = 0.1 }", &["loss = 0.1", "wifi", "active"]),
     (
@@ -366,9 +372,21 @@ fn every_notation_is_read_and_written_again() {
             "delay = { schedule = [{ at = \"0 s\", delay = \"20 ms\" }], interpolate = true, \
              repeat = \"15 s\" }",
             delay(DelayConfig::Schedule {
-                schedule: vec![DelayStep { at: s(0), delay: ms(20) }],
+                schedule: vec![DelayStep::new(s(0), ms(20))],
                 interpolate: true,
                 repeat: Some(s(15)),
+                distribution: Distribution::Uniform,
+                keep_order: true,
+            }),
+        ),
+        (
+            "delay = { schedule = [{ at = \"0 s\", delay = \"20 ms\", jitter = \"30 ms\" }], \
+             distribution = \"wifi\" }",
+            delay(DelayConfig::Schedule {
+                schedule: vec![DelayStep { jitter: ms(30), ..DelayStep::new(s(0), ms(20)) }],
+                interpolate: false,
+                repeat: None,
+                distribution: Distribution::Wifi,
                 keep_order: true,
             }),
         ),

@@ -26,7 +26,8 @@ pub struct StreamOutcome {
     pub late: u64,
     /// Of these, frames that never were complete.
     pub lost: u64,
-    /// Delays of all complete frames, from capture to the arrival of the last packet.
+    /// Delays of complete frames, from capture to the arrival of the last packet; of all that were
+    /// captured from [`Call::delays_from`] on.
     pub delays: SpanHistogram,
     /// The largest of these delays.
     pub largest_delay: Option<Span>,
@@ -55,7 +56,15 @@ impl Receiver {
     pub fn new(call: &Call, (begun, ends): (Time, Time), series: Option<SeriesLimit>) -> Self {
         let stream = |kind, per_second, asks| {
             let clock = FrameClock::new(begun, ends, per_second);
-            StreamReceiver::new(kind, clock, call.playout, asks, series.map(BoundedSeries::new))
+            let mut stream = StreamReceiver::new(
+                kind,
+                clock,
+                call.playout,
+                asks,
+                series.map(BoundedSeries::new),
+            );
+            stream.delays_from = begun + call.delays_from;
+            stream
         };
         let audio = call.audio.map(|_| stream(MediaKind::Audio, AUDIO_FRAMES, false));
         let video = call.video;

@@ -239,6 +239,7 @@ mod tests {
             video,
             playout: Playout::Adaptive,
             codec: Codec::CONCEALING,
+            delays_from: Span::ZERO,
         };
         let times = (Time::from_secs(5), Time::from_secs(7));
         let mut sender = Sender::new(&call, times, (1, 0), "call");

@@ -24,6 +24,8 @@ pub struct Call {
     pub playout: Playout,
     /// What the codec does about lost audio.
     pub codec: Codec,
+    /// Time from the start of the call from which the delays of frames count.
+    pub delays_from: Span,
 }
 
 /// Audio: a frame every 20 ms, without pauses.

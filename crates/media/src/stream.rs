@@ -64,6 +64,8 @@ pub struct StreamReceiver {
     asks: bool,
     /// Frames arrive on streams, which send again what is lost: each as a whole, in any order.
     pub(crate) on_streams: bool,
+    /// Capture time from which the delays of frames count.
+    pub(crate) delays_from: Time,
     awaits_keyframe: bool,
     asked: Option<Time>,
     pub(crate) counts: Counts,
@@ -96,6 +98,7 @@ impl StreamReceiver {
             broken: false,
             asks,
             on_streams: false,
+            delays_from: clock.begun(),
             awaits_keyframe: false,
             asked: None,
             counts: Counts::default(),
@@ -136,8 +139,10 @@ impl StreamReceiver {
     /// Handles the last packet of a frame.
     fn complete(&mut self, now: Time, packet: &Packet, place: usize) {
         let delay = now.since(packet.captured);
-        self.delays.record(delay);
-        self.largest_delay = self.largest_delay.max(delay);
+        if packet.captured >= self.delays_from {
+            self.delays.record(delay);
+            self.largest_delay = self.largest_delay.max(delay);
+        }
         if let Some(series) = &mut self.series {
             series.push(now, delay.as_millis_f64());
         }

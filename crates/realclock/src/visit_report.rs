@@ -130,6 +130,7 @@ impl VisitReport<'_> {
                 .or_else(|| rtts.first().copied().filter(|_| !ends.rtts.is_empty())),
             rtt_mean: mean(&rtts),
             rtt_p99: rtts.get((rtts.len() * 99).div_ceil(100).saturating_sub(1)).copied(),
+            rtt_max: rtts.last().copied(),
             path: self.path(),
             objects: self.objects(start),
             error: ends.error.clone(),

@@ -2,7 +2,7 @@
 
 use crate::document::Results;
 use crate::expect::point_text;
-use crate::explanation::{Account, causes};
+use crate::explanation::{Account, causes, in_days};
 use crate::run::{Flow, Point};
 use bentpipe_timeseries::TimePart;
 use serde::Serialize;
@@ -187,7 +187,7 @@ impl Failure<'_> {
             _ => format!("did not complete in {failed} of {runs} runs: the first ended"),
         };
         if let Some(after) = self.after_s {
-            text += &format!(" after {} s", seconds(after));
+            text += &format!(" after {} s{}", seconds(after), in_days(after));
         }
         // It stands in a line of its own, and may come from a program.
         let reason: String =

@@ -72,6 +72,10 @@ metrics! {
     "Mean RTT", "ms", Lower: rtt_mean_ms: Option<f64>,
     /// 99th percentile of the RTT.
     "RTT, 99th percentile", "ms", Lower: rtt_p99_ms: Option<f64>,
+    /// Largest RTT sampled by the sender.
+    "Largest RTT", "ms", Lower: rtt_max_ms: Option<f64>,
+    /// Largest congestion window of the sender; `null` on the real clock, and for datagrams.
+    "Largest congestion window", "bytes", Neither: cwnd_max_bytes: Option<u64>,
     /// Mean time that the packets of the data that arrived had waited in queues; `null` on the real
     /// clock.
     "Mean queueing delay", "ms", Lower: queue_delay_mean_ms: Option<f64>,

@@ -11,7 +11,8 @@ use crate::reconfiguration::{RAMP_STEP, Reconfiguration, RttLevels};
 use bentpipe_link::loss::Bernoulli;
 use bentpipe_link::random::{Stream, stream};
 use bentpipe_link::{
-    DelayConfig, DelayStep, DirectionConfig, LossProcessConfig, RateConfig, RateStep, Reset, Window,
+    DelayConfig, DelayStep, DirectionConfig, Distribution, LossProcessConfig, RateConfig, RateStep,
+    Reset, Window,
 };
 use bentpipe_units::{Rate, Ratio, Span};
 
@@ -140,10 +141,15 @@ fn apply(
         let delay = |change: &Change| base.as_secs_f64() + change.rtt / 2.0;
         let schedule = changes
             .iter()
-            .map(|change| DelayStep { at: change.at, delay: Span::from_secs_f64(delay(change)) })
+            .map(|change| DelayStep::new(change.at, Span::from_secs_f64(delay(change))))
             .collect();
-        direction.delay =
-            DelayConfig::Schedule { schedule, interpolate: false, repeat, keep_order: true };
+        direction.delay = DelayConfig::Schedule {
+            schedule,
+            interpolate: false,
+            repeat,
+            distribution: Distribution::default(),
+            keep_order: true,
+        };
     }
     if let RateConfig::Constant(base) = direction.rate {
         let mut schedule = Vec::with_capacity(changes.len());

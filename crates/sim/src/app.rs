@@ -1,11 +1,12 @@
 //! Simulated applications: a client that requests objects and a server that generates them, over
 //! HTTP/3 or bare streams.
 
-use crate::spec::Direction;
+use crate::spec::{Direction, Pieces};
 use crate::visit_progress::VisitProgress;
 use bentpipe_quic::{
     Conn, Http, Http3, MAX_ZEROS, QuicSettings, RawStream, Task, take_tokens, zeros,
 };
+use bentpipe_units::Time;
 use bytes::{Buf, Bytes};
 use http::{Method, Request, Response};
 use std::future::poll_fn;
@@ -52,9 +53,39 @@ fn plan(progress: &VisitProgress) -> Vec<(VisitProgress, Direction, usize)> {
     all
 }
 
-fn pieces(total: u64) -> impl Iterator<Item = Bytes> {
-    let piece = MAX_ZEROS as u64;
-    (0..total.div_ceil(piece)).map(move |index| zeros(piece.min(total - index * piece) as usize))
+/// The content of an object as its sender writes it.
+struct Content<'a> {
+    conn: &'a Conn,
+    progress: &'a VisitProgress,
+    /// Bytes that are left.
+    left: u64,
+    /// Pieces that the sender writes, if it does not write as fast as it can.
+    pieces: Option<Pieces>,
+    /// Time of the next piece.
+    due: Time,
+}
+
+impl<'a> Content<'a> {
+    fn new(conn: &'a Conn, progress: &'a VisitProgress, index: usize, bytes: u64) -> Self {
+        let (pieces, due) = (progress.pieces(index), conn.now());
+        Self { conn, progress, left: bytes, pieces, due }
+    }
+
+    /// Waits until the next piece is to be written, and returns it; `None` after the last one.
+    async fn next(&mut self) -> Option<Bytes> {
+        let most = self.pieces.map_or(MAX_ZEROS, |pieces| pieces.size.get() as usize);
+        let size = (most.min(MAX_ZEROS) as u64).min(self.left);
+        if size == 0 {
+            return None;
+        }
+        if let Some(Pieces { interval, .. }) = self.pieces {
+            let Self { conn, progress, due, .. } = self;
+            poll_fn(|cx| progress.poll_until(*due, conn.now(), cx)).await;
+            self.due += interval;
+        }
+        self.left -= size;
+        Some(zeros(size as usize))
+    }
 }
 
 /// Returns the client's HTTP/3 application, to run it again.
@@ -131,7 +162,8 @@ async fn h3_exchange(
         .body(())?;
     let mut stream = requests.send_request(request).await?;
     if direction == Direction::Upload {
-        for piece in pieces(bytes) {
+        let mut content = Content::new(conn, progress, index, bytes);
+        while let Some(piece) = content.next().await {
             stream.send_data(piece).await?;
         }
     }
@@ -193,7 +225,8 @@ async fn h3_answer(
                 Response::builder().status(200).header("content-length", bytes).body(())?,
             )
             .await?;
-        for piece in pieces(bytes) {
+        let mut content = Content::new(conn, progress, index as usize, bytes);
+        while let Some(piece) = content.next().await {
             stream.send_data(piece).await?;
         }
     }
@@ -246,7 +279,8 @@ pub async fn raw_exchange(
     request.extend_from_slice(&bytes.to_be_bytes());
     stream.write_all(&request).await?;
     if direction == Direction::Upload {
-        for piece in pieces(bytes) {
+        let mut content = Content::new(conn, progress, index, bytes);
+        while let Some(piece) = content.next().await {
             stream.write_all(&piece).await?;
         }
     }
@@ -298,7 +332,8 @@ async fn raw_answer(
             progress.received(index, data.len(), conn.now());
         }
     } else {
-        for piece in pieces(bytes) {
+        let mut content = Content::new(conn, progress, index, bytes);
+        while let Some(piece) = content.next().await {
             stream.write_all(&piece).await?;
         }
     }

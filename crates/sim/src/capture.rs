@@ -1,6 +1,6 @@
 //! Captures the packets at one end of a hop, with the TLS secrets, as pcapng.
 
-use crate::datagram::{Body, Datagram, Filler, FillerProtocol, socket};
+use crate::datagram::{Body, Datagram, Filler, FillerProtocol};
 use bentpipe_link::Packet;
 use bentpipe_quic::{IP_HEADER, UDP_HEADER};
 use bentpipe_tcp::{Flags, Segment};
@@ -50,19 +50,17 @@ impl Capture {
         Self { hop: hop.to_owned(), packets: Vec::new() }
     }
 
-    /// Captures a packet from or to `terminal`.
+    /// Captures a packet between the addresses of its source and its destination.
     pub fn packet(
         &mut self,
         now: Time,
         interface: u32,
-        terminal: usize,
+        [mut from, mut to]: [SocketAddr; 2],
         packet: &Packet<&Datagram>,
     ) {
         let traffic_class = packet.dscp.get() << 2 | packet.ecn.bits();
         let datagram = packet.payload;
-        let (flow, side) = (datagram.flow as usize, datagram.toward.source());
-        let (mut from, mut to) =
-            (socket(flow, side, terminal), socket(flow, side.peer(), terminal));
+        let side = datagram.toward.source();
         let bytes = match &datagram.body {
             Body::Udp(payload) => {
                 let data = payload.bytes();

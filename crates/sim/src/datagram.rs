@@ -68,12 +68,18 @@ impl PathDirection {
 ///
 /// Clients of one terminal share an address, as behind a NAT. Each terminal has a network of its
 /// own; those from number 256 on, for which the range has no room, have a private one (RFC 1918).
-pub fn socket(flow: usize, side: Role, terminal: usize) -> SocketAddr {
+/// A client that has changed its address has one of the shared address space (RFC 6598): of the
+/// first 1,024 terminals each has 16 networks there.
+pub fn socket(flow: usize, side: Role, terminal: usize, changes: usize) -> SocketAddr {
     let [high, low] = (flow as u16).to_be_bytes();
     let [far, network] = (terminal as u16).to_be_bytes();
-    let client = match far {
-        0 => Ipv4Addr::new(198, 18, network, 2),
-        _ => Ipv4Addr::new(10, far, network, 2),
+    let client = match (changes.checked_sub(1), far) {
+        (None, 0) => Ipv4Addr::new(198, 18, network, 2),
+        (None, _) => Ipv4Addr::new(10, far, network, 2),
+        (Some(before), _) => {
+            let [far, network] = ((terminal * 16 + before % 16) as u16).to_be_bytes();
+            Ipv4Addr::new(100, 64 + far % 64, network, 2)
+        }
     };
     match side {
         Role::Client => (client, 50_000 + flow as u16 % 10_000).into(),

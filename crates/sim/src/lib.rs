@@ -50,6 +50,6 @@ pub use simulation::{run, run_with_nodes};
 pub use spec::{
     CallCarrier, CallDirections, CallTraffic, CapturePoint, ConnectionProbe, DatagramTraffic,
     Direction, Failure, FlowSpec, Framing, HopEnd, HopSpec, Marking, MeshSpec, Object, PepSpec,
-    ProgramStack, Reconfigured, RunSpec, Stack, TcpStack, Visit,
+    Pieces, ProgramStack, Reconfigured, RunSpec, Stack, TcpStack, Visit,
 };
 pub use time_budget::Episode;

@@ -10,7 +10,7 @@ use bentpipe_quic::FlowControlStats;
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_quic::observer::{Layers, Sizes};
 use bentpipe_timeseries::{LossTimes, RunSeries, SpanHistogram, TenthCounts, TimeBudget};
-use bentpipe_units::{Span, Time};
+use bentpipe_units::{Bytes, Span, Time};
 
 /// All results of a run.
 #[derive(Debug)]
@@ -275,6 +275,10 @@ pub struct FlowOutcome {
     pub rtt_mean: Option<Span>,
     /// 99th percentile of the RTT, to 1 %.
     pub rtt_p99: Option<Span>,
+    /// Largest RTT sampled by the sender.
+    pub rtt_max: Option<Span>,
+    /// Largest congestion window; `None` without congestion control.
+    pub cwnd_max: Option<Bytes>,
     /// Knowledge about the path.
     pub path: PathOutcome,
     /// Counters of proxies, if there are any.

@@ -165,12 +165,23 @@ pub struct Object {
     pub after: Vec<usize>,
     /// Time from the completion of the last of those to the request.
     pub delay: Span,
+    /// Pieces in which its sender writes it; `None` if it writes as fast as the transport takes it.
+    pub pieces: Option<Pieces>,
+}
+
+/// Pieces of an object, which its sender writes one after another, over QUIC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pieces {
+    /// Size of a piece.
+    pub size: Bytes,
+    /// Time between two pieces.
+    pub interval: Span,
 }
 
 impl Object {
     /// Creates an object that is requested at once.
     pub fn new(name: impl Into<String>, bytes: Bytes) -> Self {
-        Self { name: name.into(), bytes, after: Vec::new(), delay: Span::ZERO }
+        Self { name: name.into(), bytes, after: Vec::new(), delay: Span::ZERO, pieces: None }
     }
 }
 
@@ -195,6 +206,8 @@ pub struct Visit {
     pub duration: Option<Span>,
     /// Whether it appears in the results.
     pub measured: bool,
+    /// Whether the client has another address than at the visit before, in another network.
+    pub new_address: bool,
     /// A player that requests the objects one after the other and decides on their sizes; `None` if
     /// they are as planned.
     pub player: Option<Arc<AdaptiveVideo>>,
@@ -226,6 +239,7 @@ impl Default for Visit {
             objects: Vec::new(),
             duration: None,
             measured: true,
+            new_address: false,
             player: None,
             test: None,
             probes: Vec::new(),

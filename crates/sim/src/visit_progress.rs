@@ -1,6 +1,6 @@
 //! Progress of the applications of one visit, shared by both ends of the flow.
 
-use crate::spec::{Direction, Object, Visit};
+use crate::spec::{Direction, Object, Pieces, Visit};
 use crate::time_budget::Requests;
 use bentpipe_media::abr::{Player, PlayerOutcome, PlayerSeries};
 use bentpipe_timeseries::{BoundedSeries, SeriesLimit, TenthCounts};
@@ -95,6 +95,8 @@ pub struct ObjectState {
     after: Vec<usize>,
     /// Time from their completion to the request.
     delay: Span,
+    /// Pieces in which its sender writes it.
+    pieces: Option<Pieces>,
 }
 
 impl VisitProgress {
@@ -110,6 +112,7 @@ impl VisitProgress {
                 received: 0,
                 after: object.after.clone(),
                 delay: object.delay,
+                pieces: object.pieces,
             })
             .collect();
         let state = State {
@@ -190,6 +193,21 @@ impl VisitProgress {
             object.after.iter().map(completed).try_fold(begun, |last, at| Some(last.max(at?)));
         let due = last.map(|last| last + object.delay);
         state.wait(due, now, cx)
+    }
+
+    /// Returns the pieces in which the sender writes object `index`, if there are any.
+    pub fn pieces(&self, index: usize) -> Option<Pieces> {
+        self.state().objects.get(index)?.pieces
+    }
+
+    /// Waits until `due`.
+    pub fn poll_until(&self, due: Time, now: Time, cx: &Context<'_>) -> Poll<()> {
+        self.state().wait(Some(due), now, cx)
+    }
+
+    /// Returns true if a sender writes an object in pieces.
+    pub fn writes_pieces(&self) -> bool {
+        self.state().objects.iter().any(|object| object.pieces.is_some())
     }
 
     /// Returns the time at which to call [`VisitProgress::release`].

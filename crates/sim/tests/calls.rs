@@ -38,6 +38,7 @@ fn audio() -> Call {
         video: None,
         playout: Playout::Fixed(Span::from_millis(60)),
         codec: Codec::CONCEALING,
+        delays_from: Span::ZERO,
     }
 }
 

@@ -36,6 +36,7 @@ fn call(video: Option<Video>) -> Call {
         video,
         playout: Playout::Fixed(Span::from_millis(60)),
         codec: Codec::CONCEALING,
+        delays_from: Span::ZERO,
     }
 }
 
@@ -122,6 +123,21 @@ fn a_packet_lost_from_a_stream_of_its_group_delays_all_frames_of_an_rtt() {
     assert!(late.is_sorted_by(|before, after| before > after), "{late:?}");
     let video = measured(&outcome.flows[0], MediaKind::Video);
     assert_eq!((video.late as usize, video.lost), (late.len(), 0));
+}
+
+#[test]
+fn delays_count_from_the_time_that_a_call_says() {
+    let counted = |delays_from| {
+        let media = Call { delays_from, ..call(None) };
+        let flow = over_quic(media, Framing::Datagrams, 2);
+        let outcome = run(&spec(Rate::from_mbps(10), 20, vec![flow]));
+        let audio = measured(&outcome.flows[0], MediaKind::Audio).clone();
+        (audio.delays.len(), audio.frames)
+    };
+    let ((all, played), (late, played_late)) =
+        (counted(Span::ZERO), counted(Span::from_millis(1_500)));
+    // 50 frames a second; only their delays are left out.
+    assert_eq!((all - late, played), (75, played_late));
 }
 
 #[test]

@@ -127,6 +127,25 @@ fn a_short_visit_keeps_the_token() {
 }
 
 #[test]
+fn a_client_at_a_new_address_is_not_known() {
+    for via in [ResumeVia::Store, ResumeVia::Token] {
+        let mut visits = vec![
+            visit(22_500_000, Handshake::OneRtt),
+            visit(2_000_000, Handshake::ZeroRtt),
+            visit(2_000_000, Handshake::ZeroRtt),
+        ];
+        visits[2].new_address = true;
+        let flows = run(&geo(via, Http::H3, visits));
+        let known: Vec<_> = flows.iter().map(|flow| flow.path.saved.is_some()).collect();
+        assert_eq!(known, [false, true, false], "{via:?}");
+        // Early data needs the ticket only.
+        let first_bytes = [1, 2].map(|visit: usize| flows[visit].first_byte.unwrap());
+        let [known, unknown] = first_bytes.map(Span::as_secs_f64);
+        assert!(difference(unknown, known) < 0.05, "{via:?}: {first_bytes:?}");
+    }
+}
+
+#[test]
 fn a_sending_client_remembers_the_path_itself() {
     let mut visits = vec![visit(8_000_000, Handshake::OneRtt), visit(2_000_000, Handshake::OneRtt)];
     visits.iter_mut().for_each(|visit| visit.direction = Direction::Upload);

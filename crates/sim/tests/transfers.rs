@@ -7,7 +7,9 @@ mod common;
 use bentpipe_link::DirectionModel;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{FlowControlRule, Handshake, Http, PacketThreshold, QuicSettings};
-use bentpipe_sim::{Direction, FlowSpec, HopSpec, PepSpec, RunSpec, Stack, TcpStack, Visit};
+use bentpipe_sim::{
+    Direction, FlowSpec, HopSpec, PepSpec, Pieces, RunSpec, Stack, TcpStack, Visit,
+};
 use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Rate, Span};
 use common::{download as visit, flow, hop, link, run, run_spec, tcp_stack};
@@ -90,6 +92,22 @@ fn early_data_without_a_ticket_fails() {
     let outcome = run(&geo(vec![visit(2_000, Handshake::ZeroRtt)]));
     assert!(!outcome.flows[0].completed);
     assert!(outcome.flows[0].error.as_ref().unwrap().contains("0-RTT"));
+}
+
+#[test]
+fn a_paced_writer_sets_the_time_of_a_transfer() {
+    for direction in [Direction::Download, Direction::Upload] {
+        let mut paced = Visit { direction, ..visit(20_500, Handshake::OneRtt) };
+        let interval = Span::from_millis(100);
+        paced.objects[0].pieces = Some(Pieces { size: Bytes::new(1000), interval });
+        let outcome = run(&geo(vec![paced]));
+        let flow = &outcome.flows[0];
+        assert!(flow.completed, "{:?}", flow.error);
+        // 21 pieces, the first at once; the answer to an upload comes after the last one.
+        let (first, last) = (seconds(flow.first_byte), seconds(flow.completion));
+        let answer = if direction == Direction::Upload { 0.325 } else { 0.0 };
+        assert!((1.99..2.1).contains(&(last - answer - first)), "{direction:?}: {first}, {last}");
+    }
 }
 
 #[test]

@@ -218,6 +218,16 @@ export const FLOW_ROWS = [
     "99th percentile of the RTT.",
     false,
   ],
+  ["rtt_max_ms", "flow", "ms", "lower", "Largest RTT", "Largest RTT sampled by the sender.", false],
+  [
+    "cwnd_max_bytes",
+    "flow",
+    "bytes",
+    "neither",
+    "Largest congestion window",
+    "Largest congestion window of the sender; `null` on the real clock, and for datagrams.",
+    false,
+  ],
   [
     "queue_delay_mean_ms",
     "flow",

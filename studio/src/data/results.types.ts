@@ -134,6 +134,8 @@ export interface Flow {
   congestion: string;
   /** Number of connections. Time series are those of the sender of the first one. */
   connections: number;
+  /** Largest congestion window of the sender; `null` on the real clock, and for datagrams. */
+  cwnd_max_bytes: number | null;
   /** Data packets that reached the receiver, per packet with an ACK. */
   data_per_ack: number | null;
   /**
@@ -226,6 +228,8 @@ export interface Flow {
   reverse_packets: number;
   /** Of these, those that were lost or dropped on their way. */
   reverse_packets_lost: number;
+  /** Largest RTT sampled by the sender. */
+  rtt_max_ms: number | null;
   /** Mean RTT, one sample per ACK. */
   rtt_mean_ms: number | null;
   /** Minimum RTT sampled by the sender. */

@@ -121,6 +121,15 @@ export function seconds(x: number): string {
     : `${significant(x)}\u00a0s`;
 }
 
+/** A span of two hours and more in days and hours, `5 d 10:04:18`; empty for a shorter one. */
+export function clock(x: number): string {
+  if (!(x >= 7200)) return "";
+  const two = (n: number): string => String(Math.floor(n)).padStart(2, "0");
+  const days = Math.floor(x / 86400);
+  const time = [(x / 3600) % 24, (x / 60) % 60, x % 60].map(two).join(":");
+  return days > 0 ? `${count(days)}\u00a0d ${time}` : time;
+}
+
 /** A share of one as per cent. */
 export function percent(x: number): string {
   return `${significant(x * 100)}\u00a0%`;

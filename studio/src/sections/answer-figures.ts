@@ -26,7 +26,7 @@ import {
   signed,
   times,
 } from "../format/metric.ts";
-import { plural } from "../format/numbers.ts";
+import { clock, plural } from "../format/numbers.ts";
 import { button, type Child, h, replace } from "../page/dom.ts";
 import type { Store } from "../page/state.ts";
 import { changesFigure } from "./answer-changes.ts";
@@ -107,6 +107,7 @@ function rowsOf(c: Comparison, rows: Row[]): BarRow[] {
     const { group } = row;
     const failed = failuresOf(row);
     const some = failed > 0 && group.median !== null;
+    const long = isTime(c.metric) && c.metric.unit === "s" ? clock(group.median ?? 0) : "";
     return {
       name: row.name,
       index: c.by === "variant" ? group.index : null,
@@ -114,9 +115,12 @@ function rowsOf(c: Comparison, rows: Row[]): BarRow[] {
         c.by === "point" || differ[group.index] === row.name ? "" : (differ[group.index] ?? ""),
       measured: group.median,
       value: failed > 0 && group.median === null ? "✗" : metricValue(c.metric, group.median),
-      below: some
-        ? h("span", { class: "worse" }, `${failed} of ${group.values.length} failed`)
-        : below(c, row),
+      below: [
+        long && `${long} · `,
+        some
+          ? h("span", { class: "worse" }, `${failed} of ${group.values.length} failed`)
+          : below(c, row),
+      ],
       of: explanationOf(c, row),
       published: group.published,
       failure: failureOf(row),

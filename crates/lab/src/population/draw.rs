@@ -154,8 +154,8 @@ pub(super) fn user_name(share: &str, number: usize) -> String {
 fn page(count: usize, seed: u64) -> Vec<Object> {
     let transfer = Workload::WebPage(WebPage(count)).transfer(seed);
     let object = |planned: PlannedObject| {
-        let PlannedObject { name, bytes, after, delay } = planned;
-        Object { name, bytes, after, delay }
+        let PlannedObject { name, bytes, after, delay, .. } = planned;
+        Object { name, bytes, after, delay, pieces: None }
     };
     transfer.objects.into_iter().map(object).collect()
 }

@@ -15,6 +15,8 @@ pub(super) struct ClockSupport {
     virtual_only: Vec<String>,
     /// True if it uses the connection of another flow.
     is_on_another: bool,
+    /// True if its client changes its address between visits.
+    changes_address: bool,
 }
 
 /// Returns the clocks on which `flow` can run.
@@ -39,6 +41,12 @@ pub(super) fn clock_support(flow: &Flow) -> ClockSupport {
             &flow.work,
             Work::Once(Workload::Probe(probe)) if probe.on.is_some()
         ),
+        changes_address: match &flow.work {
+            Work::Once(_) => false,
+            Work::Visits(visits) => visits
+                .iter()
+                .any(|visit| visit.keys.new_address.as_ref().is_some_and(|new| *new.get_ref())),
+        },
     }
 }
 
@@ -74,6 +82,12 @@ impl ClockSupport {
             return Err(format!(
                 "flow `{flow}`: `probe.on` runs on the virtual clock only; allowed with --clock \
                     real: a connection of its own"
+            ));
+        }
+        if self.changes_address {
+            return Err(format!(
+                "flow `{flow}`: `new_address` runs on the virtual clock only; allowed with --clock \
+                    real: visits from one address"
             ));
         }
         let runs = match self.protocol {

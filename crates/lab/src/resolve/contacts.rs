@@ -1,8 +1,8 @@
 //! The hops of a contact plan.
 
 use bentpipe_link::{
-    DelayConfig, DelayStep, DirectionPatch, InputFiles, QueueConfig, QueueLimit, RateConfig,
-    RateStep, ReadFiles,
+    DelayConfig, DelayStep, DirectionPatch, Distribution, InputFiles, QueueConfig, QueueLimit,
+    RateConfig, RateStep, ReadFiles,
 };
 use bentpipe_orbit::contacts::{
     Contact, ContactError, Route, delay_steps, hop_name, rate_steps, read,
@@ -91,10 +91,11 @@ fn direction(contacts: &[Contact], storage: Bytes) -> DirectionPatch {
         steps => DelayConfig::Schedule {
             schedule: steps
                 .iter()
-                .map(|&(at, delay)| DelayStep { at: at.since_start(), delay })
+                .map(|&(at, delay)| DelayStep::new(at.since_start(), delay))
                 .collect(),
             interpolate: false,
             repeat: None,
+            distribution: Distribution::default(),
             keep_order: true,
         },
     };

@@ -14,6 +14,7 @@ use bentpipe_scenario::workload as scenario;
 use bentpipe_scenario::{Flow, Placement, Problem, Protocol, Scenario, Workload};
 use bentpipe_sim::{self as sim, CallCarrier, CallDirections, CallTraffic, Framing};
 use bentpipe_sim::{DatagramTraffic, FlowSpec, Marking, ProgramStack, Stack};
+use bentpipe_units::Span;
 use serde_spanned::Spanned;
 
 /// Returns the specification of `flow`, which both clocks run.
@@ -110,7 +111,9 @@ fn call_traffic(call: &scenario::Call, carrier: CallCarrier) -> CallTraffic {
         scenario::Playout::Fixed(after) => Playout::Fixed(after),
     };
     let codec = if call.concealment { Codec::CONCEALING } else { Codec::PLAIN };
-    CallTraffic { media: Call { audio, video, playout, codec }, directions, carrier }
+    let delays_from = call.delays_from.as_ref().map_or(Span::ZERO, |from| *from.get_ref());
+    let media = Call { audio, video, playout, codec, delays_from };
+    CallTraffic { media, directions, carrier }
 }
 
 /// Returns how QUIC carries a call.

@@ -1,6 +1,6 @@
 //! The delays of a path between two bodies of the solar system.
 
-use bentpipe_link::{DelayConfig, DelayStep, DirectionPatch};
+use bentpipe_link::{DelayConfig, DelayStep, DirectionPatch, Distribution};
 use bentpipe_orbit::light_time::{Body, light_time};
 use bentpipe_scenario::{LightTimeSection, Problem};
 use bentpipe_units::Span;
@@ -37,7 +37,7 @@ fn delay(
         let at = step * index;
         let light = light_time(from, to, *keys.at.get_ref() + at.min(limit))
             .map_err(|error| Problem::new(section.span(), error.to_string()))?;
-        Ok(DelayStep { at, delay: light + keys.extra })
+        Ok(DelayStep::new(at, light + keys.extra))
     });
     let schedule = steps.collect::<Result<_, Problem>>()?;
     Ok(DirectionPatch {
@@ -45,6 +45,7 @@ fn delay(
             schedule,
             interpolate: true,
             repeat: None,
+            distribution: Distribution::default(),
             keep_order: true,
         }),
         ..DirectionPatch::default()

@@ -473,7 +473,13 @@ fn check_cra(config: &DirectionConfig, terminals: u64) -> Result<(), String> {
 /// Returns true if two runs can differ in this direction.
 fn is_random(direction: &DirectionConfig) -> bool {
     let loss = direction.loss.processes.iter().any(|process| process.model.is_random());
-    let jitter = matches!(direction.delay, DelayConfig::Jitter { jitter, .. } if !jitter.is_zero());
+    let jitter = match &direction.delay {
+        DelayConfig::Jitter { jitter, .. } => !jitter.is_zero(),
+        DelayConfig::Schedule { schedule, .. } => {
+            schedule.iter().any(|step| !step.jitter.is_zero())
+        }
+        DelayConfig::Constant(_) | DelayConfig::Recording(_) => false,
+    };
     // The phase of frames and of capacity requests is drawn for each run.
     let frames =
         direction.frame.is_some_and(|frame| !frame.is_zero()) || !direction.allocation.is_none();

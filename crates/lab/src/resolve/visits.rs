@@ -12,7 +12,7 @@ use bentpipe_results::Direction;
 use bentpipe_scenario::workload::{Abr, AbrAlgorithm};
 use bentpipe_scenario::workload::{PlannedObject, Sequence, Transfer, Visit as VisitSection, Work};
 use bentpipe_scenario::{Flow, Scenario, Workload};
-use bentpipe_sim::{Object, Visit};
+use bentpipe_sim::{Object, Pieces, Visit};
 use bentpipe_units::{Bytes, Span};
 use std::sync::Arc;
 
@@ -116,6 +116,7 @@ fn explicit(visit: &VisitSection, first: bool, handshake: Handshake, seed: u64) 
     Visit {
         idle_before: visit.keys.idle_before.unwrap_or_default(),
         measured: visit.keys.measured.unwrap_or(true),
+        new_address: visit.keys.new_address.as_ref().is_some_and(|given| *given.get_ref()),
         ..planned(&visit.workload, seed, handshake)
     }
 }
@@ -123,12 +124,7 @@ fn explicit(visit: &VisitSection, first: bool, handshake: Handshake, seed: u64) 
 /// Returns a measured visit that starts at once.
 fn planned(workload: &Workload, seed: u64, handshake: Handshake) -> Visit {
     let Transfer { direction, objects, duration } = workload.transfer(seed);
-    let objects = objects.into_iter().map(|PlannedObject { name, bytes, after, delay }| Object {
-        name,
-        bytes,
-        after,
-        delay,
-    });
+    let objects = objects.into_iter().map(object);
     Visit {
         duration,
         handshake,
@@ -148,6 +144,13 @@ fn planned(workload: &Workload, seed: u64, handshake: Handshake) -> Visit {
         },
         ..Visit::default()
     }
+}
+
+/// Converts a planned object to the simulator's type.
+fn object(planned: PlannedObject) -> Object {
+    let PlannedObject { name, bytes, after, delay, pieces } = planned;
+    let pieces = pieces.map(|(size, interval)| Pieces { size, interval });
+    Object { name, bytes, after, delay, pieces }
 }
 
 /// Returns an adaptive video, whose sizes are the same in all runs.

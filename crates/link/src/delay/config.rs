@@ -37,6 +37,8 @@ pub enum DelayConfig {
         interpolate: bool,
         /// Period of repetition.
         repeat: Option<Span>,
+        /// Distribution of the jitter of the steps that have some.
+        distribution: Distribution,
         /// True if packets never overtake those sent before a step down.
         keep_order: bool,
     },
@@ -96,7 +98,7 @@ pub(crate) struct Table {
     /// Packets arrive in the order in which they were sent. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     keep_order: Option<bool>,
-    /// Steps in ascending time, the first at "0 s".
+    /// Steps in ascending time, the first at "0 s", each with its `delay` and `jitter`.
     #[serde(skip_serializing_if = "Option::is_none")]
     schedule: Option<Vec<DelayStep>>,
     /// The delay changes linearly between steps. Default: false.
@@ -126,28 +128,12 @@ impl DelayConfig {
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         match self {
             Self::Constant(_) => Ok(()),
-            // It only adds to the base.
-            Self::Jitter { distribution: Distribution::Wifi, jitter, .. } => {
-                if *jitter <= LONGEST_WIFI {
-                    return Ok(());
-                }
-                let problem = "is more than the model of a poor Wi-Fi has: every packet waits then";
-                let allowed = format!("0 s to {LONGEST_WIFI}");
-                Err(ConfigError::refused(format!("jitter = {jitter}"), problem, allowed))
+            Self::Jitter { base, jitter, distribution, .. } => {
+                check_jitter(*base, *jitter, *distribution)
             }
-            Self::Jitter { base, jitter, .. } if jitter > base => {
-                let problem = format!(
-                    "is more than the base delay of {base}, and no packet arrives before it was \
-                        sent"
-                );
-                Err(ConfigError::refused(
-                    format!("jitter = {jitter}"),
-                    problem,
-                    format!("0 s to {base}"),
-                ))
-            }
-            Self::Jitter { .. } => Ok(()),
-            Self::Schedule { schedule, repeat, .. } => {
+            Self::Schedule { schedule, repeat, distribution, .. } => {
+                let mut steps = schedule.iter();
+                steps.try_for_each(|step| check_jitter(step.delay, step.jitter, *distribution))?;
                 check_starts("delay", schedule.iter().map(|step| step.at), *repeat)
             }
             Self::Recording(delay) => check_scale(delay.scale),
@@ -192,6 +178,28 @@ impl DelayConfig {
     }
 }
 
+/// Returns an error if a delay of `base` cannot have this jitter.
+fn check_jitter(base: Span, jitter: Span, distribution: Distribution) -> Result<(), ConfigError> {
+    // That of a Wi-Fi only adds to the base.
+    let (most, problem) = match distribution {
+        Distribution::Wifi => (
+            LONGEST_WIFI,
+            "is more than the model of a poor Wi-Fi has: every packet waits then".to_owned(),
+        ),
+        Distribution::Uniform | Distribution::Normal => (
+            base,
+            format!(
+                "is more than the base delay of {base}, and no packet arrives before it was sent"
+            ),
+        ),
+    };
+    if jitter <= most {
+        return Ok(());
+    }
+    let allowed = format!("0 s to {most}");
+    Err(ConfigError::refused(format!("jitter = {jitter}"), problem, allowed))
+}
+
 impl MultiFormat for DelayConfig {
     const EXPECTED: &'static str = FORMATS;
     type Table = Table;
@@ -228,7 +236,7 @@ impl MultiFormat for DelayConfig {
                 schedule: Some(schedule),
                 base: None,
                 jitter: None,
-                distribution: None,
+                distribution,
                 interpolate,
                 repeat,
                 ..
@@ -236,6 +244,7 @@ impl MultiFormat for DelayConfig {
                 schedule,
                 interpolate: interpolate.unwrap_or(false),
                 repeat,
+                distribution: distribution.unwrap_or_default(),
                 keep_order,
             }
             .checked(),
@@ -253,11 +262,11 @@ impl MultiFormat for DelayConfig {
                 ))
             }
             Table { .. } => {
-                let problem = "cannot be combined with keys of jitter";
+                let problem = "cannot be combined with `jitter`: each step has its own";
                 Err(ConfigError::refused(
                     "schedule",
                     problem,
-                    "`schedule`, `interpolate`, `repeat` and `keep_order` together",
+                    "`schedule`, `interpolate`, `repeat`, `distribution` and `keep_order` together",
                 ))
             }
         }
@@ -277,7 +286,11 @@ impl Serialize for DelayConfig {
                 ..Table::default()
             }
             .serialize(serializer),
-            Self::Schedule { schedule, interpolate, repeat, keep_order } => Table {
+            Self::Schedule { schedule, interpolate, repeat, distribution, keep_order } => Table {
+                distribution: schedule
+                    .iter()
+                    .any(|step| !step.jitter.is_zero())
+                    .then_some(distribution),
                 schedule: Some(schedule),
                 interpolate: Some(interpolate),
                 repeat,

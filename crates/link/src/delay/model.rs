@@ -20,11 +20,30 @@ pub(crate) enum DelayModel {
         /// Delay that sizes the path: the first or, of a recording, the median.
         base: Span,
         delays: Arc<[Span]>,
+        /// Jitter of the steps, if one has some.
+        jitter: Option<StepJitter>,
         interpolate: bool,
         keep_order: bool,
     },
     /// Set by the caller, for each port.
     External,
+}
+
+/// Jitter that changes with the steps of a delay.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct StepJitter {
+    /// That of each step.
+    pub steps: Arc<[Span]>,
+    pub distribution: Distribution,
+}
+
+/// Returns the shortest delay that can be drawn around `base`.
+pub(crate) fn least_draw(base: Span, jitter: Span, distribution: Distribution) -> Span {
+    match distribution {
+        Distribution::Uniform => base.saturating_sub(jitter),
+        Distribution::Normal if !jitter.is_zero() => Span::ZERO,
+        Distribution::Normal | Distribution::Wifi => base,
+    }
 }
 
 impl DelayModel {

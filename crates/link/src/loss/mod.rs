@@ -7,6 +7,7 @@ mod bernoulli;
 mod blockage;
 pub mod bursts;
 pub mod config;
+mod fixed_count;
 mod gilbert_elliott;
 mod long_burst;
 mod model;
@@ -29,6 +30,7 @@ use model::{Model, Process};
 registry::loss_models! {
     bernoulli::Bernoulli,
     blockage::Blockage,
+    fixed_count::FixedCount,
     gilbert_elliott::GilbertElliott,
     long_burst::LongBurst,
     periodic::Periodic,

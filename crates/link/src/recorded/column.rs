@@ -201,6 +201,7 @@ mod tests {
                 timeline: std::sync::Arc::new(timeline),
                 base: ms(0),
                 delays: values.into(),
+                jitter: None,
                 interpolate: true,
                 keep_order: true,
             };

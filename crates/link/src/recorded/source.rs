@@ -135,6 +135,7 @@ impl RecordedDelay {
             timeline: Arc::new(timeline),
             base: scaled(median(column, clock.length)),
             delays: delays.into_iter().map(scaled).collect(),
+            jitter: None,
             interpolate,
             keep_order,
         }

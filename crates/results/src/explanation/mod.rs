@@ -10,4 +10,4 @@ pub use account::{Account, Losses, accounts, groups, pairs, pairs_of};
 pub use critical_path::critical_path;
 pub use referee::{doubts, single_runs};
 pub(crate) use words::causes;
-pub use words::{Difference, Reason, composition, difference, seconds, statement};
+pub use words::{Difference, Reason, composition, difference, in_days, seconds, statement};

@@ -101,7 +101,8 @@ pub fn statement(account: &Account<'_>) -> String {
     let spent = composition(account);
     if account.is_completion() {
         let time = seconds(account.completion_s);
-        return join(format!("took {time} s{median}"), &spent);
+        let long = in_days(account.completion_s);
+        return join(format!("took {time} s{long}{median}"), &spent);
     }
     let head = format!("{}{median}", valued(&account.row, account.value()));
     if account.row.name == LOST {
@@ -258,6 +259,21 @@ pub fn seconds(time: f64) -> String {
     }
 }
 
+/// Returns a span of two hours and more in days and hours, as ` (5 d 10:04:18)`; empty for a
+/// shorter one.
+pub fn in_days(time: f64) -> String {
+    // Spans of scenarios are far below the largest number of seconds.
+    let seconds = time.max(0.0) as u64;
+    if seconds < 7200 {
+        return String::new();
+    }
+    let clock = format!("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    match seconds / 86_400 {
+        0 => format!(" ({clock})"),
+        days => format!(" ({days} d {clock})"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,6 +299,14 @@ mod tests {
         account.runs = times.len();
         account.completion_s = account.value();
         account
+    }
+
+    #[test]
+    fn spans_of_two_hours_and_more_have_days_and_hours() {
+        let known = [(7199.9, ""), (7200.0, " (02:00:00)"), (468_258.0, " (5 d 10:04:18)")];
+        for (time, text) in known {
+            assert_eq!(in_days(time), text);
+        }
     }
 
     #[test]

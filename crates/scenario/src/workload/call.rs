@@ -50,6 +50,10 @@ pub struct Call {
     /// with concealment, or without.
     #[serde(default = "yes")]
     pub concealment: bool,
+    /// Time from the start of the call from which the delays of frames count, `frame_delay_mean_ms`
+    /// and those beside it; 0 s by default. Some tests leave out the start.
+    #[schemars(with = "Option<Span>")]
+    pub delays_from: Option<Spanned<Span>>,
     /// How QUIC carries the call; without it, UDP does.
     #[schemars(with = "Option<Framing>")]
     pub framing: Option<Spanned<Framing>>,
@@ -171,6 +175,16 @@ impl Call {
         super::transfer::duration(&self.duration, limit)?;
         self.audio.as_ref().map_or(Ok(()), |audio| rate("audio", audio))?;
         self.video.as_ref().map_or(Ok(()), CallVideo::check)?;
+        if let Some(from) = &self.delays_from
+            && from.get_ref() >= self.duration.get_ref()
+        {
+            let message = format!(
+                "no frame is captured after `delays_from` of {from}; allowed: less than the \
+                 `duration`, {}",
+                self.duration.get_ref()
+            );
+            return Err(Problem::new(from.span(), message));
+        }
         self.check_framing()
     }
 
@@ -325,6 +339,7 @@ mod tests {
             ("playout = \"soon\"", "`adaptive`"),
             ("framing = \"stream-per-frame\"", "or `video`"),
             ("framing = \"datagrams\"\ncancel_after = \"1 s\"", "`framing = \"stream-per-group\"`"),
+            ("delays_from = \"60 s\"", "less than the `duration`, 1 min"),
             ("cancel_after = \"1 s\"", "`framing = \"stream-per-group\"`"),
         ];
         for (keys, allowed) in cases {

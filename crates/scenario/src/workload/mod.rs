@@ -27,7 +27,7 @@ pub use cbr::Cbr;
 pub use clocks::{Clocks, RealCarrier};
 pub use download::Download;
 pub use external::External;
-pub use objects::{Object, Objects};
+pub use objects::{Object, Objects, Pieces};
 pub use ping::Ping;
 pub use probe::Probe;
 pub use responsiveness::Responsiveness;

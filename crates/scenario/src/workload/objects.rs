@@ -4,6 +4,7 @@ use super::clocks::Clocks;
 use super::kind::Kind;
 use super::transfer::{PlannedObject, Transfer};
 use crate::error::Problem;
+use crate::limits;
 use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Span};
 use schemars::JsonSchema;
@@ -26,6 +27,21 @@ pub struct Object {
     pub after: Vec<Spanned<String>>,
     /// Time between the completion of the last of them and the request; 0 s by default.
     pub delay: Option<Span>,
+    /// Pieces in which the application of the sender writes the object; by default, it writes as
+    /// fast as the transport takes it.
+    pub pieces: Option<Pieces>,
+}
+
+/// Pieces of an object, which are written one after another.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pieces {
+    /// Size of a piece.
+    #[schemars(with = "Bytes")]
+    pub size: Spanned<Bytes>,
+    /// Time between two pieces.
+    #[schemars(with = "Span")]
+    pub interval: Spanned<Span>,
 }
 
 /// Objects in one direction.
@@ -48,6 +64,10 @@ pub(super) fn check(objects: &Spanned<Vec<Object>>) -> Result<(), Problem> {
     let mut names: Vec<&str> = Vec::new();
     for object in objects.get_ref() {
         super::transfer::above_zero(&object.size)?;
+        if let Some(Pieces { size, interval }) = &object.pieces {
+            super::transfer::above_zero(size)?;
+            limits::above_zero("interval", interval)?;
+        }
         if names.contains(&object.name.as_str()) {
             let message = format!("an object named `{}` already exists in this list", object.name);
             return Err(Problem::new(object.size.span(), message + "; allowed: each name once"));
@@ -80,7 +100,11 @@ impl Kind for Objects {
     }
 
     fn clocks(&self) -> Clocks {
-        Self::CLOCKS
+        match self.list.iter().any(|object| object.pieces.is_some()) {
+            // The simulated server writes them.
+            true => Clocks::VirtualQuic,
+            false => Self::CLOCKS,
+        }
     }
 
     fn transfer(&self, _seed: u64) -> Transfer {
@@ -92,6 +116,10 @@ impl Kind for Objects {
             bytes: *object.size.get_ref(),
             after: object.after.iter().filter_map(index).collect(),
             delay: object.delay.unwrap_or_default(),
+            pieces: object
+                .pieces
+                .as_ref()
+                .map(|pieces| (*pieces.size.get_ref(), *pieces.interval.get_ref())),
         });
         Transfer { direction: *direction, objects: planned.collect(), duration: None }
     }

@@ -28,11 +28,14 @@ pub struct PlannedObject {
     pub after: Vec<usize>,
     /// Time between the completion of the last of them and the request.
     pub delay: Span,
+    /// Size of the pieces in which its sender writes it, and the time between two; `None` if it
+    /// writes at once.
+    pub pieces: Option<(Bytes, Span)>,
 }
 
 impl PlannedObject {
     pub(super) fn new(name: &str, bytes: Bytes) -> Self {
-        Self { name: name.to_owned(), bytes, after: Vec::new(), delay: Span::ZERO }
+        Self { name: name.to_owned(), bytes, after: Vec::new(), delay: Span::ZERO, pieces: None }
     }
 }
 

@@ -51,6 +51,10 @@ pub struct VisitKeys {
     /// It is exponentially distributed, and drawn for each user and run.
     #[schemars(with = "Option<Span>")]
     pub think_time: Option<Spanned<Span>>,
+    /// True if the client has another address than at the visit before, in another network; false
+    /// by default. What the server remembers of the path by address does not apply then.
+    #[schemars(with = "Option<bool>")]
+    pub new_address: Option<Spanned<bool>>,
     /// False if the visit only prepares the next one; true by default.
     pub measured: Option<bool>,
 }
@@ -179,6 +183,11 @@ fn check(visits: &[Visit], place: Range<usize>) -> Check {
         let message =
             "the first visit has no ticket for `0rtt`; allowed: `1rtt`, or a visit before it";
         return Err(Problem::new(handshake.span(), message));
+    }
+    if let Some(given) = first.keys.new_address.as_ref().filter(|given| *given.get_ref()) {
+        let message = "before the first visit there is no address; allowed: `new_address` of \
+                       later ones";
+        return Err(Problem::new(given.span(), message));
     }
     if let Some(think) = &first.keys.think_time {
         let message = "before the first visit there is nothing to think about; allowed: \

@@ -37,6 +37,7 @@ impl Kind for WebPage {
             bytes: page.object.bytes,
             after: page.object.after,
             delay: page.object.delay,
+            pieces: None,
         });
         Transfer { direction: Direction::Download, objects: objects.collect(), duration: None }
     }

@@ -72,6 +72,8 @@ pub fn flow_outcome(
         rtt_min: record.rtt_min(),
         rtt_mean: record.rtt_mean(),
         rtt_p99: record.rtt_p99(),
+        rtt_max: record.rtt_max(),
+        cwnd_max: record.cwnd_max(),
         path: report.path,
         pep: report.pep,
         call: report.call.clone(),

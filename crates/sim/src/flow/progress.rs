@@ -55,9 +55,15 @@ impl FlowProgress {
         self.spec.terminal
     }
 
-    /// Returns the address of one end.
+    /// Returns the address of one end in the active or last visit.
     pub fn address(&self, side: Role) -> SocketAddr {
-        socket(self.index, side, self.spec.terminal)
+        self.address_in(self.next_visit, side)
+    }
+
+    /// Returns the address of one end in a visit, by its number from 1.
+    pub fn address_in(&self, visit: usize, side: Role) -> SocketAddr {
+        let moves = self.spec.visits.iter().take(visit).filter(|visit| visit.new_address).count();
+        socket(self.index, side, self.spec.terminal, moves)
     }
 
     /// Returns the name of the host at one end.

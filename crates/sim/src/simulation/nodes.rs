@@ -50,9 +50,12 @@ impl<N: PacketNetwork> Simulation<N> {
         let Some(captured) = self.links[index].captured else { return };
         if captured.entrance == entrance {
             let datagram = self.packet_arena.get(packet.payload);
-            let terminal = self.flows[datagram.flow as usize].progress().terminal();
+            let progress = self.flows[datagram.flow as usize].progress();
+            let side = datagram.toward.source();
+            let ends =
+                [side, side.peer()].map(|side| progress.address_in(datagram.visit as usize, side));
             let packet = packet.with_payload(datagram);
-            capture.packet(self.now, captured.interface, terminal, &packet);
+            capture.packet(self.now, captured.interface, ends, &packet);
         }
     }
 

@@ -112,6 +112,17 @@ fn reconnaissance_becomes_normal_on_loss() {
 }
 
 #[test]
+fn a_loss_among_the_first_two_packets_prevents_the_jump() {
+    // A case of quicly (t/jumpstart.c): the first of two packets is lost, the window is halved.
+    let mut rig = Rig::new(ResumeMode::Careful, Some(saved(40)));
+    rig.send(2);
+    rig.at(100).lose(0, 0);
+    rig.ack(1, 1);
+    assert_eq!(rig.last_step(), ("normal", "packet_loss"));
+    assert_eq!(rig.resume.send_control().cwnd, packets(5));
+}
+
+#[test]
 fn reconnaissance_becomes_normal_on_ecn_ce() {
     let mut rig = Rig::new(ResumeMode::Careful, Some(saved(300)));
     rig.send(10);

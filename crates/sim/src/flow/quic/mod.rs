@@ -46,8 +46,9 @@ pub struct QuicTransport {
     /// Connections that the active visit has besides its first one.
     others: u16,
     endpoints: Endpoints,
-    /// The addresses of client and server.
-    addresses: [SocketAddr; 2],
+    /// The addresses of the client in each visit, and of the server.
+    clients: Vec<SocketAddr>,
+    server_address: SocketAddr,
     visit: Option<ActiveVisit>,
     /// The server's node.
     last_node: u16,
@@ -134,13 +135,23 @@ impl QuicTransport {
             settings,
             call,
             others: 0,
-            addresses: [Role::Client, Role::Server].map(|side| progress.address(side)),
+            clients: (1..=progress.spec.visits.len())
+                .map(|visit| progress.address_in(visit, Role::Client))
+                .collect(),
+            server_address: progress.address(Role::Server),
             visit: None,
             last_node: shared.last_node,
             epoch: shared.epoch.clone(),
             batch: None,
             received: BytesMut::new(),
         })
+    }
+
+    /// Returns the client's address in a visit, by its number from 1.
+    fn client_in(&self, visit: u32) -> SocketAddr {
+        let index = (visit as usize).saturating_sub(1);
+        // Packets belong to visits that there are.
+        self.clients.get(index).copied().unwrap_or(self.server_address)
     }
 
     /// Returns `config` with what the call needs, if there is one.
@@ -203,7 +214,7 @@ impl QuicTransport {
             .initial_dst_cid_provider(initial_cids.clone())
             .token_store(self.endpoints.client_tokens.clone());
         let (settings, visit_progress) = (self.settings.clone(), start.progress.clone());
-        let [_, remote] = self.addresses;
+        let remote = self.server_address;
         let test = test.cloned();
         let app = move |conn| match (call, test) {
             (Some(call), _) => call.run(conn, Role::Client),
@@ -250,7 +261,7 @@ impl QuicTransport {
         };
         for action in test.poll(now) {
             self.others = self.others.wrapping_add(1);
-            let [_, mut remote] = self.addresses;
+            let mut remote = self.server_address;
             remote.set_port(remote.port().wrapping_add(self.others));
             let (config, settings) = (config.clone(), self.settings.clone());
             let visit_progress = progress.clone();
@@ -370,8 +381,10 @@ impl Transport for QuicTransport {
     fn deliver(&mut self, now: Time, node: u16, ecn: Ecn, datagram: &mut Datagram) {
         let Body::Udp(payload) = &mut datagram.body else { return };
         let data = payload.take(&mut self.received);
-        let [client, server] = self.addresses;
-        let mut source = if node == 0 { server } else { client };
+        let mut source = match node {
+            0 => self.server_address,
+            _ => self.client_in(datagram.visit),
+        };
         source.set_port(source.port().wrapping_add(datagram.connection));
         self.epoch.set(now);
         self.endpoints.at(node).handle_datagram(now, source, ecn_from_link(ecn), data);
@@ -403,9 +416,13 @@ impl Transport for QuicTransport {
         if self.batch.is_none() {
             self.batch = self.next_batch(toward, outbox);
         }
+        // A client keeps its port in all visits.
+        let receiver = match outbox.node {
+            0 => self.server_address.port(),
+            _ => self.client_in(1).port(),
+        };
         let batch = self.batch.as_mut()?;
         let ecn = ecn_to_link(batch.transmit.ecn);
-        let receiver = self.addresses[usize::from(outbox.node == 0)].port();
         let connection = batch.transmit.destination.port().wrapping_sub(receiver);
         let next = batch.next();
         if next.is_last
@@ -429,11 +446,12 @@ impl Transport for QuicTransport {
     fn release(&mut self, now: Time) {
         self.probe(now);
         let Some(visit) = &self.visit else { return };
-        let senders = visit.call.as_ref().is_some_and(|call| call.release(now));
-        if visit.progress.release(now) || senders {
+        let call = visit.call.as_ref().is_some_and(|call| call.release(now));
+        let objects = visit.progress.release(now);
+        if objects || call {
             self.endpoints.client.wake(now);
         }
-        if senders {
+        if call || (objects && visit.progress.writes_pieces()) {
             self.endpoints.server.wake(now);
         }
     }
