@@ -115,26 +115,30 @@ class Case:
         """What was measured."""
         return self.parts(lambda check: check.value())
 
-    def parts(self, said):
-        """A text for each check, with the variants that share it."""
-        several = len({(check.metric, str(check.point)) for check in self.checks}) > 1
+    def parts(self, said, checks=None):
+        """A text for each check, by default of all, with the variants that share it."""
+        checks = self.checks if checks is None else checks
+        several = len({(check.metric, str(check.point)) for check in checks}) > 1
         groups = {}
-        for check in self.checks:
+        for check in checks:
             about = condition(check) if several else ""
             groups.setdefault((about, said(check)), []).append(check.variant)
         texts = []
         for (about, text), variants in groups.items():
-            everyone = {check.variant for check in self.checks if condition(check) == about}
+            everyone = {check.variant for check in checks if condition(check) == about}
             same = not several and len(groups) == 1 or several and set(variants) == everyone
             whom = "" if same else ", ".join(dict.fromkeys(variants)) + " "
             texts.append(f"{about}{': ' if about else ''}{whom}{text}")
         return "; ".join(texts)
 
     def floor(self):
-        """The smallest floor of the checks, or the largest best value of limits from below."""
-        floors = [check.floor for check in self.checks if check.floor is not None]
-        best = max if all(check.least for check in self.checks) else min
-        return number(best(floors)) if floors else ""
+        """The floors of the checks, and what each concerns if they differ."""
+        if not self.checks:
+            return "–"
+        known = [check for check in self.checks if check.floor is not None]
+        if len({check.floor for check in known}) <= 1:
+            return number(known[0].floor) if known else ""
+        return self.parts(lambda check: number(check.floor), known)
 
     def reason(self):
         """What is missing, which tests decide, or why a limit is missed."""
@@ -208,7 +212,7 @@ def page(document, sections):
         "",
         "*Met by ours* means that Bentpipe as it is, or its preset for such paths, meets the "
         "limit, and a controller as its document says does not.",
-        "*Tested* means that unit tests decide the case.",
+        "*Tested* means that unit tests decide the case; what they assert has no floor.",
         "A value in bold misses its limit.",
         "",
     ]

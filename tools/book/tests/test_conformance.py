@@ -81,6 +81,13 @@ class Repository(unittest.TestCase):
         self.assertEqual(case.floor(), "2.00")
         self.assertEqual(case.limits(), "default 5.00 s; bbr3 4.00 s")
 
+    def test_floors_that_differ_name_whom_they_concern(self):
+        self.results((3.0, True), (3.5, True))
+        other = SCENARIO.replace("above = 2\nbelow = 4", "above = 3\nbelow = 4")
+        self.write("scenarios/conformance/one.toml", other)
+        self.assertEqual(self.rows()["A-1"].floor(), "default 2.00; bbr3 3.00")
+        self.assertEqual(self.rows()["A-3"].floor(), "–")
+
     def test_the_default_may_meet_what_a_document_does_not(self):
         self.results((3.0, True), (6.5, False))
         case = self.rows()["A-1"]
