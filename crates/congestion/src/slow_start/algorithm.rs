@@ -49,6 +49,9 @@ pub trait SlowStart: Debug + Send + Sync {
         Progress::Congested
     }
 
+    /// Handles the report that all losses of the last response were spurious.
+    fn on_spurious_loss(&mut self) {}
+
     /// Sets the fraction of losses that the controller does not take as congestion
     /// ([`SendControl::loss_tolerance`]). Called once, before any event.
     ///
@@ -81,8 +84,9 @@ pub trait SlowStart: Debug + Send + Sync {
         false
     }
 
-    /// Returns true if losses that may be chance do not end it.
-    fn passes_over_chance(&self) -> bool {
+    /// Returns true if it measures the capacity of the path by its first packets. It needs no RTTs
+    /// to find it then, and losses that may be chance do not end it.
+    fn measures_path(&self) -> bool {
         false
     }
 

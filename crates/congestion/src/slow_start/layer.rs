@@ -121,7 +121,7 @@ impl WithSlowStart {
 }
 
 impl Controller for WithSlowStart {
-    forward_to!(controller: on_timeout, on_spurious_loss, on_upcoming_path_change, report_state);
+    forward_to!(controller: on_timeout, on_upcoming_path_change, report_state);
 
     fn on_packet_sent(&mut self, packet: &SentPacket) {
         self.controller.on_packet_sent(packet);
@@ -153,6 +153,13 @@ impl Controller for WithSlowStart {
         if self.proceed(progress, loss.now) {
             self.controller.on_loss(loss);
         }
+    }
+
+    fn on_spurious_loss(&mut self, now: Time) {
+        if let Some(slow_start) = &mut self.slow_start {
+            slow_start.on_spurious_loss();
+        }
+        self.controller.on_spurious_loss(now);
     }
 
     fn on_ecn_ce(&mut self, ecn_ce: &EcnCe) {
@@ -207,14 +214,14 @@ impl Controller for WithSlowStart {
         if self
             .slow_start
             .as_mut()
-            .is_some_and(|start| !start.passes_over_chance() || !start.on_restart(to))
+            .is_some_and(|start| !start.measures_path() || !start.on_restart(to))
         {
             self.finish();
         }
     }
 
     fn start_measures_path(&self) -> bool {
-        self.slow_start.as_ref().is_some_and(|start| start.passes_over_chance())
+        self.slow_start.as_ref().is_some_and(|start| start.measures_path())
     }
 
     fn send_control(&self) -> SendControl {

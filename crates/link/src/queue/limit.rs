@@ -105,7 +105,7 @@ impl fmt::Display for QueueLimit {
             Self::Packets(1) => f.write_str("1 packet"),
             Self::Packets(packets) => write!(f, "{packets} packets"),
             Self::Time(span) => span.fmt(f),
-            Self::Cake(interval) => write!(f, "{} or 4 MiB", *interval * 4),
+            Self::Cake(interval) => write!(f, "{}, at least 4 MiB", *interval * 4),
         }
     }
 }

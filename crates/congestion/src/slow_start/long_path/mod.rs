@@ -30,12 +30,16 @@ use steps::{Next, Settling, Step};
 pub struct LongPath {
     path: Path,
     step: Step,
+    /// The start as it would be without the losses that have ended its bursts, until the next step.
+    /// It takes over if they prove to be spurious.
+    without_loss: Option<Box<LongPath>>,
 }
 
 impl LongPath {
     /// Creates a slow start that waits for the first RTT sample with the initial window.
     pub fn new(config: &ControllerConfig, parameters: &Parameters) -> Self {
-        Self { path: Path::new(config, Tuning::new(parameters)), step: Step::Waiting }
+        let path = Path::new(config, Tuning::new(parameters));
+        Self { path, step: Step::Waiting, without_loss: None }
     }
 
     /// Handles the first RTT sample. On short paths the controller's own slow start continues.
@@ -97,6 +101,7 @@ impl LongPath {
             Next::Stay => Progress::Continue,
             Next::Step(step) => {
                 self.step = step;
+                self.without_loss = None;
                 Progress::Continue
             }
             Next::Over(progress) => progress,
@@ -106,6 +111,9 @@ impl LongPath {
 
 impl SlowStart for LongPath {
     fn on_packet_sent(&mut self, packet: &SentPacket) {
+        if let Some(without_loss) = &mut self.without_loss {
+            without_loss.on_packet_sent(packet);
+        }
         if let (Step::Growing(_), Some(burst)) = (&self.step, &mut self.path.burst) {
             *burst += packet.bytes;
             self.path.set_burst_rate();
@@ -113,6 +121,8 @@ impl SlowStart for LongPath {
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) -> Progress {
+        let goes_on = |start: &mut Box<LongPath>| start.on_ack(ack) == Progress::Continue;
+        self.without_loss = self.without_loss.take_if(goes_on);
         if !matches!(self.step, Step::Waiting) {
             self.path.note(ack);
         }
@@ -133,6 +143,9 @@ impl SlowStart for LongPath {
         if loss.persistent {
             return Progress::Congested;
         }
+        // Controllers that tolerate losses are slower for it: decision 118.
+        let kept = matches!(self.step, Step::Growing(_)) && self.path.chance <= 0.0;
+        let before = kept.then(|| Box::new(self.clone()));
         let path = &mut self.path;
         // Losses of packets sent before the bursts are no evidence about them. A handshake packet
         // alone takes several with it, whose keys then come late.
@@ -153,7 +166,17 @@ impl SlowStart for LongPath {
             Step::Verifying(verifying) => verifying.on_loss(path, loss),
             Step::Creeping(creeping) => creeping.on_loss(path),
         };
-        self.proceed(next)
+        let progress = self.proceed(next);
+        if matches!(self.step, Step::Settling(_)) && before.is_some() {
+            self.without_loss = before;
+        }
+        progress
+    }
+
+    fn on_spurious_loss(&mut self) {
+        if let Some(without_loss) = self.without_loss.take() {
+            *self = *without_loss;
+        }
     }
 
     fn set_shares(&mut self, shares: &dyn Fn() -> u64) {
@@ -184,7 +207,7 @@ impl SlowStart for LongPath {
         growing
     }
 
-    fn passes_over_chance(&self) -> bool {
+    fn measures_path(&self) -> bool {
         true
     }
 

@@ -115,6 +115,27 @@ fn a_burst_delivered_as_fast_as_sent_proves_its_rate() {
 }
 
 #[test]
+fn bursts_that_spurious_losses_have_ended_go_on() {
+    let senders = [true, false].map(|lose| {
+        let mut sender = Sender::begun();
+        sender.burst();
+        sender.ack(1204, 9, false);
+        if lose {
+            sender.lose(1204, 1..7, false);
+            assert_eq!(sender.slow_start.phase(), "settle");
+        }
+        for number in 10..=60 {
+            sender.ack(1200 + number / 2, number, false);
+        }
+        sender.slow_start.on_spurious_loss();
+        assert_eq!(sender.slow_start.phase(), "bursts");
+        sender.slow_start
+    });
+    assert_eq!(senders[0].window(), senders[1].window());
+    assert_eq!(senders[0].pacing_rate(), senders[1].pacing_rate());
+}
+
+#[test]
 fn a_lasting_rtt_increase_ends_the_bursts() {
     let mut sender = Sender::begun();
     sender.burst();
