@@ -104,7 +104,12 @@ SENTENCES := ack-filter acks cross-traffic dama first hops latency-under-load le
 
 # Tests the page as the command writes it, with real results: of a download, and of many users. Then
 # the sentences of examples, and the studio as the command serves it.
+# Only if the command or these tests have changed since they last passed.
 test-report: build
+	@$(MAKE) --no-print-directory studio/node_modules/.reported
+
+studio/node_modules/.reported: $(BENTPIPE) $(shell find studio/tests -type f 2>/dev/null) \
+		$(wildcard scenarios/examples/*)
 	for name in first users; do \
 		$(BENTPIPE) run scenarios/examples/$$name.toml --out $(OUT)/test-$$name >/dev/null && \
 		(cd studio && BENTPIPE_REPORT=$(abspath $(OUT))/test-$$name/report.html \
@@ -120,6 +125,7 @@ test-report: build
 	cd studio && BENTPIPE_COMMAND=$(abspath $(BENTPIPE)) \
 		npx vitest run --project page tests/studio.page.test.ts tests/workbench.page.test.ts \
 			tests/forms.page.test.ts tests/keeping.page.test.ts tests/editable.page.test.ts
+	@touch $@
 
 test-python: page ## Test the Python package: the wheel in a new environment
 	tools/check/python-package

@@ -9,7 +9,7 @@
 //!
 //! Every `name=value` sets a parameter of the filter; `only=TEXT` chooses rows by their name.
 
-#[path = "../tests/lean/mod.rs"]
+#[path = "../tests/all/lean/mod.rs"]
 mod lean;
 
 use bentpipe_congestion::loss_filter::{ChanceFilter, Parameters};

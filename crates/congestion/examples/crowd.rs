@@ -10,7 +10,7 @@
 //! `mbps=`, `rtt=` (ms), `frames=1`, `ack=` (packets per ACK) and `kb=` (median size) change the
 //! path and the users; every other `name=value` sets a parameter of long-path.
 
-#[path = "../tests/lean/mod.rs"]
+#[path = "../tests/all/lean/mod.rs"]
 mod lean;
 
 use bentpipe_units::{Span, Time};

@@ -9,7 +9,7 @@
 //! queue in ms, separated by tabs. `tools/atlas/path-change-rows` makes the results of the book
 //! from them.
 
-#[path = "../tests/bottleneck/mod.rs"]
+#[path = "../tests/all/bottleneck/mod.rs"]
 mod bottleneck;
 
 use bentpipe_congestion::{PathChangeNotice, PathChangeResponse};

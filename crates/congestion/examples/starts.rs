@@ -12,7 +12,7 @@
 //! FAMILY is `clean` (default), `short`, `bucket`, `policer` or `upload`. `name=value` sets a
 //! parameter of long-path.
 
-#[path = "../tests/lean/mod.rs"]
+#[path = "../tests/all/lean/mod.rs"]
 mod lean;
 
 use bentpipe_congestion::Controller;

@@ -2,7 +2,7 @@
 // A test waits for a process on the real clock.
 #![allow(clippy::disallowed_methods)]
 
-#[path = "../../quic/tests/contract/mod.rs"]
+#[path = "../../quic/tests/all/contract/mod.rs"]
 mod contract;
 
 use bentpipe_net::store::{SqliteStore, WriteBehind};
