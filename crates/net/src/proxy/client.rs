@@ -266,7 +266,9 @@ impl UpstreamClient {
         let (grpc, keep) = (limits.grpc, named || !beside);
         let outgoing = OutgoingHead { method, path, headers, name, grpc, keep, source, hints };
         let progress = grpc.then(|| upload.progress());
-        let (mut response, active) = self.ask_servers(outgoing, upload, &limits).await?;
+        // On the heap, so that it takes no room while the request waits for its place.
+        let asking = Box::pin(self.ask_servers(outgoing, upload, &limits));
+        let (mut response, active) = asking.await?;
         let slot = Slot::new(place, active);
         if let Some(handshake) = handshake {
             if handshake.is_agreed(&response) {

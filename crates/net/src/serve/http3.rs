@@ -1,5 +1,6 @@
 //! HTTP/3. Each connection and each request has a task, which the endpoint runs.
 
+use super::http3_content::{misstates_length, read_content, within};
 use super::http3_websocket::{Agreed, relay};
 use super::malformed::is_malformed;
 use super::origin::{Origin, Route};
@@ -12,15 +13,14 @@ use crate::admission::control::ConnectionGuard;
 use crate::admission::send_memory::SendBufferGrant;
 use crate::path_report::{PathReport, accepts_trailers};
 use crate::proxy::{
-    Forwarded, Piece, RequestContext, Upload, UpstreamClient, announced_length, asks_for_websocket,
+    Forwarded, RequestContext, Upload, UpstreamClient, announced_length, asks_for_websocket,
     expects_continue, is_grpc,
 };
 use bentpipe_quic::congestion::ResumeHandle;
 use bentpipe_quic::{BidiStream, Conn, Http3, RecvStream, SendStream, SenderMetrics};
 use bentpipe_units::Span;
-use bytes::{Buf, Bytes};
-use futures_util::FutureExt;
-use futures_util::future::Either;
+use bytes::Bytes;
+use futures_util::future::{BoxFuture, Either};
 use h3::error::Code;
 use h3::error::StreamError;
 use h3::quic::StreamId;
@@ -28,13 +28,12 @@ use h3::server::{RequestResolver, RequestStream};
 use http::header::{LINK, TRAILER};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use std::future::{Future, poll_fn};
-use std::io;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use tokio::sync::mpsc;
-use tokio::time::{Duration, timeout};
+use tokio::time::Duration;
 
 /// Interval at which a connection that stops checks whether requests are left.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -165,11 +164,6 @@ fn watch(conn: &Conn, shared: &Shared, mut guard: ConnectionGuard, path: PathVie
     });
 }
 
-/// Returns the result of `work`, or `None` if it takes longer than `limit`.
-async fn within<T>(limit: Span, work: impl Future<Output = T>) -> Option<T> {
-    timeout(limit.into(), work).await.ok()
-}
-
 /// The connection of a request.
 struct Context {
     conn: Conn,
@@ -189,10 +183,12 @@ async fn request(context: Context, mut resolver: Box<RequestResolver<Http3, Byte
     // All of this ends before the next await, where what is alive takes room in every task.
     let begin = move || {
         let resolved = resolver.accept_with_frame(first).ok()?;
-        Some(Box::pin(exchange(context, id, resolved.resolve())))
+        Some(Box::pin(receive(context, id, resolved.resolve())))
     };
-    let Some(rest) = begin() else { return };
-    rest.await;
+    let Some(receiving) = begin() else { return };
+    // Each step is on the heap for as long as it lasts: thousands may wait in one.
+    let Some(responding) = receiving.await else { return };
+    responding.await;
 }
 
 /// Closes the connection of a client that sends a header too slowly. A stream that is only dropped
@@ -202,164 +198,202 @@ fn too_slow(Context { conn, shared, .. }: &Context) {
     conn.close(Code::H3_EXCESSIVE_LOAD.value(), b"request header too slow");
 }
 
-/// Serves the request on stream `id`, unless the client cancels it.
-async fn exchange(
+/// Receives the request on stream `id`. Returns what responds to it.
+async fn receive(
     context: Context,
     id: StreamId,
     resolving: impl Future<
         Output = Result<(Request<()>, RequestStream<BidiStream, Bytes>), StreamError>,
     >,
-) {
+) -> Option<BoxFuture<'static, ()>> {
     // The library itself responds to a header beyond a limit (431, RFC 6585 §5) but does not finish
     // the stream.
     let refusal = context.conn.finish_when_dropped(id);
     let resolved = within(context.shared.limits.stall_time, resolving).await;
     drop(refusal);
-    let (request, mut stream) = match resolved {
-        Some(Ok(resolved)) => resolved,
-        Some(Err(_)) => return,
-        None => return too_slow(&context),
+    let Some(resolved) = resolved else {
+        too_slow(&context);
+        return None;
     };
+    let (request, mut stream) = resolved.ok()?;
     // A proxy reads all of the content and counts it.
     let is_file = matches!(context.shared.origin, Origin::Files(_));
     if is_malformed(&request) || is_file && misstates_length(request.headers(), &mut stream) {
         context.shared.metrics.malformed.fetch_add(1, Relaxed);
         stream.stop_stream(Code::H3_MESSAGE_ERROR);
-        return stream.stop_sending(Code::H3_MESSAGE_ERROR);
+        stream.stop_sending(Code::H3_MESSAGE_ERROR);
+        return None;
     }
+    let (stream, mut content) = stream.split();
+    let exchange = Exchange::new(context, id, stream, &request);
+    Some(if is_file {
+        // The content of a request is not read. It would only take flow-control window.
+        content.stop_sending(Code::H3_NO_ERROR);
+        respond_with_file(exchange, Arc::new(request))
+    } else {
+        respond_from_upstream(exchange, request, content)
+    })
+}
+
+/// A request that gets a response.
+struct Exchange {
+    context: Context,
+    id: StreamId,
+    stream: RequestStream<SendStream, Bytes>,
+    activity: Arc<Activity>,
+    log: RequestLog,
+    /// Whether the client takes trailers, and whether the path is reported in them.
+    trailers: (bool, bool),
+}
+
+impl Exchange {
+    fn new(
+        context: Context,
+        id: StreamId,
+        stream: RequestStream<SendStream, Bytes>,
+        request: &Request<()>,
+    ) -> Self {
+        let log = RequestLog::start(&context.shared, context.client, request, Version::HTTP_3)
+            .with_group(context.path.group);
+        let accepted = accepts_trailers(request.headers());
+        let trailers = (accepted, accepted && *request.method() == Method::GET);
+        Self { context, id, stream, activity: Arc::default(), log, trailers }
+    }
+
+    /// Sends a response, and waits until the client has acknowledged it.
+    async fn send(mut self, response: StreamedResponse) {
+        let Context { conn, shared, client, path } = &self.context;
+        self.log.set_status(response.head.status());
+        let mut grant = shared.send_memory.register(*client);
+        let (accepted, report) = self.trailers;
+        let resume = path.resume.as_ref().filter(|_| report);
+        let limits = (&mut grant, shared.limits.stall_time, &*self.activity);
+        let sending =
+            send(conn, &mut self.stream, response, (resume, accepted), limits, &mut self.log);
+        let sent = tokio::select! {
+            sent = sending => sent,
+            () = self.activity.revoked() => Err(Some(Code::H3_EXCESSIVE_LOAD)),
+        };
+        match sent {
+            Ok(()) => delivered(&self.context, &self.stream, grant, self.log).await,
+            Err(Some(code)) => {
+                if code == Code::H3_EXCESSIVE_LOAD {
+                    shared.metrics.slow.fetch_add(1, Relaxed);
+                }
+                self.stream.stop_stream(code);
+            }
+            // The client is gone or has cancelled the request.
+            Err(None) => {}
+        }
+    }
+}
+
+/// Responds with a file, and waits until the client has acknowledged all of it. All work ends if
+/// the client cancels the request or is gone.
+fn respond_with_file(exchange: Exchange, request: Arc<Request<()>>) -> BoxFuture<'static, ()> {
+    let (conn, id) = (exchange.context.conn.clone(), exchange.id);
+    Box::pin(unless_stopped(conn, id, Box::pin(file(exchange, request))))
+}
+
+/// Responds with a file. It is small while it waits: sending is on the heap, and an `async fn`
+/// would have room for its arguments twice.
+fn file(exchange: Exchange, request: Arc<Request<()>>) -> impl Future<Output = ()> + Send {
+    let shared = exchange.context.shared.clone();
+    async move {
+        let Origin::Files(files) = &shared.origin else { return };
+        let client = (exchange.context.client, &exchange.activity);
+        let now = shared.clock.system();
+        let response = StreamedResponse::file(&shared, files, request, client, now).await;
+        Box::pin(exchange.send(response)).await;
+    }
+}
+
+/// Responds with what the upstream does, and waits until the client has acknowledged all of it. All
+/// work ends if the client cancels the request or is gone.
+fn respond_from_upstream(
+    mut exchange: Exchange,
+    request: Request<()>,
+    content: RequestStream<RecvStream, Bytes>,
+) -> BoxFuture<'static, ()> {
+    let (conn, id) = (exchange.context.conn.clone(), exchange.id);
+    let responding = async move {
+        match ask(&mut exchange, &request, content).await {
+            Some(Either::Left(response)) => Box::pin(exchange.send(response)).await,
+            Some(Either::Right(agreed)) => Box::pin(relay_websocket(exchange, *agreed)).await,
+            None => {}
+        }
+    };
+    Box::pin(unless_stopped(conn, id, Box::pin(responding)))
+}
+
+/// Does `work`, unless the client stops the stream or is gone.
+async fn unless_stopped(conn: Conn, id: StreamId, work: BoxFuture<'static, ()>) {
     tokio::select! {
         // The last acknowledgement completes both; the response has to note it.
         biased;
-        () = respond(&context, request, stream) => {}
-        // The client has cancelled the request or is gone. All work for it ends here.
-        () = context.conn.stopped(id) => {}
+        () = work => {}
+        () = conn.stopped(id) => {}
     }
 }
 
-/// Returns true if the content of a request is not as long as announced (RFC 9114 §4.1.2), by what
-/// has arrived of it. A file is served without waiting for the rest, which is not read.
-fn misstates_length(headers: &HeaderMap, stream: &mut RequestStream<BidiStream, Bytes>) -> bool {
-    let Some(announced) = announced_length(headers) else { return false };
-    let mut arrived = 0;
-    while let Some(Ok(piece)) = stream.recv_data().now_or_never() {
-        let Some(piece) = piece else { return arrived != announced };
-        arrived += piece.remaining() as u64;
-        if arrived > announced {
-            return true;
-        }
+/// Asks the upstream. `None` if the client is gone, or has lost its place.
+async fn ask(
+    Exchange { context, stream, activity, .. }: &mut Exchange,
+    request: &Request<()>,
+    content: RequestStream<RecvStream, Bytes>,
+) -> Option<Answer> {
+    let Context { conn, shared, client, .. } = &*context;
+    let Origin::Upstream(upstreams) = &shared.origin else { return None };
+    let early = conn.connected_at().is_none();
+    if early && !request.method().is_safe() {
+        conn.handshaken().await.ok()?;
     }
-    false
-}
-
-/// Responds to a request, and waits until the client has acknowledged the whole response.
-async fn respond(
-    context: &Context,
-    request: Request<()>,
-    stream: RequestStream<BidiStream, Bytes>,
-) {
-    let Context { conn, shared, client, path } = context;
-    let (client, stall) = (*client, shared.limits.stall_time);
-    let activity = Arc::new(Activity::default());
-    let (mut stream, mut content) = stream.split();
-    let mut log =
-        RequestLog::start(shared, client, &request, Version::HTTP_3).with_group(path.group);
-    let trailers = accepts_trailers(request.headers());
-    let report = *request.method() == Method::GET && trailers;
-    let resume = path.resume.as_ref().filter(|_| report);
     let now = shared.clock.system();
-    let response = match &shared.origin {
-        Origin::Files(files) => {
-            // The content of a request is not read. It would only take flow-control window.
-            content.stop_sending(Code::H3_NO_ERROR);
-            drop(content);
-            StreamedResponse::file(shared, files, request, (client, &activity), now).await
-        }
-        Origin::Upstream(upstreams) => {
-            let early = conn.connected_at().is_none();
-            if early && !request.method().is_safe() && conn.handshaken().await.is_err() {
-                return;
+    let route = upstreams.route(request, conn.server_name().as_deref());
+    let from = RequestContext {
+        client: *client,
+        port: conn.remote_address().map_or(0, |remote| remote.port()),
+        activity: activity.clone(),
+        version: Version::HTTP_3,
+        early: early && request.method().is_safe(),
+        named: route.is_ok_and(|route| route.named),
+        silence: shared.limits.websocket_idle,
+        hints: None,
+        now,
+    };
+    let stall = shared.limits.stall_time;
+    let forwarding = async {
+        match route {
+            Ok(Route { upstream, .. }) => {
+                forward(conn, (&mut *stream, content), upstream, request, from, stall).await
             }
-            let early = early && request.method().is_safe();
-            let route = upstreams.route(&request, conn.server_name().as_deref());
-            let from = RequestContext {
-                client,
-                port: conn.remote_address().map_or(0, |remote| remote.port()),
-                activity: activity.clone(),
-                version: Version::HTTP_3,
-                early,
-                named: route.is_ok_and(|route| route.named),
-                silence: shared.limits.websocket_idle,
-                hints: None,
-                now,
-            };
-            let streams = (&mut stream, content);
-            let forwarding = async {
-                match route {
-                    Ok(Route { upstream, .. }) => {
-                        forward(conn, streams, upstream, &request, from, stall).await
-                    }
-                    Err(status) => Some(Either::Left(StreamedResponse::status(status, now))),
-                }
-            };
-            let forwarded = tokio::select! {
-                forwarded = forwarding => forwarded,
-                () = activity.revoked() => {
-                    shared.metrics.slow.fetch_add(1, Relaxed);
-                    return stream.stop_stream(Code::H3_EXCESSIVE_LOAD);
-                }
-            };
-            match forwarded {
-                Some(Either::Left(response)) => response,
-                Some(Either::Right(agreed)) => {
-                    // On the heap: most requests have none.
-                    let relaying = relay_websocket(context, *agreed, stream, &activity, log);
-                    return Box::pin(relaying).await;
-                }
-                None => return,
-            }
+            Err(status) => Some(Either::Left(StreamedResponse::status(status, now))),
         }
     };
-    log.set_status(response.head.status());
-    let mut grant = shared.send_memory.register(client);
-    let limits = (&mut grant, stall, &*activity);
-    let sent = tokio::select! {
-        sent = send(conn, &mut stream, response, (resume, trailers), limits, &mut log) => sent,
-        () = activity.revoked() => Err(Some(Code::H3_EXCESSIVE_LOAD)),
-    };
-    match sent {
-        Ok(()) => delivered(context, &stream, grant, log).await,
-        Err(Some(code)) => {
-            if code == Code::H3_EXCESSIVE_LOAD {
-                shared.metrics.slow.fetch_add(1, Relaxed);
-            }
-            stream.stop_stream(code);
-        }
-        // The client is gone or has cancelled the request.
-        Err(None) => {}
+    tokio::select! {
+        forwarded = forwarding => return forwarded,
+        () = activity.revoked() => {}
     }
+    shared.metrics.slow.fetch_add(1, Relaxed);
+    stream.stop_stream(Code::H3_EXCESSIVE_LOAD);
+    None
 }
 
 /// What a request gets: a response, or a WebSocket.
 type Answer = Either<StreamedResponse, Box<Agreed>>;
 
 /// Relays a WebSocket until it ends.
-async fn relay_websocket(
-    context: &Context,
-    agreed: Agreed,
-    mut stream: RequestStream<SendStream, Bytes>,
-    activity: &Activity,
-    mut log: RequestLog,
-) {
-    let Context { conn, shared, client, .. } = context;
-    log.set_status(agreed.head.status());
+async fn relay_websocket(mut exchange: Exchange, agreed: Agreed) {
+    let Context { conn, shared, client, .. } = &exchange.context;
+    exchange.log.set_status(agreed.head.status());
     let mut grant = shared.send_memory.register(*client);
-    let limits = (&mut grant, activity);
-    match relay(agreed, (conn, &mut stream), shared, limits).await {
+    let limits = (&mut grant, &*exchange.activity);
+    match relay(agreed, (conn, &mut exchange.stream), shared, limits).await {
         Ok(bytes) => {
-            log.add_bytes(bytes);
-            delivered(context, &stream, grant, log).await;
+            exchange.log.add_bytes(bytes);
+            delivered(&exchange.context, &exchange.stream, grant, exchange.log).await;
         }
-        Err(code) => stream.stop_stream(code),
+        Err(code) => exchange.stream.stop_stream(code),
     }
 }
 
@@ -444,39 +478,6 @@ fn early_hints(fields: &HeaderMap) -> Response<()> {
     head
 }
 
-/// Reads a request's content until the receiver is gone. `pause`: longest pause of the client.
-async fn read_content(
-    mut content: RequestStream<RecvStream, Bytes>,
-    sender: mpsc::Sender<Piece>,
-    pause: Span,
-) {
-    loop {
-        let piece = tokio::select! {
-            () = sender.closed() => break,
-            piece = within(pause, content.recv_data()) => match piece {
-                None => Piece::Failed(io::ErrorKind::TimedOut.into()),
-                Some(Err(error)) => Piece::Failed(io::Error::other(error)),
-                Some(Ok(None)) => match within(pause, content.recv_trailers()).await {
-                    None => Piece::Failed(io::ErrorKind::TimedOut.into()),
-                    Some(Err(error)) => Piece::Failed(io::Error::other(error)),
-                    Some(Ok(trailers)) => {
-                        // The receiver may be gone by now.
-                        let _ = sender.send(Piece::End(trailers)).await;
-                        return;
-                    }
-                },
-                Some(Ok(Some(mut data))) => Piece::Data(data.copy_to_bytes(data.remaining())),
-            },
-        };
-        let failed = matches!(piece, Piece::Failed(_));
-        if sender.send(piece).await.is_err() || failed {
-            break;
-        }
-    }
-    // The response does not depend on the rest (RFC 9114 §4.1).
-    content.stop_sending(Code::H3_NO_ERROR);
-}
-
 /// Keeps the send buffer of a response until all of it is acknowledged. Closes the connection if
 /// that takes too long. Returns false then, and if the client stops the stream or is gone.
 async fn acknowledged(
@@ -531,4 +532,20 @@ async fn send(
         within(stall, stream.send_trailers(trailers)).await.ok_or_else(slow)?.map_err(|_| None)?;
     }
     within(stall, stream.finish()).await.ok_or_else(slow)?.map_err(|_| None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size_of_future<A, B, F: Future>(_: impl FnOnce(A, B) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// Thousands of requests may wait for their turn.
+    #[test]
+    fn a_request_that_waits_for_a_file_takes_little_memory() {
+        let size = size_of_future(file);
+        assert!(size <= 2048, "{size} bytes");
+    }
 }

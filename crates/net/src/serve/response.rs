@@ -97,7 +97,7 @@ impl StreamedResponse {
     pub async fn file(
         shared: &Shared,
         files: &Files,
-        request: Request<()>,
+        request: Arc<Request<()>>,
         (address, activity): (IpAddr, &Arc<Activity>),
         now: SystemTime,
     ) -> Self {
@@ -107,17 +107,18 @@ impl StreamedResponse {
             waiting: memory_of(request.headers()),
             activity: activity.clone(),
         };
-        let request = Arc::new(request);
         let (slots, mut exact) = (shared.files.clone(), wanted.clone());
         let looked_up = look_up(files, &request, now, move |left| {
             exact.weight = weight(left);
             slots.try_slot(&exact)
         });
         let mut result = looked_up.await;
-        if let Ok((unread, None)) = &result
-            && unread.body.is_unread()
+        if let Ok((FileResponse { body, .. }, None)) = &result
+            && body.is_unread()
         {
-            wanted.weight = weight(unread.body.left());
+            wanted.weight = weight(body.left());
+            // What waits shall take little.
+            drop(result);
             let Some(slot) = shared.files.slot(&wanted, SLOT_WAIT).await else {
                 shared.metrics.busy.fetch_add(1, Relaxed);
                 return Self::busy(now);

@@ -257,6 +257,7 @@ async fn respond(
     let StreamedResponse { head, content } = match &shared.origin {
         _ if malformed => StreamedResponse::status(StatusCode::BAD_REQUEST, now),
         Origin::Files(files) => {
+            let request = Arc::new(request);
             StreamedResponse::file(&shared, files, request, (client, &activity), now).await
         }
         Origin::Upstream(upstreams) => {
@@ -277,8 +278,9 @@ async fn respond(
             };
             // Certificates of hosts are for UDP only.
             let forwarded = match upstreams.route(&request, None) {
+                // On the heap: requests for files, of which many may wait, do not need the room.
                 Ok(Route { upstream, named }) => {
-                    upstream.forward(&request, upload, from(named)).await
+                    Box::pin(upstream.forward(&request, upload, from(named))).await
                 }
                 Err(status) => Err(status),
             };
