@@ -49,7 +49,7 @@ pub use event::{
     StreamPart, Transport, TransportParameters,
 };
 pub use foreign_file::ForeignFile;
-pub use har::{HarLog, HarPhases, HarRequest};
+pub use har::{HarHints, HarKind, HarLog, HarObject, HarPage, HarPageError, HarPhases, HarRequest};
 pub use recording::Recording;
 pub use summary::{ConnectionSummary, Protocol, Traffic};
 pub use tcp_info::{TcpInfoLog, TcpInfoSample, TcpInfoSocket, TcpInfoSummary};

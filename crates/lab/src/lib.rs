@@ -21,6 +21,7 @@ mod node_factory;
 pub mod orbit;
 mod outcome;
 mod outlook;
+mod pages;
 pub mod plan;
 mod population;
 mod resolve;

@@ -8,8 +8,9 @@ use bentpipe_quic::observer::Sizes;
 use bentpipe_results::fairness::{Contender, Fairness, LinkUse};
 use bentpipe_results::{
     CallMetrics, CallStream, Direction, DirectionEmulation, Distribution, Emulation, Episode, Flow,
-    FlowMetrics, Link, LinkMetrics, LossTime, Media, Object, PathKnowledge, Player, PlayerMetrics,
-    Point, ProxyEmulation, Reconfiguration, ResponsivenessMetrics, ReverseBytes, Run, contends,
+    FlowMetrics, Link, LinkMetrics, LossTime, Media, Object, Page, PageMetrics, PageOrigin,
+    PathKnowledge, Player, PlayerMetrics, Point, ProxyEmulation, Reconfiguration,
+    ResponsivenessMetrics, ReverseBytes, Run, contends,
 };
 use bentpipe_sim as sim;
 use bentpipe_timeseries::{LossPlace, LossTimes};
@@ -131,9 +132,10 @@ fn flow(flow: &sim::FlowOutcome) -> Flow {
         ack_option_bytes: sizes("tcp"),
         path: path(&flow.path),
         player: flow.player.as_ref().map(player),
+        page: flow.page.as_ref().map(page),
         responsiveness: flow.test.as_ref().map(responsiveness),
         call: flow.call.iter().map(call_stream).collect(),
-        objects: flow.objects.iter().map(object).collect(),
+        objects: objects(flow),
         error: flow.error.clone(),
     }
 }
@@ -266,13 +268,47 @@ pub(crate) fn call_stream(stream: &sim::CallStream) -> CallStream {
     }
 }
 
-fn object(object: &sim::ObjectOutcome) -> Object {
-    Object {
+/// Converts what a page was to its user.
+fn page(page: &sim::PageOutcome) -> Page {
+    let origins = || page.origins.iter();
+    let resolved: Vec<Span> = origins().filter_map(|origin| origin.resolved).collect();
+    Page {
+        metrics: PageMetrics {
+            onload_s: seconds(page.onload),
+            first_render_s: seconds(page.first_render),
+            byte_index_s: seconds(page.byte_index),
+            object_index_s: seconds(page.object_index),
+            page_origins: Some(page.origins.len() as u64),
+            dns_time_s: (!resolved.is_empty())
+                .then(|| resolved.iter().copied().map(Span::as_secs_f64).sum()),
+            handshakes_time_s: Some(origins().map(|origin| origin.connecting.as_secs_f64()).sum()),
+        },
+        origins: origins()
+            .map(|origin| PageOrigin {
+                name: origin.name.clone(),
+                objects: origin.objects as u64,
+                bytes: origin.bytes,
+                connections: origin.connections as u64,
+                dns_s: seconds(origin.resolved),
+                handshakes_s: origin.connecting.as_secs_f64(),
+            })
+            .collect(),
+    }
+}
+
+/// Converts the objects of a flow.
+fn objects(flow: &sim::FlowOutcome) -> Vec<Object> {
+    let page = flow.page.as_ref();
+    let part = |index: usize| page.and_then(|page| page.page.objects.get(index));
+    let object = |(index, object): (usize, &sim::ObjectOutcome)| Object {
         name: object.name.clone(),
         bytes: object.bytes,
         start_s: object.start.as_secs_f64(),
         completion_s: seconds(object.completion),
-    }
+        kind: part(index).map(|part| part.kind.name().to_owned()),
+        origin: part(index).map(|part| part.object.source.origin as u64),
+    };
+    flow.objects.iter().enumerate().map(object).collect()
 }
 
 fn reverse_bytes(bytes: &sim::ReverseBytes) -> ReverseBytes {

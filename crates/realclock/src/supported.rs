@@ -169,6 +169,13 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
             "handshake = \"1rtt\"",
         );
     }
+    if flow.visits.iter().any(|visit| visit.priorities) {
+        return refuse(
+            "http_priorities",
+            "the server in real time sends objects in turn",
+            "http_priorities = \"none\"",
+        );
+    }
     let (congestion, tcp, default) = (&stack.congestion, &stack.tcp, TcpSettings::default());
     kernel_congestion("", congestion)?;
     if congestion.resume != Default::default() {

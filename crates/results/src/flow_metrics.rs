@@ -3,8 +3,9 @@
 
 use crate::call::{self, OF_STREAMS, StreamMetric};
 use crate::metrics::{
-    Better, CALL, CallMetrics, FLOW, FlowMetrics, LINK, Metric, PLAYER, POPULATION, PlayerMetrics,
-    PopulationMetrics, RESPONSIVENESS, ResponsivenessMetrics, Row, SHARED, SharedMetrics,
+    Better, CALL, CallMetrics, FLOW, FlowMetrics, LINK, Metric, PAGE, PLAYER, POPULATION,
+    PageMetrics, PlayerMetrics, PopulationMetrics, RESPONSIVENESS, ResponsivenessMetrics, Row,
+    SHARED, SharedMetrics,
 };
 use crate::reverse::{LAYERS, Layer, ReverseBytes};
 use crate::run::{Distribution, Flow};
@@ -27,6 +28,7 @@ enum Reader {
     LayerPercent(fn(&ReverseBytes) -> u64),
     TimePart(TimePart),
     Player(fn(&PlayerMetrics) -> Option<f64>),
+    Page(fn(&PageMetrics) -> Option<f64>),
     Responsiveness(fn(&ResponsivenessMetrics) -> Option<f64>),
     Call(&'static Metric<CallMetrics>),
     /// Of a stream of a call, by its number.
@@ -42,6 +44,7 @@ impl FlowMetric {
             Reader::LayerBytes(read) => Some(read(&flow.reverse_bytes) as f64),
             Reader::TimePart(part) => flow.time_budget.map(|budget| budget.get(part)),
             Reader::Player(read) => read(&flow.player.as_ref()?.metrics),
+            Reader::Page(read) => read(&flow.page.as_ref()?.metrics),
             Reader::Responsiveness(read) => read(flow.responsiveness.as_ref()?),
             Reader::Call(metric) => call::of_call(flow, metric),
             Reader::CallStream(index, metric) => call::of_stream(flow, index, metric),
@@ -64,10 +67,11 @@ impl FlowMetric {
         Self { row, reader: Reader::TimePart(part) }
     }
 
-    /// Returns false if it describes calls, players or tests, and the flow is none.
+    /// Returns false if it describes calls, players, pages or tests, and the flow is none.
     pub(crate) fn concerns(&self, flow: &Flow) -> bool {
         match self.reader {
             Reader::Player(_) => flow.player.is_some(),
+            Reader::Page(_) => flow.page.is_some(),
             Reader::Responsiveness(_) => flow.responsiveness.is_some(),
             Reader::Call(_) | Reader::CallStream(..) => !flow.call.is_empty(),
             _ => true,
@@ -80,7 +84,7 @@ impl FlowMetric {
             Reader::Computed(_) => {
                 !self.row.name.starts_with("ack_frame_") && self.row.name != "reverse_bytes"
             }
-            Reader::Player(_) | Reader::Call(_) | Reader::CallStream(..) => true,
+            Reader::Player(_) | Reader::Page(_) | Reader::Call(_) | Reader::CallStream(..) => true,
             _ => false,
         }
     }
@@ -330,7 +334,7 @@ const COMPUTED: &[Computed] = &[
     )),
 ];
 
-/// Returns every metric of a flow: stored metrics, computed ones, those of players, of tests of
+/// Returns every metric of a flow: stored metrics, computed ones, those of players, pages, tests of
 /// responsiveness and of calls, of which `STREAM.METRIC` is one of a single stream,
 /// `reverse_bytes.LAYER` and `reverse_overhead_percent.LAYER` for each layer, then
 /// `time_budget.PART` for each part.
@@ -344,6 +348,8 @@ pub fn flow_metrics() -> impl Iterator<Item = FlowMetric> {
     let player = PLAYER
         .iter()
         .map(|metric| FlowMetric { row: metric.row, reader: Reader::Player(metric.read) });
+    let pages =
+        PAGE.iter().map(|metric| FlowMetric { row: metric.row, reader: Reader::Page(metric.read) });
     let tests = RESPONSIVENESS
         .iter()
         .map(|metric| FlowMetric { row: metric.row, reader: Reader::Responsiveness(metric.read) });
@@ -355,6 +361,7 @@ pub fn flow_metrics() -> impl Iterator<Item = FlowMetric> {
     stored
         .chain(computed)
         .chain(player)
+        .chain(pages)
         .chain(tests)
         .chain(calls)
         .chain(streams)

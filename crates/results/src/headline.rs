@@ -34,7 +34,13 @@ pub const WORKLOADS: &[Workload] = &[
     transfer("download"),
     transfer("upload"),
     transfer("objects"),
-    transfer("web_page"),
+    Workload {
+        name: PAGE,
+        headline: "onload_s",
+        beside: &["first_render_s", "byte_index_s", "goodput_mbps"],
+        contends: true,
+        paced: false,
+    },
     transfer("external"),
     Workload {
         name: "video",
@@ -95,8 +101,12 @@ pub const WORKLOADS: &[Workload] = &[
 ];
 
 /// Metrics that follow from where the time of a transfer went.
-const OF_TIME: [&str; 14] = [
+const OF_TIME: [&str; 18] = [
     "completion_s",
+    "onload_s",
+    "first_render_s",
+    "byte_index_s",
+    "object_index_s",
     "goodput_mbps",
     SHARE,
     "first_byte_s",
@@ -138,6 +148,10 @@ const SHARE: &str = "share_percent";
 /// The workload that competes for as long as it lasts.
 const BULK: &str = "bulk";
 
+/// The workload that is a transfer like others if nothing is known of its objects, as of pages of
+/// earlier versions and on the real clock.
+const PAGE: &str = "web_page";
+
 /// The workload whose headline is about its audio.
 const CALL: &str = "call";
 /// What a call without audio is about.
@@ -158,7 +172,11 @@ pub struct Headline {
 
 impl Headline {
     fn new(flow: &Flow) -> Option<Self> {
-        let Workload { name, headline, beside, .. } = workload(flow);
+        let mut workload = workload(flow);
+        if workload.name == PAGE && flow.page.is_none() {
+            workload = transfer(PAGE);
+        }
+        let Workload { name, headline, beside, .. } = workload;
         let row = find_metric(headline)?.row;
         let mut own = Self {
             flow: flow.name.clone(),
@@ -186,7 +204,7 @@ impl Headline {
     /// Returns true if the headline is a time that a transfer takes as a whole, so that variants
     /// are faster or slower than others.
     pub fn is_completion(&self) -> bool {
-        self.row.name == WORKLOADS[0].headline
+        [WORKLOADS[0].headline, "onload_s"].contains(&self.row.name)
     }
 
     /// Returns true if the headline is the flow's share of what competing flows receive.

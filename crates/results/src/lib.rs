@@ -53,15 +53,15 @@ pub use manifest::{
     FlowSettings, HopSummary, InputFile, Manifest, PathSummary, SweepAxis, VariantSettings,
 };
 pub use metrics::{
-    CallMetrics, FlowMetrics, LinkMetrics, PlayerMetrics, PopulationMetrics, ResponsivenessMetrics,
-    SharedMetrics,
+    CallMetrics, FlowMetrics, LinkMetrics, PageMetrics, PlayerMetrics, PopulationMetrics,
+    ResponsivenessMetrics, SharedMetrics,
 };
 pub use population::{Population, SizeClass, User, Users, group_names, is_size_class};
 pub use quantity::quantity;
 pub use reverse::ReverseBytes;
 pub use run::{
-    CallStream, Clock, Direction, Distribution, Flow, Link, Media, Object, PathKnowledge, Player,
-    Point, Reconfiguration, Run,
+    CallStream, Clock, Direction, Distribution, Flow, Link, Media, Object, Page, PageOrigin,
+    PathKnowledge, Player, Point, Reconfiguration, Run,
 };
 pub use schema::json_schema;
 pub use stats::{Interval, Stats, quantile};

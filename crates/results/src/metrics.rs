@@ -163,6 +163,29 @@ metrics! {
 }
 
 metrics! {
+    /// What a web page was to its user. Times count from the visit's first packet.
+    PageMetrics, PAGE;
+
+    /// Time until the page was loaded: its last object was complete, but for those that the browser
+    /// had requested after its `load` event; `web_page` only.
+    "Page load", "s", Lower: onload_s: Option<f64>,
+    /// Time until a browser could show something: the document, and the style sheets and scripts
+    /// that rendering waits for, were complete. Rendering itself takes no time.
+    "First render", "s", Lower: first_render_s: Option<f64>,
+    /// Byte index (Bocchi et al. 2016): mean time until a byte of documents, fonts and images
+    /// arrived. It is no Speed Index, which looks at pixels.
+    "Byte index", "s", Lower: byte_index_s: Option<f64>,
+    /// Object index (Bocchi et al. 2016): mean time until a document, font or image was complete.
+    "Object index", "s", Lower: object_index_s: Option<f64>,
+    /// Origins of the page.
+    "Origins", "", Neither: page_origins: Option<u64>,
+    /// Time of the client's questions for the addresses of all origins, added up; they may overlap.
+    "Time in DNS", "s", Lower: dns_time_s: Option<f64>,
+    /// Time of the handshakes of all connections, added up; they may overlap.
+    "Time in handshakes", "s", Lower: handshakes_time_s: Option<f64>,
+}
+
+metrics! {
     /// What a test of responsiveness has measured (draft-ietf-ippm-responsiveness-09). Times are of
     /// requests of one byte: idle before the load, loaded in the last 20 s.
     ResponsivenessMetrics, RESPONSIVENESS;

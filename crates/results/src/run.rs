@@ -2,7 +2,9 @@
 
 use crate::emulation::Emulation;
 use crate::fairness::Fairness;
-use crate::metrics::{CallMetrics, FlowMetrics, LinkMetrics, PlayerMetrics, ResponsivenessMetrics};
+use crate::metrics::{
+    CallMetrics, FlowMetrics, LinkMetrics, PageMetrics, PlayerMetrics, ResponsivenessMetrics,
+};
 use crate::population::Population;
 use crate::reverse::ReverseBytes;
 use crate::time_budget::{self, Episode, LossTime, Written};
@@ -146,6 +148,9 @@ pub struct Flow {
     /// What the player of an adaptive video has played; absent of other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub player: Option<Player>,
+    /// What a web page was to its user; absent of other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<Page>,
     /// What a test of responsiveness has measured; absent of other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responsiveness: Option<ResponsivenessMetrics>,
@@ -190,6 +195,33 @@ pub struct Player {
     pub metrics: PlayerMetrics,
 }
 
+/// A web page.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Page {
+    /// Its metrics.
+    #[serde(flatten)]
+    pub metrics: PageMetrics,
+    /// Its origins, the first of which has the root.
+    pub origins: Vec<PageOrigin>,
+}
+
+/// An origin of a web page: a server with connections of its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PageOrigin {
+    /// Name of its host.
+    pub name: String,
+    /// Number of its objects.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Number of connections to it.
+    pub connections: u64,
+    /// Time until its address was known, in seconds; `null` if the client did not ask.
+    pub dns_s: Option<f64>,
+    /// Time of the handshakes of its connections, in seconds, added up.
+    pub handshakes_s: f64,
+}
+
 /// What both endpoints of a flow knew about the path. Windows are bytes of QUIC packets per RTT.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathKnowledge {
@@ -223,6 +255,12 @@ pub struct Object {
     pub start_s: f64,
     /// Time of completion, in seconds since the visit's first packet.
     pub completion_s: Option<f64>,
+    /// What it is in a web page, as in `style`; absent of other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Number of its origin among those of the page, from 0; absent of other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<u64>,
 }
 
 /// One direction of one hop.

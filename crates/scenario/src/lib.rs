@@ -72,8 +72,8 @@ pub use scenario::{
 };
 pub use tcp_ecn::TcpEcn;
 pub use transport::{
-    FlowControlPreset, HttpKind, MeasuredVisit, PathChangeResponseName, PepMode, PresetName,
-    TcpBuffers, Transport, TransportKind,
+    FlowControlPreset, HttpKind, HttpPriorities, MeasuredVisit, PathChangeResponseName, PepMode,
+    PresetName, TcpBuffers, Transport, TransportKind,
 };
 pub use window::{ConnectionWindow, Window};
 pub use workload::Workload;

@@ -40,6 +40,11 @@ pub struct Transport {
     /// (QUIC: one stream per object; TCP: a request of 17 bytes without TLS).
     #[schemars(with = "Option<HttpKind>", extend("x-real-clock" = ["h3"]))]
     pub http: Option<Spanned<HttpKind>>,
+    /// Order in which a server of HTTP/3 or HTTP/2 sends the objects of a web page: `none` (the
+    /// default) sends them in turn, `rfc9218` by their urgency, and those of one urgency one after
+    /// the other unless they are incremental.
+    #[schemars(extend("x-accepted-by" = ["quic", "h2"]))]
+    pub http_priorities: Option<HttpPriorities>,
     /// Congestion controller of the data sender (`bentpipe controllers` lists them). For external
     /// programs: that of the kernel's TCP, if they choose none.
     #[schemars(extend("x-real-clock" = [], "x-accepted-by" = ["quic", "tcp", "external"]))]
@@ -256,6 +261,17 @@ pub enum TcpBuffers {
     /// As in Linux 6.18: buffers count the memory of packets, and the receive window grows with
     /// each segment, which is acknowledged at once meanwhile.
     Linux,
+}
+
+/// Order in which servers send objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HttpPriorities {
+    /// In turn.
+    #[default]
+    None,
+    /// By their priorities (RFC 9218).
+    Rfc9218,
 }
 
 /// The visit that is measured.

@@ -122,6 +122,7 @@ impl Options {
                         connections: 1,
                         stream_window: Bytes::from_mb(4),
                         connection_window: Bytes::from_mb(4),
+                        priorities: false,
                     },
                     pep: None,
                 };

@@ -45,6 +45,7 @@ fn tcp() -> Result<Stack, Error> {
         connections: 1,
         stream_window: window,
         connection_window: window,
+        priorities: false,
     };
     let tcp = bentpipe_tcp::TcpSettings {
         receive_buffer: window,

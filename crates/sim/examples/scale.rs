@@ -40,6 +40,7 @@ fn stack(name: &str) -> Result<Stack, Error> {
         connections: 1,
         stream_window: WINDOW,
         connection_window: WINDOW,
+        priorities: false,
     };
     match name {
         "tcp" => {

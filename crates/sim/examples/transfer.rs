@@ -43,6 +43,7 @@ fn stack(name: &str, chosen: QuicSettings, bdp: Bytes) -> Result<Stack, String> 
         connections: 6,
         stream_window: window,
         connection_window: window,
+        priorities: false,
     };
     let receive_buffer = bdp.mul_f64(8.0).max(Bytes::from_mb(1));
     let tcp = bentpipe_tcp::TcpSettings { receive_buffer, send_buffer, ..Default::default() };

@@ -17,15 +17,15 @@ pub const NO_ERROR: u64 = 0x100;
 /// Name in the certificate of the simulated servers.
 pub const SERVER_NAME: &str = "server.test";
 
-/// Runs the client's application, which requests each object as soon as its dependencies are
-/// complete.
-pub fn client(conn: Conn, settings: &QuicSettings, progress: VisitProgress) -> Task {
+/// Runs the client's application, which requests each object of `origin` as soon as its
+/// dependencies are complete.
+pub fn client(conn: Conn, settings: &QuicSettings, progress: VisitProgress, origin: usize) -> Task {
     let stream_window = settings.stream_window.get();
     match settings.http {
-        Http::H3 => Box::pin(h3_client(conn, stream_window, progress)),
+        Http::H3 => Box::pin(h3_client(conn, stream_window, progress, origin)),
         Http::Raw => {
             conn.spawn(take_tokens(conn.clone()));
-            Box::pin(raw_client(conn, progress))
+            Box::pin(raw_client(conn, progress, origin))
         }
     }
 }
@@ -42,12 +42,14 @@ pub fn server(conn: Conn, settings: &QuicSettings, progress: VisitProgress) -> T
     }
 }
 
-/// Returns the direction and the index of each object, with the progress to which it belongs.
-fn plan(progress: &VisitProgress) -> Vec<(VisitProgress, Direction, usize)> {
+/// Returns the direction and the index of each object of `origin`, with the progress to which it
+/// belongs.
+fn plan(progress: &VisitProgress, origin: usize) -> Vec<(VisitProgress, Direction, usize)> {
     let mut all = Vec::new();
     for one in progress.all() {
         let state = one.state();
-        let objects = 0..state.objects.len();
+        let of = |index: &usize| state.page.as_ref().map_or(0, |page| page.source(*index).origin);
+        let objects = (0..state.objects.len()).filter(|index| of(index) == origin);
         all.extend(objects.map(|index| (one.clone(), state.direction, index)));
     }
     all
@@ -89,11 +91,11 @@ impl<'a> Content<'a> {
 }
 
 /// Returns the client's HTTP/3 application, to run it again.
-fn h3_task(conn: Conn, stream_window: u64, progress: VisitProgress) -> Task {
-    Box::pin(h3_client(conn, stream_window, progress))
+fn h3_task(conn: Conn, stream_window: u64, progress: VisitProgress, origin: usize) -> Task {
+    Box::pin(h3_client(conn, stream_window, progress, origin))
 }
 
-async fn h3_client(conn: Conn, stream_window: u64, progress: VisitProgress) {
+async fn h3_client(conn: Conn, stream_window: u64, progress: VisitProgress, origin: usize) {
     let early = is_early(&conn);
     // Grease would draw from an unseeded generator and vary in length.
     let mut builder = h3::client::builder();
@@ -101,9 +103,9 @@ async fn h3_client(conn: Conn, stream_window: u64, progress: VisitProgress) {
     let (mut connection, requests) = match unless_refused(&conn, early, built).await {
         Some(Ok(built)) => built,
         Some(Err(error)) => return progress.failed(format!("HTTP/3: {error}")),
-        None => return conn.clone().spawn(h3_task(conn, stream_window, progress)),
+        None => return conn.clone().spawn(h3_task(conn, stream_window, progress, origin)),
     };
-    for (progress, direction, index) in plan(&progress) {
+    for (progress, direction, index) in plan(&progress, origin) {
         let (conn, mut requests) = (conn.clone(), requests.clone());
         conn.clone().spawn(async move {
             let exchange = async {
@@ -124,7 +126,7 @@ async fn h3_client(conn: Conn, stream_window: u64, progress: VisitProgress) {
     match unless_refused(&conn, early, end).await {
         Some(error) => progress.failed(format!("HTTP/3 connection ended: {error}")),
         // HTTP/3 cannot continue: its own streams are lost with the requests.
-        None => conn.spawn(h3_task(conn.clone(), stream_window, progress)),
+        None => conn.spawn(h3_task(conn.clone(), stream_window, progress, origin)),
     }
     drop(requests);
 }
@@ -206,7 +208,6 @@ async fn h3_answer(
     progress: &VisitProgress,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let (request, mut stream) = resolver.resolve_request().await?;
-    progress.answered(conn.now());
     let mut path = request.uri().path().trim_start_matches('/').split('/');
     let mut number = || path.next().and_then(|text| text.parse::<u64>().ok());
     let (Some(index), Some(bytes)) = (number(), number()) else {
@@ -214,6 +215,8 @@ async fn h3_answer(
         stream.finish().await?;
         return Ok(());
     };
+    let id = stream.id();
+    work(conn, progress, index as usize, |priority| conn.set_priority(id, priority)).await;
     if request.method() == Method::PUT {
         while let Some(data) = stream.recv_data().await? {
             progress.received(index as usize, data.remaining(), conn.now());
@@ -234,11 +237,32 @@ async fn h3_answer(
     Ok(())
 }
 
+/// Plays the server's work on the request for an object of a page: gives its stream the priority
+/// that it is to have, and waits until the answer is ready.
+async fn work(conn: &Conn, progress: &VisitProgress, index: usize, set_priority: impl FnOnce(i32)) {
+    let page = progress
+        .state()
+        .page
+        .as_mut()
+        .map(|page| (page.next_place(index), page.source(index).server_time));
+    if let Some((place, server_time)) = page {
+        // The stack sends streams of higher priority first; a place fits into 23 bits.
+        if let Some(place) = place {
+            set_priority(-(place as i32));
+        }
+        if !server_time.is_zero() {
+            let due = conn.now() + server_time;
+            poll_fn(|cx| progress.poll_until(due, conn.now(), cx)).await;
+        }
+    }
+    progress.answered(conn.now());
+}
+
 /// Bytes of a bare request: direction (0 down, 1 up), object, size.
 const RAW_REQUEST: usize = 17;
 
-async fn raw_client(conn: Conn, progress: VisitProgress) {
-    for (progress, direction, index) in plan(&progress) {
+async fn raw_client(conn: Conn, progress: VisitProgress, origin: usize) {
+    for (progress, direction, index) in plan(&progress, origin) {
         conn.spawn(raw_object(conn.clone(), direction, index, progress));
     }
 }
@@ -323,7 +347,7 @@ async fn raw_answer(
         request[at..at + 8].iter().fold(0u64, |value, &byte| value << 8 | u64::from(byte))
     };
     let (index, bytes) = (number(1) as usize, number(9));
-    progress.answered(conn.now());
+    work(conn, progress, index, |priority| stream.set_priority(priority)).await;
     if request[0] == 1 {
         if surplus > 0 {
             progress.received(index, surplus, conn.now());

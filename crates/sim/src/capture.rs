@@ -26,6 +26,8 @@ const UDP: u8 = 17;
 const ICMP: u8 = 1;
 /// Protocol number of TCP.
 const TCP: u8 = 6;
+/// Port of DNS.
+const DNS: u16 = 53;
 /// Scale of captured windows in bits: up to 1 GiB, in units of 16 KiB.
 const WINDOW_SCALE: u8 = 14;
 
@@ -165,6 +167,13 @@ fn filler_packet(
     // Both headers have the same size.
     let payload = above.saturating_sub(UDP_HEADER as usize);
     let kind = match filler.protocol {
+        FillerProtocol::Dns => {
+            let resolver = |address: SocketAddr| match address.port() {
+                443 => SocketAddr::new(address.ip(), DNS),
+                _ => address,
+            };
+            return udp_zeros(filler.bytes, resolver(from), resolver(to), traffic_class);
+        }
         FillerProtocol::Udp => return udp_zeros(filler.bytes, from, to, traffic_class),
         FillerProtocol::Echo => 8,
         FillerProtocol::EchoReply => 0,

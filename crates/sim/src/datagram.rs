@@ -178,6 +178,8 @@ pub enum FillerProtocol {
     Echo,
     /// An ICMP echo reply.
     EchoReply,
+    /// DNS over UDP (RFC 1035).
+    Dns,
 }
 
 /// Converts the stack's ECN code point for a link.

@@ -23,10 +23,12 @@ mod link_state;
 mod loss_reason;
 mod mesh;
 pub mod node;
+mod object_state;
 mod outcome;
 pub mod overhead;
 mod packet_arena;
 mod packet_network;
+mod page_progress;
 mod path_nodes;
 mod runner;
 mod simulation;
@@ -42,8 +44,8 @@ pub use flow::SendSchedule;
 pub use loss_reason::LossReason;
 pub use mesh::{MeshDriver, MeshRecords, PacketFate};
 pub use outcome::{
-    Acknowledgements, Arrivals, CallStream, FlowOutcome, LinkOutcome, ObjectOutcome, PathOutcome,
-    PepOutcome, QlogFile, ReverseBytes, RunOutcome,
+    Acknowledgements, Arrivals, CallStream, FlowOutcome, LinkOutcome, ObjectOutcome, OriginOutcome,
+    PageOutcome, PathOutcome, PepOutcome, QlogFile, ReverseBytes, RunOutcome,
 };
 pub use runner::{RunError, Runner, Simulator};
 pub use simulation::{run, run_with_nodes};

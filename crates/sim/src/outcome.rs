@@ -9,8 +9,10 @@ use bentpipe_media::{StreamOutcome, responsiveness};
 use bentpipe_quic::FlowControlStats;
 use bentpipe_quic::congestion::SavedParameters;
 use bentpipe_quic::observer::{Layers, Sizes};
+use bentpipe_tcp::http::Page;
 use bentpipe_timeseries::{LossTimes, RunSeries, SpanHistogram, TenthCounts, TimeBudget};
 use bentpipe_units::{Bytes, Span, Time};
+use std::sync::Arc;
 
 /// All results of a run.
 #[derive(Debug)]
@@ -163,6 +165,41 @@ pub struct CallStream {
     pub measured: StreamOutcome,
 }
 
+/// Outcome of a page. Spans count from the visit's first packet; `None` if an object that counts
+/// did not arrive.
+#[derive(Debug, Clone)]
+pub struct PageOutcome {
+    /// Completion of the last object that belongs to the load.
+    pub onload: Option<Span>,
+    /// Completion of the last object that rendering waits for.
+    pub first_render: Option<Span>,
+    /// Mean arrival of the visible bytes (Bocchi et al. 2016).
+    pub byte_index: Option<Span>,
+    /// Mean completion of the visible objects (Bocchi et al. 2016).
+    pub object_index: Option<Span>,
+    /// The origins.
+    pub origins: Vec<OriginOutcome>,
+    /// What the objects are.
+    pub page: Arc<Page>,
+}
+
+/// Outcome of an origin of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OriginOutcome {
+    /// Its name.
+    pub name: String,
+    /// Number of its objects.
+    pub objects: usize,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Number of connections to it.
+    pub connections: usize,
+    /// Time until its address was known; `None` if the client did not ask.
+    pub resolved: Option<Span>,
+    /// Time of the handshakes of its connections, added up.
+    pub connecting: Span,
+}
+
 /// Outcome of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectOutcome {
@@ -287,6 +324,8 @@ pub struct FlowOutcome {
     pub player: Option<PlayerOutcome>,
     /// What a test of responsiveness has measured, if it was one.
     pub test: Option<responsiveness::Outcome>,
+    /// What a page was to its user, if it was one.
+    pub page: Option<PageOutcome>,
     /// Streams of a call; empty for others.
     pub call: Vec<CallStream>,
     /// Outcome of each object. Empty for datagrams and visits of fixed duration.

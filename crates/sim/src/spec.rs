@@ -10,6 +10,7 @@ use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, QuicSettings};
 use bentpipe_tcp as tcp;
 use bentpipe_tcp::FailureMode;
+use bentpipe_tcp::http::Page;
 use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::sync::Arc;
@@ -214,6 +215,11 @@ pub struct Visit {
     /// A test of responsiveness instead of the objects, over QUIC with bare streams; `None` for
     /// none.
     pub test: Option<responsiveness::Plan>,
+    /// What the objects are, if they are those of a page.
+    pub page: Option<Arc<Page>>,
+    /// Whether servers send the objects of a page in the order of their priorities (RFC 9218), and
+    /// not in turn.
+    pub priorities: bool,
     /// Requests of other flows on its connection.
     pub probes: Vec<ConnectionProbe>,
 }
@@ -242,6 +248,8 @@ impl Default for Visit {
             new_address: false,
             player: None,
             test: None,
+            page: None,
+            priorities: false,
             probes: Vec::new(),
         }
     }

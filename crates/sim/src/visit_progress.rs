@@ -1,5 +1,7 @@
 //! Progress of the applications of one visit, shared by both ends of the flow.
 
+use crate::object_state::ObjectState;
+use crate::page_progress::PageProgress;
 use crate::spec::{Direction, Object, Pieces, Visit};
 use crate::time_budget::Requests;
 use bentpipe_media::abr::{Player, PlayerOutcome, PlayerSeries};
@@ -66,9 +68,29 @@ pub struct State {
     player: Option<Player>,
     /// The object that the player requests next, and when.
     next: Option<(usize, Time)>,
+    /// What concerns a page, if it is one.
+    pub page: Option<PageProgress>,
 }
 
 impl State {
+    /// Returns when object `index` may be requested; `None` before its dependencies are complete.
+    fn due(&self, index: usize) -> Option<Time> {
+        let object = self.objects.get(index)?;
+        let completed = |&other: &usize| {
+            self.objects.get(other).map_or(Some(self.begun), |other| other.completion)
+        };
+        let mut after = object.after.iter().map(completed);
+        let last = after.try_fold(self.begun, |last, at| Some(last.max(at?)))?;
+        Some(last + object.delay)
+    }
+
+    /// Updates when the first object of each origin of a page is due that nothing is known of.
+    fn update_origins(&mut self) {
+        let Some(mut page) = self.page.take() else { return };
+        page.update_due(|index| self.due(index));
+        self.page = Some(page);
+    }
+
     /// Waits until `due`, or until something changes if that is not known.
     fn wait(&mut self, due: Option<Time>, now: Time, cx: &Context<'_>) -> Poll<()> {
         if due.is_some_and(|due| due <= now) {
@@ -78,25 +100,6 @@ impl State {
         self.waiting.push(cx.waker().clone());
         Poll::Pending
     }
-}
-
-/// State of one object.
-#[derive(Debug)]
-pub struct ObjectState {
-    /// Size in bytes.
-    pub bytes: u64,
-    /// Time at which the client requested it.
-    pub start: Option<Time>,
-    /// Time at which the client had completed it.
-    pub completion: Option<Time>,
-    /// Bytes received.
-    pub received: u64,
-    /// Objects that must be complete before it is requested.
-    after: Vec<usize>,
-    /// Time from their completion to the request.
-    delay: Span,
-    /// Pieces in which its sender writes it.
-    pieces: Option<Pieces>,
 }
 
 impl VisitProgress {
@@ -115,7 +118,7 @@ impl VisitProgress {
                 pieces: object.pieces,
             })
             .collect();
-        let state = State {
+        let mut state = State {
             direction: visit.direction,
             begun: now,
             open: visit.objects.len(),
@@ -133,7 +136,9 @@ impl VisitProgress {
             releases: Vec::new(),
             player: visit.player.as_ref().map(|video| Player::new(video.clone(), now, series)),
             next: visit.player.as_ref().map(|_| (0, now)),
+            page: visit.page.clone().map(|page| PageProgress::new(page, visit.priorities)),
         };
+        state.update_origins();
         let over = AtomicBool::new(state.open == 0 && !state.timed);
         let probe = |objects: &Vec<Object>| Visit { objects: objects.clone(), ..Visit::default() };
         let probes = visit.probes.iter().map(|one| Self::new(&probe(&one.objects), now, None));
@@ -171,6 +176,9 @@ impl VisitProgress {
         if let Some(object) = state.objects.get_mut(index) {
             object.received += bytes as u64;
         }
+        if let Some(page) = &mut state.page {
+            page.received(index, bytes as u64, now.since(state.begun));
+        }
         let received = state.received as f64;
         if let Some(series) = &mut state.series {
             series.push(now, received);
@@ -181,17 +189,14 @@ impl VisitProgress {
     /// passed.
     pub fn poll_due(&self, index: usize, now: Time, cx: &Context<'_>) -> Poll<()> {
         let mut state = self.state();
-        let Some(object) = state.objects.get(index) else { return Poll::Ready(()) };
+        if index >= state.objects.len() {
+            return Poll::Ready(());
+        }
         if state.player.is_some() {
             let due = state.next.filter(|(next, _)| *next == index).map(|(_, due)| due);
             return state.wait(due, now, cx);
         }
-        let begun = state.begun;
-        let completed =
-            |&other: &usize| state.objects.get(other).map_or(Some(begun), |other| other.completion);
-        let last =
-            object.after.iter().map(completed).try_fold(begun, |last, at| Some(last.max(at?)));
-        let due = last.map(|last| last + object.delay);
+        let due = state.due(index);
         state.wait(due, now, cx)
     }
 
@@ -212,7 +217,11 @@ impl VisitProgress {
 
     /// Returns the time at which to call [`VisitProgress::release`].
     pub fn next_release(&self) -> Option<Time> {
-        self.all().filter_map(|one| one.state().releases.iter().min().copied()).min()
+        let of = |state: &State| {
+            let origins = state.page.iter().flat_map(PageProgress::to_open);
+            origins.map(|(_, due)| due).chain(state.releases.iter().copied()).min()
+        };
+        self.all().filter_map(|one| of(&one.state())).min()
     }
 
     /// Releases requests that waited until `now`. Returns false if there are none.
@@ -312,6 +321,7 @@ impl VisitProgress {
             if state.open == 0 && !state.timed {
                 self.0.over.store(true, Ordering::Relaxed);
             }
+            state.update_origins();
             state.waiting.drain(..).for_each(Waker::wake);
         } else {
             let error =

@@ -483,4 +483,64 @@ export const FLOW_ROWS = [
       "less 4.3 for each second of stalls; `abr` only.",
     false,
   ],
+  [
+    "onload_s",
+    "flow",
+    "s",
+    "lower",
+    "Page load",
+    "Time until the page was loaded: its last object was complete, but for those that the " +
+      "browser had requested after its `load` event; `web_page` only.",
+    false,
+  ],
+  [
+    "first_render_s",
+    "flow",
+    "s",
+    "lower",
+    "First render",
+    "Time until a browser could show something: the document, and the style sheets and " +
+      "scripts that rendering waits for, were complete. Rendering itself takes no time.",
+    false,
+  ],
+  [
+    "byte_index_s",
+    "flow",
+    "s",
+    "lower",
+    "Byte index",
+    "Byte index (Bocchi et al. 2016): mean time until a byte of documents, fonts and images " +
+      "arrived. It is no Speed Index, which looks at pixels.",
+    false,
+  ],
+  [
+    "object_index_s",
+    "flow",
+    "s",
+    "lower",
+    "Object index",
+    "Object index (Bocchi et al. 2016): mean time until a document, font or image was " +
+      "complete.",
+    false,
+  ],
+  ["page_origins", "flow", "", "neither", "Origins", "Origins of the page.", false],
+  [
+    "dns_time_s",
+    "flow",
+    "s",
+    "lower",
+    "Time in DNS",
+    "Time of the client's questions for the addresses of all origins, added up; they may " +
+      "overlap.",
+    false,
+  ],
+  [
+    "handshakes_time_s",
+    "flow",
+    "s",
+    "lower",
+    "Time in handshakes",
+    "Time of the handshakes of all connections, added up; they may overlap.",
+    false,
+  ],
 ] as const;

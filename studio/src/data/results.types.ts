@@ -194,6 +194,8 @@ export interface Flow {
   packets_marked_ce: number | null;
   /** Packets sent by the sender of the data. */
   packets_sent: number;
+  /** What a web page was to its user; absent of other workloads. */
+  page?: Page | null;
   path: PathKnowledge;
   /** ACKs that the filter of a proxy suppressed; `null` without a filter. */
   pep_acks_dropped: number | null;
@@ -361,10 +363,63 @@ export interface FlowObject {
   bytes: number;
   /** Time of completion, in seconds since the visit's first packet. */
   completion_s: number | null;
+  /** What it is in a web page, as in `style`; absent of other workloads. */
+  kind?: string | null;
   /** Name of the object. */
   name: string;
+  /** Number of its origin among those of the page, from 0; absent of other workloads. */
+  origin?: number | null;
   /** Time of the request, in seconds since the visit's first packet. */
   start_s: number;
+}
+
+/** A web page. */
+export interface Page {
+  /**
+   * Byte index (Bocchi et al. 2016): mean time until a byte of documents, fonts and images
+   * arrived. It is no Speed Index, which looks at pixels.
+   */
+  byte_index_s: number | null;
+  /**
+   * Time of the client's questions for the addresses of all origins, added up; they may overlap.
+   */
+  dns_time_s: number | null;
+  /**
+   * Time until a browser could show something: the document, and the style sheets and scripts
+   * that rendering waits for, were complete. Rendering itself takes no time.
+   */
+  first_render_s: number | null;
+  /** Time of the handshakes of all connections, added up; they may overlap. */
+  handshakes_time_s: number | null;
+  /**
+   * Object index (Bocchi et al. 2016): mean time until a document, font or image was complete.
+   */
+  object_index_s: number | null;
+  /**
+   * Time until the page was loaded: its last object was complete, but for those that the browser
+   * had requested after its `load` event; `web_page` only.
+   */
+  onload_s: number | null;
+  /** Its origins, the first of which has the root. */
+  origins: PageOrigin[];
+  /** Origins of the page. */
+  page_origins: number | null;
+}
+
+/** An origin of a web page: a server with connections of its own. */
+export interface PageOrigin {
+  /** Their bytes. */
+  bytes: number;
+  /** Number of connections to it. */
+  connections: number;
+  /** Time until its address was known, in seconds; `null` if the client did not ask. */
+  dns_s: number | null;
+  /** Time of the handshakes of its connections, in seconds, added up. */
+  handshakes_s: number;
+  /** Name of its host. */
+  name: string;
+  /** Number of its objects. */
+  objects: number;
 }
 
 /**

@@ -13,7 +13,7 @@ import type { Flow, PathKnowledge, Report, Trace } from "../data/report.types.ts
 import { metricValue } from "../format/metric.ts";
 import { bytes, count, ms, percent, plural, seconds } from "../format/numbers.ts";
 import { type Child, h } from "../page/dom.ts";
-import { linkTable, objectTable } from "./run-tables.ts";
+import { linkTable, objectTable, originTable } from "./run-tables.ts";
 
 /** Number of links whose use is among the facts if a run has many links. */
 const NAMED = 3;
@@ -151,5 +151,6 @@ export function runFacts(
     ),
     ranking.many && linkTable(links, ranking),
     objectTable(flow),
+    originTable(flow),
   );
 }

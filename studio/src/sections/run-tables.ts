@@ -64,6 +64,31 @@ export function objectTable({ objects }: Flow): Child {
   );
 }
 
+/** The servers of a web page as a table, if it has several. */
+export function originTable({ page }: Flow): Child {
+  if (!page || page.origins.length < 2) return null;
+  const row = (o: (typeof page.origins)[number]): HTMLElement =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, o.name),
+      numbers([
+        count(o.objects),
+        bytes(o.bytes),
+        count(o.connections),
+        typeof o.dns_s === "number" ? seconds(o.dns_s) : "known",
+        seconds(o.handshakes_s),
+      ]),
+    );
+  return folded(
+    `${count(page.origins.length)} servers`,
+    "Servers of this page",
+    ["Server", "Objects", "Size", "Connections", "DNS", "Handshakes"],
+    ["Server"],
+    () => page.origins.map(row),
+  );
+}
+
 /** Columns of the table of links. */
 const LINK_METRICS = [
   METRIC.linkUtilisation,

@@ -1,6 +1,8 @@
 //! HTTP Archives (HAR 1.2), as browsers and proxies write them: the requests of a page with the
 //! times of their phases, without packets.
 
+mod initiator;
+mod page;
 mod raw;
 mod request;
 #[cfg(test)]
@@ -12,7 +14,8 @@ use bentpipe_units::{Span, Time};
 use raw::{Archive, MAX_REQUESTS};
 use serde::de::DeserializeSeed;
 
-pub use request::{HarPhases, HarRequest};
+pub use page::{HarKind, HarObject, HarPage, HarPageError};
+pub use request::{HarHints, HarPhases, HarRequest};
 
 /// An HTTP Archive.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +26,12 @@ pub struct HarLog {
     pub requests: Vec<HarRequest>,
     /// What the file does not show, each a sentence.
     pub notes: Vec<String>,
+    /// Number of the first entry, from 1, that could not be read; `None` if all could.
+    pub unreadable: Option<usize>,
+    /// Name of the first page.
+    pub page: Option<String>,
+    /// Its `load` event.
+    pub on_load: Option<Time>,
 }
 
 impl HarLog {
@@ -58,7 +67,20 @@ impl HarLog {
             Ok(()) => {}
         }
         let count = log.entries.len();
-        let mut requests: Vec<_> = log.entries.iter().filter_map(raw::Entry::request).collect();
+        let (mut requests, mut unreadable) = (Vec::with_capacity(count), None);
+        for (index, entry) in log.entries.iter().enumerate() {
+            match entry.request() {
+                Some((at, mut request)) => {
+                    request.hints.entry = index + 1;
+                    requests.push((at, request));
+                }
+                None => _ = unreadable.get_or_insert(index + 1),
+            }
+        }
+        if result.is_err() {
+            // The last one may lack what followed.
+            unreadable = unreadable.or(Some(count));
+        }
         if requests.is_empty() {
             return Err(CaptureError::NotHar("it has no requests with a time".to_owned()));
         }
@@ -70,10 +92,21 @@ impl HarLog {
         }
         requests.sort_by(|a, b| a.0.total_cmp(&b.0));
         let first = requests.first().map_or(0.0, |(at, _)| *at);
-        let requests = requests.into_iter().map(|(at, request)| {
-            let since = (at - first).clamp(0.0, raw::MAX_SECONDS);
-            HarRequest { started: Time::ZERO + Span::from_secs_f64(since), ..request }
-        });
-        Ok(Self { creator: log.creator(), requests: requests.collect(), notes })
+        // Seconds since 1970 are exact to a quarter of a microsecond.
+        let since = |at: f64| {
+            let micros = (at - first).clamp(0.0, raw::MAX_SECONDS) * 1e6;
+            Time::ZERO + Span::from_micros(micros.round() as u64)
+        };
+        let requests =
+            requests.into_iter().map(|(at, request)| HarRequest { started: since(at), ..request });
+        let (page, on_load) = log.page().unzip();
+        Ok(Self {
+            creator: log.creator(),
+            requests: requests.collect(),
+            notes,
+            unreadable,
+            page,
+            on_load: on_load.flatten().map(since),
+        })
     }
 }

@@ -1,6 +1,7 @@
 //! The JSON of HTTP Archives.
 
-use super::request::{HarPhases, HarRequest};
+use super::initiator::Initiator;
+use super::request::{HarHints, HarPhases, HarRequest};
 use crate::calendar::seconds_of_iso;
 use crate::json::{Elements, FieldValue, Fields, FromObject, ListInto, Scalar, from_object};
 use bentpipe_units::{Span, Time};
@@ -36,7 +37,11 @@ object!(
 );
 object!(
     /// The content of a response.
-    Content { size: "size" }
+    Content { size: "size", kind: "mimetype" }
+);
+object!(
+    /// What a page's events have taken since its start, in milliseconds.
+    PageTimings { on_load: "onload" }
 );
 object!(
     /// The phases, in milliseconds; -1 where one does not apply.
@@ -72,6 +77,20 @@ from_object!(Response {
     "content" => content: object,
 });
 
+/// A page.
+#[derive(Debug, Default)]
+struct Page {
+    id: Scalar,
+    started: Scalar,
+    timings: PageTimings,
+}
+
+from_object!(Page {
+    "id" => id: get,
+    "starteddatetime" => started: get,
+    "pagetimings" => timings: object,
+});
+
 /// A request with its response and times.
 #[derive(Debug, Default)]
 pub struct Entry {
@@ -82,6 +101,16 @@ pub struct Entry {
     timings: Timings,
     connection: Scalar,
     server: Scalar,
+    page: Scalar,
+    /// Of Chromium and WebPageTest.
+    initiator: Initiator,
+    priority: Scalar,
+    /// Of Chromium.
+    kind: Scalar,
+    from_cache: Scalar,
+    /// Of WebPageTest.
+    bytes_in: Scalar,
+    render_blocking: Scalar,
 }
 
 from_object!(Entry {
@@ -92,6 +121,13 @@ from_object!(Entry {
     "timings" => timings: object,
     "connection" => connection: get,
     "serveripaddress" => server: get,
+    "pageref" => page: get,
+    "_initiator" => initiator: get,
+    "_priority" => priority: get,
+    "_resourcetype" => kind: get,
+    "_fromcache" => from_cache: get,
+    "_bytesin" => bytes_in: get,
+    "_renderblocking" => render_blocking: get,
 });
 
 impl Entry {
@@ -135,12 +171,28 @@ impl Entry {
                     .filter(|status| *status > 0),
                 total: span(&self.total).unwrap_or(sum),
                 phases,
-                transfer_bytes: size(&response.transfer).or(on_wire),
+                transfer_bytes: size(&response.transfer)
+                    .or_else(|| size(&self.bytes_in))
+                    .or(on_wire),
                 content_bytes: response.content.size.integer(),
                 connection: text(&self.connection).filter(|name| !name.is_empty()),
                 server: text(&self.server).filter(|name| !name.is_empty()),
+                hints: self.hints(),
             },
         ))
+    }
+
+    fn hints(&self) -> HarHints {
+        HarHints {
+            entry: 0,
+            page: text(&self.page),
+            initiator: text(self.initiator.url()),
+            priority: text(&self.priority),
+            kind: text(&self.kind),
+            content_type: text(&self.response.content.kind),
+            from_cache: self.from_cache.is_some(),
+            render_blocking: text(&self.render_blocking).map(|text| text.starts_with("blocking")),
+        }
     }
 }
 
@@ -163,6 +215,7 @@ fn text(value: &Scalar) -> Option<String> {
 #[derive(Debug, Default)]
 pub struct Log {
     creator: Creator,
+    pages: Vec<Page>,
     pub entries: Vec<Entry>,
 }
 
@@ -171,6 +224,14 @@ impl Log {
         let parts = [&self.creator.name, &self.creator.version];
         let parts: Vec<_> = parts.into_iter().filter_map(text).collect();
         parts.join(" ")
+    }
+
+    /// Returns the name of the first page, and the time of its `load` event in seconds since 1970.
+    pub fn page(&self) -> Option<(String, Option<f64>)> {
+        let page = self.pages.first()?;
+        let on_load = page.timings.on_load.float().filter(|time| *time > 0.0);
+        let started = page.started.text().and_then(seconds_of_iso);
+        Some((text(&page.id)?, started.zip(on_load).map(|(start, after)| start + after / 1e3)))
     }
 }
 
@@ -182,6 +243,7 @@ impl FromObject for Log {
     ) -> Result<(), A::Error> {
         match key {
             "creator" => self.creator = value.object()?,
+            "pages" => value.with(ListInto(&mut Elements(&mut self.pages, 1)))?,
             "entries" => value.with(ListInto(&mut Elements(&mut self.entries, MAX_REQUESTS)))?,
             _ => {}
         }

@@ -28,6 +28,30 @@ pub struct HarRequest {
     pub connection: Option<String>,
     /// Address of the server.
     pub server: Option<String>,
+    /// What the file says about its place in the page.
+    pub hints: HarHints,
+}
+
+/// What an HTTP Archive says about the place of a request in the page. Most of it is in fields of
+/// Chromium or WebPageTest.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HarHints {
+    /// Number of its entry in the file, from 1.
+    pub entry: usize,
+    /// Name of its page.
+    pub page: Option<String>,
+    /// URL of what has requested it.
+    pub initiator: Option<String>,
+    /// Priority in the browser, from `VeryHigh` to `VeryLow`.
+    pub priority: Option<String>,
+    /// Kind of resource, as in `stylesheet`.
+    pub kind: Option<String>,
+    /// Media type of its content, as in `text/css`.
+    pub content_type: Option<String>,
+    /// True if it came from the browser's cache.
+    pub from_cache: bool,
+    /// Whether nothing was shown before it was complete.
+    pub render_blocking: Option<bool>,
 }
 
 /// The phases of a request (HAR 1.2, `timings`). `None` where the phase does not apply, as for the

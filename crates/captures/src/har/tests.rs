@@ -59,6 +59,13 @@ fn requests_have_their_phases_and_sizes_in_the_order_of_their_starts() {
         content_bytes: Some(5000),
         connection: Some("443".to_owned()),
         server: Some("192.0.2.1".to_owned()),
+        hints: HarHints {
+            entry: 1,
+            page: Some("page_1".to_owned()),
+            priority: Some("Low".to_owned()),
+            content_type: Some("text/html".to_owned()),
+            ..HarHints::default()
+        },
     };
     assert_eq!(second, &expected);
 }
@@ -103,6 +110,109 @@ fn the_number_of_requests_and_the_length_of_texts_are_bounded() {
     assert!(log.notes[0].contains("the first"), "{:?}", log.notes);
 }
 
+/// An entry: its URL, its start in ms, how long it took, its bytes, and other fields.
+fn entry(url: &str, start: u64, took: u64, bytes: u64, more: &str) -> String {
+    format!(
+        r#"{{ "startedDateTime": "2026-11-28T19:00:{:02}.{:03}Z", "time": {took}, {more}
+            "request": {{ "url": "{url}" }},
+            "response": {{ "status": 200, "_transferSize": {bytes} }},
+            "timings": {{ "wait": {} }} }}"#,
+        start / 1000,
+        start % 1000,
+        took / 2
+    )
+}
+
+fn page_of(entries: &[String]) -> Result<HarPage, HarPageError> {
+    let page = r#"{"id": "p", "startedDateTime": "2026-11-28T19:00:00Z",
+        "pageTimings": {"onLoad": 2000}}"#;
+    let text =
+        format!("{{\"log\": {{ \"pages\": [{page}], \"entries\": [{}] }} }}", entries.join(","));
+    HarPage::of(&HarLog::parse(text.as_bytes()).unwrap())
+}
+
+const ROOT: &str = r#""_resourceType": "document", "_priority": "VeryHigh","#;
+
+#[test]
+fn a_page_has_parents_delays_origins_and_what_rendering_waits_for() {
+    let by = |url: &str, kind: &str, priority: &str| {
+        format!(
+            r#""_initiator": {{ "type": "parser", "url": "{url}" }}, "_resourceType": "{kind}",
+               "_priority": "{priority}","#
+        )
+    };
+    let script = r#""_initiator": { "type": "script", "stack": { "callFrames": [],
+        "parent": { "callFrames": [{ "url": "https://cdn.b/app.js" }] } } },
+        "_resourceType": "fetch", "serverIPAddress": "192.0.2.1", "#;
+    let entries = [
+        entry("https://a/", 0, 400, 10_000, &format!("{ROOT} \"serverIPAddress\": \"192.0.2.1\",")),
+        entry("https://cdn.b/s.css", 420, 100, 2_000, &by("https://a/", "stylesheet", "VeryHigh")),
+        entry("https://cdn.b/app.js", 430, 200, 9_000, &by("https://a/", "script", "High")),
+        entry("https://cdn.b/late.js", 431, 90, 500, &by("https://a/", "script", "Low")),
+        entry("https://a2/data", 700, 150, 700, script),
+        entry("https://cdn.b/i.png", 300, 50, 800, r#""_priority": "Low", "#),
+        entry("https://cdn.b/ping", 2_500, 50, 80, ""),
+    ];
+    let page = page_of(&entries).unwrap();
+    assert_eq!(page.origins, ["a", "cdn.b"], "a2 has the address of a");
+    let of = |name: &str| page.objects.iter().find(|one| one.name == name).unwrap();
+    let index = |name: &str| page.objects.iter().position(|one| one.name == name).unwrap();
+    let ms = Span::from_millis;
+    let root = of("a/");
+    assert_eq!((root.after, root.delay, root.blocks_render), (None, Span::ZERO, true));
+    // Its wait of 200 ms is more than the shortest to that origin, 75 ms.
+    assert_eq!((root.server_time, root.kind, root.urgency), (ms(125), HarKind::Document, Some(0)));
+    let style = of("cdn.b/s.css");
+    assert_eq!((style.after, style.delay, style.origin), (Some(0), ms(20), 1));
+    let blocking = |name: &str| of(name).blocks_render;
+    assert!(blocking("cdn.b/s.css") && blocking("cdn.b/app.js") && !blocking("cdn.b/late.js"));
+    let data = of("a2/data");
+    assert_eq!((data.after, data.delay), (Some(index("cdn.b/app.js")), ms(70)));
+    assert_eq!((data.origin, data.kind, data.blocks_render), (0, HarKind::Data, false));
+    // Requested while the root arrived, and named by nothing: it waits for the root.
+    assert_eq!((of("cdn.b/i.png").after, of("cdn.b/i.png").delay), (Some(0), Span::ZERO));
+    assert!(of("cdn.b/ping").after_load && !data.after_load);
+}
+
+#[test]
+fn a_redirect_leads_to_the_root_and_names_are_unique() {
+    let redirect = entry("http://a/", 0, 100, 200, ROOT).replace("200, \"_tr", "301, \"_tr");
+    let entries = [
+        redirect,
+        entry("https://a/", 101, 100, 5_000, ROOT),
+        entry("https://a/x", 300, 10, 1, ""),
+        entry("https://a/x", 350, 10, 1, ""),
+    ];
+    let page = page_of(&entries).unwrap();
+    let names: Vec<_> = page.objects.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["a/", "a/ (2)", "a/x", "a/x (2)"]);
+    assert!(page.objects[1].blocks_render);
+    assert_eq!((page.objects[1].after, page.objects[1].delay), (Some(0), Span::from_millis(1)));
+}
+
+#[test]
+fn what_is_no_page_is_refused_with_the_entry_and_what_is_allowed() {
+    let root = || entry("https://a/", 0, 1, 1, "");
+    let cases = [
+        (vec![root(), root().replace("startedDateTime", "x")], "entry 2", "startedDateTime"),
+        (vec![entry("about-this", 0, 1, 1, "")], "entry 1: `about-this`", "https://"),
+        (
+            vec![root(), entry("https://a/b", 5, 1, 2_000_000_000, "")],
+            "entry 2 has 2000000000",
+            "at most",
+        ),
+        (vec![entry("data:text/css,a", 0, 1, 1, "")], "no request", "at least one"),
+    ];
+    for (entries, place, allowed) in cases {
+        let error = page_of(&entries).unwrap_err().to_string();
+        assert!(error.contains(place) && error.contains(allowed), "{error}");
+        assert!(error.contains("allowed:"), "{error}");
+    }
+    let origins: Vec<_> =
+        (0..201).map(|host| entry(&format!("https://h{host}/"), host, 1, 1, "")).collect();
+    assert_eq!(page_of(&origins), Err(HarPageError::TooManyOrigins(201)));
+}
+
 proptest! {
     #[test]
     fn hostile_archives_are_read_or_refused(
@@ -115,6 +225,12 @@ proptest! {
         }
         if let Ok(log) = HarLog::parse(&bytes) {
             prop_assert!(log.requests.is_sorted_by_key(|request| request.started));
+            if let Ok(page) = HarPage::of(&log) {
+                for (index, object) in page.objects.iter().enumerate() {
+                    prop_assert!(object.after.map_or(index == 0, |parent| parent < index));
+                    prop_assert!(object.origin < page.origins.len());
+                }
+            }
         }
     }
 }

@@ -27,6 +27,38 @@ pub fn cases() -> Vec<Case> {
             &["`web_page` of 0", "1 to 1000"],
         ),
         case(
+            "a page as a text",
+            format!("{HEAD}profile = \"geo-50-10\"\n[workload]\nweb_page = \"60\"\n"),
+            5,
+            &["a number of objects from 1 to 1000", "{ har = \"page.har\" }"],
+        ),
+        case(
+            "a page with names over HTTPS",
+            format!(
+                "{HEAD}profile = \"geo-50-10\"\n[workload]\n\
+                 web_page = {{ har = \"page.har\", dns = \"doh\" }}\n"
+            ),
+            5,
+            &["`doh`", "`udp`"],
+        ),
+        case(
+            "a page without a file",
+            format!(
+                "{HEAD}profile = \"geo-50-10\"\n[workload]\nweb_page = {{ har = \"none.har\" }}\n"
+            ),
+            4,
+            &["none.har"],
+        ),
+        case(
+            "priorities of HTTP/1.1",
+            format!(
+                "{HEAD}profile = \"geo-50-10\"\n[workload]\nweb_page = 5\n\
+                 [defaults]\nhttp = \"h1\"\nhttp_priorities = \"rfc9218\"\n"
+            ),
+            8,
+            &["`http_priorities` has no effect over TCP with http = \"h1\"", "http = \"h2\""],
+        ),
+        case(
             "a duration of zero",
             flows("a", "bulk.duration = \"0 s\""),
             6,

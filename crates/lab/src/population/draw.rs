@@ -50,6 +50,8 @@ impl Expansion {
             for (visit, objects) in flow.visits[implied..].iter_mut().zip(&own.visits) {
                 if let Some(objects) = objects {
                     visit.objects.clone_from(objects);
+                    // What they are is known of planned ones alone.
+                    visit.page = None;
                 }
             }
             for (visit, think) in flow.visits[implied..].iter_mut().zip(&own.thinks) {
@@ -152,7 +154,7 @@ pub(super) fn user_name(share: &str, number: usize) -> String {
 
 /// Returns the objects of a page that `seed` determines.
 fn page(count: usize, seed: u64) -> Vec<Object> {
-    let transfer = Workload::WebPage(WebPage(count)).transfer(seed);
+    let transfer = Workload::WebPage(WebPage::Synthetic(count)).transfer(seed);
     let object = |planned: PlannedObject| {
         let PlannedObject { name, bytes, after, delay, .. } = planned;
         Object { name, bytes, after, delay, pieces: None }

@@ -2,7 +2,7 @@
 
 use super::{Arrivals, Drawn, Population};
 use bentpipe_link::{InputFiles, ReadFiles, shown_line};
-use bentpipe_scenario::workload::{MAX_SIZES, Sizes, Work, Workload, check_list};
+use bentpipe_scenario::workload::{MAX_SIZES, Sizes, WebPage, Work, Workload, check_list};
 use bentpipe_scenario::{Arrivals as ArrivalKeys, Flow, MAX_USERS, Problem, Scenario};
 use bentpipe_units::{Bytes, Span};
 use std::path::Path;
@@ -67,7 +67,9 @@ fn drawn(workload: &Workload, flow: &Flow, files: &InputFiles) -> Result<Drawn, 
         }
         Some(Sizes::Fixed(_)) | None => match workload {
             // A page of a single flow is the same in every run.
-            Workload::WebPage(page) if flow.users.is_some() => Drawn::Page(page.0),
+            Workload::WebPage(WebPage::Synthetic(count)) if flow.users.is_some() => {
+                Drawn::Page(*count)
+            }
             _ => Drawn::Nothing,
         },
     })

@@ -25,11 +25,10 @@ pub(super) fn clock_support(flow: &Flow) -> ClockSupport {
         Work::Once(workload) => vec![workload],
         Work::Visits(visits) => visits.iter().map(|visit| &visit.workload).collect(),
     };
-    // A flow can run over QUIC in real time only if all of its workloads can.
-    let workload = workloads
-        .iter()
-        .find(|one| !one.clocks().on_real(RealCarrier::Quic))
-        .unwrap_or(&workloads[0]);
+    // A flow can run in real time only if all of its workloads can.
+    let cannot = |carrier| workloads.iter().find(|one| !one.clocks().on_real(carrier));
+    let workload =
+        cannot(RealCarrier::Tcp).or_else(|| cannot(RealCarrier::Quic)).unwrap_or(&workloads[0]);
     ClockSupport {
         flow: flow.name().to_owned(),
         workload: workload.name(),
@@ -93,9 +92,13 @@ impl ClockSupport {
         let runs = match self.protocol {
             Protocol::Quic(_) => self.clocks.on_real(RealCarrier::Quic),
             Protocol::Tcp(_) if !self.clocks.on_real(RealCarrier::Tcp) => {
+                let allowed = match *workload {
+                    "web_page" => "a number of objects",
+                    _ => "`video`",
+                };
                 return Err(format!(
                     "flow `{flow}`: `{workload}` runs on the virtual clock only; allowed with \
-                        --clock real: `video`"
+                        --clock real: {allowed}"
                 ));
             }
             Protocol::Tcp(_) | Protocol::External => true,

@@ -60,7 +60,10 @@ pub(super) fn tcp(
         Version::H2 | Version::Raw => 1,
     };
     let (stream_window, connection_window) = stream_windows(keys, bottleneck, mtu);
-    let http = http::HttpSettings { version, connections, stream_window, connection_window };
+    // A visit may set them.
+    let priorities = false;
+    let http =
+        http::HttpSettings { version, connections, stream_window, connection_window, priorities };
     let pep = pep(keys, path, scenario, bottleneck, connections.min(objects.max(1)))?;
     Ok(TcpStack { tcp, congestion: congestion(keys, bottleneck, mtu), http, pep })
 }

@@ -9,9 +9,9 @@ use bentpipe_media::responsiveness;
 use bentpipe_quic::Handshake;
 use bentpipe_quic::congestion::algorithms::fixed_rate;
 use bentpipe_results::Direction;
-use bentpipe_scenario::workload::{Abr, AbrAlgorithm};
+use bentpipe_scenario::workload::{Abr, AbrAlgorithm, WebPage};
 use bentpipe_scenario::workload::{PlannedObject, Sequence, Transfer, Visit as VisitSection, Work};
-use bentpipe_scenario::{Flow, Scenario, Workload};
+use bentpipe_scenario::{Flow, HttpPriorities, Scenario, Workload};
 use bentpipe_sim::{Object, Pieces, Visit};
 use bentpipe_units::{Bytes, Span};
 use std::sync::Arc;
@@ -36,19 +36,21 @@ const MAX_FILL: Bytes = Bytes::from_mb(1000);
 pub(super) fn visits(flow: &Flow, path: &ResolvedPath, scenario: &Scenario) -> Vec<Visit> {
     let handshake = handshake(flow);
     let align = step(flow, path, scenario);
+    let priorities = flow.transport.http_priorities == Some(HttpPriorities::Rfc9218);
     let workload = match &flow.work {
         Work::Visits(visits) => {
             let visits = visits.iter().enumerate();
             return visits
                 .map(|(index, visit)| Visit {
                     align: align.filter(|_| index > 0),
+                    priorities,
                     ..explicit(visit, index == 0, handshake, scenario.seed)
                 })
                 .collect();
         }
         Work::Once(workload) => workload,
     };
-    let visit = Visit { align, ..planned(workload, scenario.seed, handshake) };
+    let visit = Visit { align, priorities, ..planned(workload, scenario.seed, handshake) };
     if !is_repeat(flow) {
         // Begins where that of the variants with a first visit does.
         let others = scenario.variants.iter().flat_map(|variant| &variant.flows).any(is_repeat);
@@ -57,8 +59,9 @@ pub(super) fn visits(flow: &Flow, path: &ResolvedPath, scenario: &Scenario) -> V
     let Sequence { idle_before, .. } = &flow.sequence;
     let wait = idle_before.as_ref().map_or(DEFAULT_IDLE, |idle| *idle.get_ref());
     let last = Visit { idle_before: wait, ..visit.clone() };
-    if let Workload::Call(_) = workload {
-        // The ends of a call carry nothing else: the one before is the same.
+    if let Workload::Call(_) | Workload::WebPage(WebPage::Archive(_)) = workload {
+        // The ends of a call carry nothing else, and a page has several servers to know: the visit
+        // before is the same.
         let first = Visit { handshake: Handshake::OneRtt, measured: false, align: None, ..visit };
         return vec![first, last];
     }
@@ -70,6 +73,7 @@ pub(super) fn visits(flow: &Flow, path: &ResolvedPath, scenario: &Scenario) -> V
         align: None,
         player: None,
         test: None,
+        page: None,
         ..visit
     };
     vec![first, last]
@@ -140,6 +144,10 @@ fn planned(workload: &Workload, seed: u64, handshake: Handshake) -> Visit {
                 interval: test.interval(),
                 connections: test.connections(),
             }),
+            _ => None,
+        },
+        page: match workload {
+            Workload::WebPage(page) => page.page(seed),
             _ => None,
         },
         ..Visit::default()

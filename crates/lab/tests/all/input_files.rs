@@ -34,6 +34,8 @@ fn errors_do_not_show_lines_of_other_files() {
             "forward = { rate = \"1 Mbps\", loss = { model = \"trace\", file = \"passwords\" } }\n\
              return = { rate = \"1 Mbps\" }",
         ),
+        path("forward = { rate = \"1 Mbps\" }\nreturn = { rate = \"1 Mbps\" }")
+            .replace("download = \"1 MB\"", "web_page = { har = \"passwords\" }"),
         "[path.orbit]\nconstellation = { tle = \"passwords\" }\nlinks.all = { rate = \"1 Mbps\" }\n\
          [workload]\nfrom = \"Tokyo\"\nto = \"Osaka\"\ndownload = \"1 MB\""
             .to_owned(),

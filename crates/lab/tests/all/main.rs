@@ -9,6 +9,7 @@ mod budget;
 mod contact_plans;
 mod input_files;
 mod orbit;
+mod pages;
 mod path_changes;
 mod planted_causes;
 mod populations;

@@ -34,6 +34,9 @@ pub(super) enum Watermark {
     High,
     /// Less than the whole buffer: writers wait for space.
     Low,
+    /// More than the whole buffer: for a stream that is to be sent before all that wait for space,
+    /// and whose data therefore leaves first.
+    Reserve,
 }
 
 /// The state of a connection that its tasks and its endpoint share.
@@ -231,6 +234,7 @@ impl State {
         let window = match mark {
             Watermark::High => high,
             Watermark::Low => high - refill(high),
+            Watermark::Reserve => high + refill(high),
         };
         self.quic.set_send_window(window);
     }

@@ -40,11 +40,19 @@ impl Conn {
             return Poll::Pending;
         };
         let data = &data[..data.len().min(usize::try_from(turn).unwrap_or(usize::MAX))];
+        let exceeds = state.write_turns.precedes_waiting(id);
+        if exceeds {
+            state.set_watermark(Watermark::Reserve);
+        }
         let mut stream = state.quic.send_stream(id);
         let written = match by_reference(data) {
             Some(bytes) => stream.write_chunks(&mut &mut [bytes][..]),
             None => stream.write(data),
         };
+        if exceeds {
+            // Others wait for space.
+            state.set_watermark(Watermark::Low);
+        }
         match written {
             Ok(written) => {
                 state.write_turns.wrote(id, written as u64);
@@ -64,6 +72,20 @@ impl Conn {
             }
             Err(WriteError::ClosedStream) => Poll::Ready(Err(StreamFailure::Closed)),
         }
+    }
+
+    /// Sets the priority of a request stream: streams of higher ones are sent first, those of the
+    /// same in turn. It is 0 by default.
+    pub fn set_priority(&self, stream: h3::quic::StreamId, priority: i32) {
+        self.set_stream_priority(id_of(stream), priority);
+    }
+
+    /// Sets the priority of a stream.
+    pub(crate) fn set_stream_priority(&self, id: StreamId, priority: i32) {
+        let mut state = self.lock();
+        // A stream that is over sends nothing.
+        let _ = state.quic.send_stream(id).set_priority(priority);
+        state.write_turns.set_priority(id, priority);
     }
 
     /// Ends a stream: nothing more will be written.
@@ -122,11 +144,15 @@ impl Conn {
     /// Has a request stream finished, not reset, if it is dropped while the returned value lives.
     /// For responses of `h3` itself (431), which leave their stream unfinished.
     pub fn finish_when_dropped(&self, stream: h3::quic::StreamId) -> FinishWhenDropped {
-        let id = VarInt::from_u64(stream.into_inner())
-            .map_or(StreamId::from(VarInt::MAX), StreamId::from);
+        let id = id_of(stream);
         self.lock().finished_when_dropped.insert(id);
         FinishWhenDropped { conn: self.clone(), id }
     }
+}
+
+/// Returns the stack's identifier of a stream of `h3`.
+fn id_of(stream: h3::quic::StreamId) -> StreamId {
+    VarInt::from_u64(stream.into_inner()).map_or(StreamId::from(VarInt::MAX), StreamId::from)
 }
 
 /// Guard that [`Conn::finish_when_dropped`] returns.

@@ -22,6 +22,8 @@ pub(super) struct WriteTurns {
     writable: BTreeSet<StreamId>,
     /// Bytes written in turns that are not over.
     used: BTreeMap<StreamId, u64>,
+    /// Priorities that were set; 0 for all other streams.
+    priorities: BTreeMap<StreamId, i32>,
 }
 
 impl WriteTurns {
@@ -36,6 +38,21 @@ impl WriteTurns {
             return None;
         }
         Some(turn - *used)
+    }
+
+    /// Sets the priority of a stream: those of higher ones are sent first.
+    pub fn set_priority(&mut self, id: StreamId, priority: i32) {
+        self.priorities.insert(id, priority);
+    }
+
+    /// Returns true if streams wait for space, and the stack sends what `id` writes before what
+    /// they have written.
+    pub fn precedes_waiting(&self, id: StreamId) -> bool {
+        if self.priorities.is_empty() || self.waiting.is_empty() {
+            return false;
+        }
+        let mut others = self.waiting.iter().filter(|other| **other != id).peekable();
+        others.peek().is_some() && others.all(|other| self.priority(*other) < self.priority(id))
     }
 
     /// Counts `bytes` that `id` has written.
@@ -58,8 +75,11 @@ impl WriteTurns {
         self.writable.insert(id);
     }
 
-    /// Removes and returns the streams that may write again, in the order in which they shall.
+    /// Removes and returns the streams that may write again, in the order in which they shall. Of
+    /// those that wait for space, the ones of the highest priority write first: the others stay
+    /// until these are done or wait once more.
     pub fn next(&mut self) -> Vec<StreamId> {
+        let later = self.take_later();
         let mut writable = std::mem::take(&mut self.writable);
         let mut next = Vec::with_capacity(writable.len());
         self.waiting.retain(|id| {
@@ -71,12 +91,33 @@ impl WriteTurns {
         });
         // Writers that did not wait in a turn.
         next.extend(writable);
+        self.writable = later;
         next
+    }
+
+    /// Removes from the writable streams, and returns, those that wait for space and are not of the
+    /// highest priority among these.
+    fn take_later(&mut self) -> BTreeSet<StreamId> {
+        if self.priorities.is_empty() {
+            return BTreeSet::new();
+        }
+        let Self { waiting, writable, .. } = self;
+        let waits: Vec<StreamId> =
+            waiting.iter().filter(|id| writable.contains(id)).copied().collect();
+        let most = waits.iter().map(|id| self.priority(*id)).max();
+        let later = waits.into_iter().filter(|id| Some(self.priority(*id)) < most).collect();
+        self.writable = self.writable.difference(&later).copied().collect();
+        later
+    }
+
+    fn priority(&self, id: StreamId) -> i32 {
+        self.priorities.get(&id).copied().unwrap_or_default()
     }
 
     /// Forgets a stream that writes nothing more.
     pub fn remove(&mut self, id: StreamId) {
         self.used.remove(&id);
+        self.priorities.remove(&id);
         self.writable.remove(&id);
         self.waiting.retain(|waiting| *waiting != id);
     }
@@ -144,5 +185,28 @@ mod tests {
         turns.remove(stream(0));
         assert!(turns.next().is_empty());
         assert_eq!(turns.take(stream(1), 100, 200_000), Some(MIN_TURN));
+    }
+
+    #[test]
+    fn streams_of_the_highest_priority_write_first_and_precede_those_that_wait() {
+        let mut turns = WriteTurns::default();
+        let ids = [stream(0), stream(1), stream(2)];
+        turns.set_priority(ids[0], -7);
+        turns.set_priority(ids[1], -5);
+        turns.set_priority(ids[2], -5);
+        assert!(!turns.precedes_waiting(ids[1]), "nobody waits");
+        turns.wait(ids[0]);
+        assert!(turns.precedes_waiting(ids[1]) && !turns.precedes_waiting(ids[0]));
+        turns.wait(ids[1]);
+        turns.wait(ids[2]);
+        assert!(!turns.precedes_waiting(ids[1]), "another one of its priority waits");
+        ids.iter().for_each(|id| turns.set_writable(*id));
+        assert_eq!(turns.next(), [ids[1], ids[2]]);
+        turns.wait(ids[2]);
+        turns.set_writable(ids[2]);
+        assert_eq!(turns.next(), [ids[2]], "the last one waits on");
+        turns.remove(ids[2]);
+        assert_eq!(turns.next(), [ids[0]]);
+        assert!(turns.next().is_empty());
     }
 }

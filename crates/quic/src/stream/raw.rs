@@ -124,6 +124,12 @@ impl RawStream {
         noq_proto::VarInt::from(self.id).into_inner()
     }
 
+    /// Sets the priority of what is written: streams of higher ones are sent first, those of the
+    /// same in turn. It is 0 by default.
+    pub fn set_priority(&self, priority: i32) {
+        self.conn.set_stream_priority(self.id, priority);
+    }
+
     /// Writes all of `data`.
     ///
     /// # Errors

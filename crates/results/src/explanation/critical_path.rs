@@ -36,7 +36,8 @@ mod tests {
     use super::*;
 
     fn object(name: &str, start_s: f64, completion_s: Option<f64>) -> Object {
-        Object { name: name.to_owned(), bytes: 1000, start_s, completion_s }
+        let (kind, origin) = (None, None);
+        Object { name: name.to_owned(), bytes: 1000, start_s, completion_s, kind, origin }
     }
 
     #[test]

@@ -36,9 +36,10 @@ pub use transfer::{PlannedObject, Transfer};
 pub use upload::Upload;
 pub use video::Video;
 pub use visits::{Sequence, Visit, VisitKeys, VisitTable, Work};
-pub use web_page::WebPage;
+pub use web_page::{ArchivePage, Dns, Origins, WebPage};
 
 use kind::Kind;
+use web_page::WebPageKey;
 
 use super::section::section;
 use crate::error::{Problem, quoted};
@@ -69,11 +70,11 @@ pub struct Task {
     /// Direction of `objects`; download by default.
     #[schemars(with = "Option<Direction>")]
     pub direction: Option<Spanned<Direction>>,
-    /// A web page with this number of objects that depend on each other. Their sizes are those of
-    /// the median page (see "TCP" in the book).
-    #[schemars(with = "Option<u64>", range(min = 1, max = 1000))]
+    /// A web page: this number of objects that depend on each other, with the sizes of the median
+    /// page (see "TCP" in the book), or those of an HTTP Archive, as in `{ har = "page.har" }`.
+    #[schemars(with = "Option<WebPageKey>")]
     #[schemars(extend("x-clocks" = WebPage::CLOCKS.cells()))]
-    pub web_page: Option<Spanned<u64>>,
+    pub web_page: Option<Spanned<WebPageKey>>,
     /// Segments of a video, requested at regular times.
     #[schemars(with = "Option<Video>")]
     #[schemars(extend("x-clocks" = Video::CLOCKS.cells()))]
@@ -196,9 +197,8 @@ impl Task {
         } else if let Some(objects) = self.objects {
             objects::check(&objects)?;
             Ok(Workload::Objects(Objects { list: objects.into_inner(), direction }))
-        } else if let Some(count) = self.web_page {
-            web_page::check(&count)?;
-            Ok(Workload::WebPage(WebPage(count.into_inner() as usize)))
+        } else if let Some(page) = self.web_page {
+            web_page::read(page).map(Workload::WebPage)
         } else if let Some(video) = self.video {
             video.get_ref().check(limit).map(|()| Workload::Video(video.into_inner()))
         } else if let Some(abr) = self.abr {

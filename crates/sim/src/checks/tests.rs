@@ -316,6 +316,7 @@ fn with_proxies_only_the_hops_between_them_are_sampled() {
                 connections: 1,
                 stream_window: Bytes::from_mb(1),
                 connection_window: Bytes::from_mb(1),
+                priorities: false,
             },
             pep: Some(PepSpec {
                 hop: 1,

@@ -53,9 +53,20 @@ pub struct VisitStart {
     pub ends: Option<Time>,
 }
 
+impl VisitStart {
+    /// Returns when the client knew the address of its server; `None` before.
+    pub fn ready(&self) -> Option<Time> {
+        match &self.progress.state().page {
+            Some(page) => page.known_at(0),
+            None => Some(self.now),
+        }
+    }
+}
+
 impl CurrentVisit {
-    /// Starts visit `number` of a flow.
-    pub fn new(spec: &FlowSpec, start: &VisitStart, shared: &Shared) -> Self {
+    /// Starts visit `number` of a flow, whose client asks for its server's address if it
+    /// `asks_first`.
+    pub fn new(spec: &FlowSpec, start: &VisitStart, asks_first: bool, shared: &Shared) -> Self {
         let &VisitStart { now, number, ref visit, data_direction, series, ends: until, .. } = start;
         Self {
             number: number as usize,
@@ -66,7 +77,7 @@ impl CurrentVisit {
             gives_up: now + shared.time_limit,
             ends: until,
             counters: PacketCounters::new(now, series),
-            account: VisitAccount::open(spec, visit, now, series.is_some(), shared),
+            account: VisitAccount::open(spec, visit, now, asks_first, series.is_some(), shared),
         }
     }
 

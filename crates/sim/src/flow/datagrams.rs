@@ -144,6 +144,8 @@ impl Transport for DatagramTransport {
         let Some(visit) = &mut self.visit else { return };
         match filler.protocol {
             FillerProtocol::Udp => visit.progress.received(0, content, now),
+            // Only pages ask for names.
+            FillerProtocol::Dns => {}
             FillerProtocol::Echo => visit.unanswered.push_back(filler),
             FillerProtocol::EchoReply => {
                 visit.progress.received(0, content, now);

@@ -9,6 +9,7 @@ mod outcome;
 mod progress;
 mod quic;
 mod report;
+mod resolver;
 mod send_schedule;
 mod series;
 mod shared;
@@ -21,15 +22,19 @@ pub use report::FlowResults;
 pub use send_schedule::SendSchedule;
 pub use shared::Shared;
 
-use crate::datagram::Datagram;
+use crate::datagram::{Body, Datagram, FillerProtocol, Role};
 use crate::error::SimError;
 use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{CallCarrier, FlowSpec, Stack};
 use bentpipe_link::{Ecn, Packet};
+use bentpipe_quic::SenderMetrics;
 use bentpipe_units::Time;
 use call::CallTransport;
+use current_visit::VisitStart;
 use datagrams::DatagramTransport;
 use quic::{QuicCall, QuicTransport};
+use report::VisitReport;
+use resolver::Resolver;
 use tcp::TcpTransport;
 use transport::{Outbox, Transport};
 
@@ -40,6 +45,10 @@ use transport::{Outbox, Transport};
 pub struct Flow {
     progress: FlowProgress,
     transport: Box<dyn Transport>,
+    /// Names of its pages, if it has any.
+    resolver: Option<Resolver>,
+    /// A visit that waits for the address of its server.
+    waiting: Option<VisitStart>,
     /// The server's node.
     last_node: u16,
 }
@@ -73,7 +82,9 @@ impl Flow {
                 )));
             }
         };
-        Ok(Self { progress, transport, last_node: shared.last_node })
+        let has_page = progress.spec.visits.iter().any(|visit| visit.page.is_some());
+        let resolver = has_page.then(Resolver::default);
+        Ok(Self { progress, transport, resolver, waiting: None, last_node: shared.last_node })
     }
 
     /// Progress of its visits.
@@ -95,7 +106,19 @@ impl Flow {
             self.end_visit(now, shared);
         }
         if self.progress.must_begin(now) {
-            let start = self.progress.begin(now, shared);
+            let next = self.progress.next_visit().zip(self.resolver.as_ref());
+            let asks_first = next.is_some_and(|(visit, resolver)| resolver.asks_first(visit));
+            let start = self.progress.begin(now, asks_first, shared);
+            if let Some(resolver) = &mut self.resolver {
+                resolver.begin(&start);
+            }
+            self.waiting = Some(start);
+        }
+        if let Some(resolver) = &mut self.resolver {
+            resolver.act(now);
+        }
+        if let Some(mut start) = self.waiting.take_if(|start| start.ready().is_some()) {
+            start.now = now;
             self.transport.begin(&start, &mut self.progress, shared)?;
         }
         self.transport.release(now);
@@ -104,19 +127,36 @@ impl Flow {
 
     fn end_visit(&mut self, now: Time, shared: &Shared) {
         let timed = self.progress.is_timed();
-        let Some(report) = self.transport.report(now, &self.progress) else { return };
+        let report = match self.waiting.take() {
+            Some(_) => Some(VisitReport::new(SenderMetrics::new(None))),
+            None => self.transport.report(now, &self.progress),
+        };
+        let Some(report) = report else { return };
         self.progress.end(now, shared, report);
+        self.resolver.iter_mut().for_each(Resolver::end);
         self.transport.end(now, timed);
     }
 
     /// Returns the time at which to call [`Flow::act`].
     pub fn next_deadline(&self) -> Option<Time> {
         let deadline = self.progress.next_deadline();
-        [deadline, self.transport.next_release()].into_iter().flatten().min()
+        let names = self.resolver.as_ref().and_then(Resolver::next_action);
+        let ready = self.waiting.as_ref().and_then(VisitStart::ready);
+        [deadline, names, ready, self.transport.next_release()].into_iter().flatten().min()
     }
 
     /// Delivers a packet to `node`, which may take its payload out.
     pub fn deliver(&mut self, now: Time, node: u16, ecn: Ecn, datagram: &mut Datagram) {
+        if let (Some(resolver), Body::Filler(filler)) = (&mut self.resolver, &datagram.body)
+            && filler.protocol == FillerProtocol::Dns
+        {
+            if let Some(origin) = resolver.deliver(now, datagram, filler)
+                && self.waiting.is_none()
+            {
+                self.transport.resolved(now, origin);
+            }
+            return;
+        }
         if datagram.visit == self.progress.visit() || self.transport.outlives_visits() {
             self.transport.deliver(now, node, ecn, datagram);
         }
@@ -145,14 +185,16 @@ impl Flow {
         node: u16,
         packet_arena: &mut PacketArena,
     ) -> Option<Packet<PacketId>> {
-        let Self { progress, transport, last_node } = self;
-        transport.poll_transmit(&mut Outbox {
-            now,
-            node,
-            last_node: *last_node,
-            progress,
-            packet_arena,
-        })
+        let Self { progress, transport, resolver, last_node, .. } = self;
+        let last_node = *last_node;
+        let mut outbox = Outbox { now, node, last_node, progress, packet_arena };
+        let at_end = outbox.side().zip(resolver.as_mut());
+        if let Some((side, resolver)) = at_end
+            && let Some((toward, filler)) = resolver.next_packet(side == Role::Client)
+        {
+            return Some(outbox.send_aside(toward, filler));
+        }
+        transport.poll_transmit(&mut outbox)
     }
 
     /// Returns the results of its finished visits.

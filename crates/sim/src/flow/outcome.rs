@@ -2,10 +2,11 @@
 
 use super::current_visit::CurrentVisit;
 use super::report::VisitReport;
+use crate::object_state::ObjectState;
 use crate::outcome::{FlowOutcome, ObjectOutcome};
 use crate::spec::{ConnectionProbe, FlowSpec, Object};
 use crate::time_budget::ClosedAccount;
-use crate::visit_progress::{ObjectState, VisitProgress};
+use crate::visit_progress::VisitProgress;
 use bentpipe_quic::FlowControlReport;
 use bentpipe_units::{Span, Time};
 
@@ -79,6 +80,7 @@ pub fn flow_outcome(
         call: report.call.clone(),
         test: report.test,
         player,
+        page: progress.page.as_ref().map(|page| page.outcome(&progress.objects, current.start)),
         // With a fixed duration, objects only need to exceed the capacity.
         objects: match visit.duration {
             Some(_) => Vec::new(),

@@ -117,8 +117,13 @@ impl FlowProgress {
         self.next_visit as u32
     }
 
-    /// Starts the next visit.
-    pub fn begin(&mut self, now: Time, shared: &Shared) -> VisitStart {
+    /// Returns the visit that starts next.
+    pub fn next_visit(&self) -> Option<&Visit> {
+        self.spec.visits.get(self.next_visit)
+    }
+
+    /// Starts the next visit, whose client asks for its server's address if it `asks_first`.
+    pub fn begin(&mut self, now: Time, asks_first: bool, shared: &Shared) -> VisitStart {
         let visit = self.spec.visits[self.next_visit].clone();
         let recorded = !self.spec.in_population && self.index < SeriesLimit::MAX_FLOWS;
         let series = shared.trace.filter(|_| visit.measured && recorded);
@@ -135,7 +140,7 @@ impl FlowProgress {
             ends: visit.duration.map(|duration| now + duration),
             visit,
         };
-        self.current = Some(CurrentVisit::new(&self.spec, &start, shared));
+        self.current = Some(CurrentVisit::new(&self.spec, &start, asks_first, shared));
         start
     }
 
@@ -298,5 +303,16 @@ impl FlowProgress {
     /// Results of the finished visits.
     pub fn into_results(self) -> FlowResults {
         self.results
+    }
+}
+
+/// Returns the name of the host of an origin of a page: 0 is the flow's server, and each other one
+/// a host of its own.
+pub fn server_of(progress: &FlowProgress, start: &VisitStart, origin: usize) -> String {
+    let page = start.visit.page.as_ref();
+    let server = &progress.spec.server;
+    match page.and_then(|page| page.origins.get(origin)).filter(|_| origin > 0) {
+        Some(name) => format!("{server}/{name}"),
+        None => server.clone(),
     }
 }

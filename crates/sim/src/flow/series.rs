@@ -5,7 +5,7 @@ use super::current_visit::CurrentVisit;
 use super::report::VisitReport;
 use bentpipe_quic::FlowControlReport;
 use bentpipe_timeseries::{BoundedSeries, Series, VisitSeries};
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 
 /// How long each request took, at the time of its answer.
 const RESPONSE_TIME: &str = "response_time";
@@ -90,11 +90,18 @@ pub fn probe_trace(name: &str, visit: &CurrentVisit, times: BoundedSeries) -> Vi
 
 /// Returns the moments of a visit that its plots mark.
 fn marks(visit: &CurrentVisit, now: Time, handshake: Option<Time>) -> Vec<(Time, String)> {
-    let first_byte = visit.progress.state().first_byte;
+    let complete = visit.completion(now);
+    let state = visit.progress.state();
+    let page = state.page.as_ref().map(|page| page.outcome(&state.objects, visit.start));
+    let since = |time: Option<Span>| time.map(|time| visit.start + time);
+    let render = page.as_ref().and_then(|page| since(page.first_render));
+    let loaded = page.as_ref().and_then(|page| since(page.onload));
     [
         (handshake, "handshake complete"),
-        (first_byte, "first byte"),
-        (visit.completion(now), "complete"),
+        (state.first_byte, "first byte"),
+        (render, "first render"),
+        (loaded.filter(|_| loaded != complete), "page loaded"),
+        (complete, "complete"),
     ]
     .into_iter()
     .filter_map(|(at, name)| Some((at?, name.to_owned())))

@@ -4,10 +4,11 @@ use super::current_visit::VisitStart;
 use super::progress::FlowProgress;
 use super::report::VisitReport;
 use super::shared::Shared;
-use crate::datagram::{Body, Datagram, PathDirection, Role};
+use crate::datagram::{Body, Datagram, Filler, PathDirection, Role};
 use crate::error::SimError;
 use crate::outcome::ReverseBytes;
 use crate::packet_arena::{PacketArena, PacketId};
+use crate::time_budget::{AckWait, Trip};
 use bentpipe_link::{Ecn, Packet};
 use bentpipe_units::{Span, Time};
 
@@ -53,6 +54,11 @@ pub trait Transport {
     fn pass(&mut self, now: Time, node: u16, datagram: &Datagram) -> bool {
         let _ = (now, node, datagram);
         true
+    }
+
+    /// Handles that the client has learned the address of an origin of the visit's page.
+    fn resolved(&mut self, now: Time, origin: usize) {
+        let _ = (now, origin);
     }
 
     /// Releases requests that were waiting for this time.
@@ -104,6 +110,24 @@ impl Outbox<'_> {
     /// Returns the end of the flow that sends; `None` if a node between them does.
     pub fn side(&self) -> Option<Role> {
         side(self.node, self.last_node)
+    }
+
+    /// Sends a packet that belongs to none of the flow's visits, and is not counted.
+    pub fn send_aside(&mut self, toward: PathDirection, filler: Filler) -> Packet<PacketId> {
+        let trip = Trip::start(self.now, AckWait::default());
+        let to = if toward == PathDirection::ToServer { self.last_node } else { 0 };
+        let datagram = Datagram {
+            flow: self.progress.index as u32,
+            visit: 0,
+            toward,
+            to,
+            connection: 0,
+            dscp: self.progress.spec.marking.dscp,
+            position: 0.0,
+            trip,
+            body: Body::Filler(filler),
+        };
+        self.packet_arena.send(filler.bytes, Ecn::NotEct, datagram)
     }
 
     /// Returns a buffer for what is written before it becomes packets.

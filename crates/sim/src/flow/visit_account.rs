@@ -28,10 +28,12 @@ impl VisitAccount {
         spec: &FlowSpec,
         visit: &Visit,
         now: Time,
+        asks_first: bool,
         with_series: bool,
         shared: &Shared,
     ) -> Option<Box<Self>> {
-        let handshake = spec.stack.handshake_round_trips(visit)?;
+        // A question for the server's address counts as part of the handshake.
+        let handshake = spec.stack.handshake_round_trips(visit)? + u32::from(asks_first);
         if !visit.measured {
             return None;
         }

@@ -13,6 +13,7 @@ mod encryption;
 mod late_handshake;
 mod mesh;
 mod nodes;
+mod pages;
 mod qlog;
 mod quic_calls;
 mod responsiveness;

@@ -21,6 +21,8 @@ enum Entry {
 pub(super) struct Connection {
     /// True for the first connection, whose readiness is reported.
     first: bool,
+    /// Number of its origin.
+    pub(super) origin: usize,
     /// Whether TCP is open at each side, in the order of [`Role::place`].
     open: [bool; 2],
     tls: Option<Tls>,
@@ -35,7 +37,7 @@ pub(super) struct Connection {
 #[derive(Debug)]
 enum App {
     Serial(Serial),
-    Http2(Http2),
+    Http2(Box<Http2>),
 }
 
 /// Result of reading.
@@ -53,16 +55,17 @@ impl Connection {
         settings: &HttpSettings,
         opening: Opening,
         upload: bool,
-        first: bool,
+        (first, origin): (bool, usize),
     ) -> Self {
         let version = settings.version;
         let http2 = version == Version::H2;
         Self {
             first,
+            origin,
             open: [false; 2],
             tls: (version != Version::Raw).then(|| Tls::new(opening, http2)),
             app: if http2 {
-                App::Http2(Http2::new(settings, upload))
+                App::Http2(Box::new(Http2::new(settings, upload)))
             } else {
                 App::Serial(Serial::new(version, upload))
             },
@@ -187,6 +190,25 @@ impl Connection {
             }
         }
         news
+    }
+
+    /// Returns when the server answers a request that it is still working on.
+    pub(super) fn next_answer(&self) -> Option<Time> {
+        match &self.app {
+            App::Serial(serial) => serial.next_answer(),
+            App::Http2(http2) => http2.next_answer(),
+        }
+    }
+
+    /// Lets the server write answers that are due `now`.
+    pub(super) fn release_answers(&mut self, now: Time) {
+        let released = match &mut self.app {
+            App::Serial(serial) => serial.release_answer(now),
+            App::Http2(http2) => http2.release_answers(now),
+        };
+        if released {
+            self.dry[Role::Server.place()] = false;
+        }
     }
 
     /// Returns true if HTTP/2 flow control blocks `side`. False while a record waits for TCP, which

@@ -7,7 +7,7 @@
 use super::message::Message;
 use super::schedule::Schedule;
 use super::tls::RECORD_CONTENT;
-use super::types::{HttpSettings, Role};
+use super::types::{HttpSettings, Priority, Role};
 use bentpipe_units::Time;
 use std::collections::VecDeque;
 
@@ -53,6 +53,8 @@ pub(super) struct Http2 {
     control: [VecDeque<Message>; 2],
     /// Request and response headers that wait to be written.
     heads: [VecDeque<usize>; 2],
+    /// Requests on which the server still works, with the times of their responses.
+    working: Vec<(Time, usize)>,
     /// Whether the first header was written, so that the dynamic table is filled.
     coded: [bool; 2],
     /// Number of open streams.
@@ -73,12 +75,17 @@ struct Sending {
     window: u64,
     /// Initial window of streams.
     initial: u64,
+    /// Whether streams are served by priority, and the number of those so far.
+    priorities: bool,
+    count: u32,
 }
 
 #[derive(Debug)]
 struct Stream {
     object: usize,
     left: u64,
+    /// Its place among the streams by [`Priority::place`]; the same for all without priorities.
+    place: u32,
     /// Negative if the peer's settings arrived late with a smaller value (RFC 9113 §6.9.2).
     window: i64,
 }
@@ -102,12 +109,15 @@ impl Http2 {
             begun: [false; 2],
             control: [VecDeque::new(), VecDeque::new()],
             heads: [VecDeque::new(), VecDeque::new()],
+            working: Vec::new(),
             coded: [false; 2],
             open: 0,
             sending: Sending {
                 streams: VecDeque::new(),
                 window: INITIAL_WINDOW,
                 initial: INITIAL_WINDOW,
+                priorities: settings.priorities,
+                count: 0,
             },
             receiving: Vec::new(),
             unreturned: 0,
@@ -123,6 +133,23 @@ impl Http2 {
     pub(super) fn begin(&mut self, object: usize) {
         self.open += 1;
         self.heads[Role::Client.place()].push_back(object);
+    }
+
+    /// Returns when the server answers a request that it is still working on.
+    pub(super) fn next_answer(&self) -> Option<Time> {
+        self.working.iter().map(|(due, _)| *due).min()
+    }
+
+    /// Lets the server write the answers that are due `now`. Returns true if there are any.
+    pub(super) fn release_answers(&mut self, now: Time) -> bool {
+        let before = self.working.len();
+        while let Some(next) = (0..self.working.len()).min_by_key(|&index| self.working[index].0)
+            && self.working[next].0 <= now
+        {
+            let (_, object) = self.working.remove(next);
+            self.heads[Role::Server.place()].push_back(object);
+        }
+        self.working.len() < before
     }
 
     fn data_side(&self) -> Role {
@@ -177,8 +204,7 @@ impl Http2 {
             self.coded[place] = true;
             let left = schedule.bytes(object);
             if side == self.data_side() && left > 0 {
-                let window = self.sending.initial.cast_signed();
-                self.sending.streams.push_back(Stream { object, left, window });
+                self.sending.add(object, left, schedule.source(object).priority);
             }
             return Some((bytes, message));
         }
@@ -210,7 +236,12 @@ impl Http2 {
                 if self.upload && schedule.bytes(object) > 0 {
                     self.receiving.push(Receiving { object, got: 0, unreturned: 0 });
                 } else {
-                    self.heads[Role::Server.place()].push_back(object);
+                    let server_time = schedule.source(object).server_time;
+                    if server_time.is_zero() {
+                        self.heads[Role::Server.place()].push_back(object);
+                    } else {
+                        self.working.push((now + server_time, object));
+                    }
                 }
             }
             Message::Response(object) if self.upload || schedule.bytes(object) == 0 => {
@@ -279,6 +310,14 @@ impl Http2 {
 }
 
 impl Sending {
+    /// Adds the stream of an object with `left` bytes.
+    fn add(&mut self, object: usize, left: u64, priority: Priority) {
+        self.count += 1;
+        let place = if self.priorities { priority.place(self.count) } else { 0 };
+        let window = self.initial.cast_signed();
+        self.streams.push_back(Stream { object, left, place, window });
+    }
+
     /// Returns the next stream with window, and the size of its content in a frame of at most
     /// `most`.
     fn next(&mut self, most: u64) -> Option<(usize, u64)> {
@@ -286,8 +325,10 @@ impl Sending {
         if most == 0 {
             return None;
         }
-        let place = self.streams.iter().position(|stream| stream.window > 0)?;
-        let mut stream = self.streams.remove(place)?;
+        let streams = self.streams.iter().enumerate().filter(|(_, stream)| stream.window > 0);
+        // The first of several with the least place.
+        let (next, _) = streams.min_by_key(|(_, stream)| stream.place)?;
+        let mut stream = self.streams.remove(next)?;
         let content = most.min(stream.left).min(stream.window.cast_unsigned());
         stream.left -= content;
         stream.window -= content.cast_signed();

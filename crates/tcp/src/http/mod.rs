@@ -20,8 +20,10 @@ mod types;
 pub use crate::http::flow_control::{
     FlowControlPreset, FlowControlPresetName, UnknownPreset, presets,
 };
-pub use crate::http::page::{PageObject, page};
-pub use crate::http::types::{ExchangeEvent, HttpSettings, Object, Opening, Role, Version};
+pub use crate::http::page::{ObjectKind, Page, PageObject, page};
+pub use crate::http::types::{
+    ExchangeEvent, HttpSettings, Object, Opening, Priority, Role, Source, Version,
+};
 
 use crate::http::connection::Connection;
 use crate::http::schedule::Schedule;
@@ -38,14 +40,17 @@ use bentpipe_units::Time;
 /// * [`Exchange::to_write`] returns how many bytes a side of a connection writes now. Call it
 ///   whenever its send buffer has space, and after each event on any connection, until it returns
 ///   zero.
+/// * [`Exchange::next_answer`] returns when a server answers a request that it is still working on.
+///   Call [`Exchange::release_answers`] then.
 /// * [`Exchange::poll_event`] returns progress.
 ///
 /// # Behaviour
 ///
-/// * Connection 0 opens at once. HTTP/1.1 and [`Version::Raw`] open another one for each object
-///   that can be requested and finds neither an idle connection nor one being opened, up to
-///   [`HttpSettings::connections`]. An object goes to the first free connection, in the order in
-///   which objects became ready.
+/// * Connection 0, to the first origin, opens at once. Connections to another open once an object
+///   of it can be requested and [`Exchange::hold_origin`] does not hold them back. HTTP/1.1 and
+///   [`Version::Raw`] open another one for each object that can be requested and finds neither an
+///   idle connection nor one being opened, up to [`HttpSettings::connections`]. An object goes to
+///   the first free connection, in the order in which objects became ready.
 /// * After [`Opening::Full`], further connections are resumed once a ticket has arrived; otherwise
 ///   they open like the first.
 /// * [`Object::delay`] of an object without dependencies counts from the first call with a time.
@@ -54,13 +59,22 @@ use bentpipe_units::Time;
 #[derive(Debug)]
 pub struct Exchange {
     settings: HttpSettings,
-    opening: Opening,
+    origins: Vec<Origin>,
     upload: bool,
     schedule: Schedule,
     connections: Vec<Connection>,
     /// Connections that [`Self::poll_open`] has returned.
     announced: usize,
+}
+
+/// An origin, with connections of its own.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
+    opening: Opening,
+    /// Whether it has sent a ticket.
     ticket: bool,
+    /// Whether its connections must wait.
+    held: bool,
 }
 
 impl Exchange {
@@ -72,15 +86,62 @@ impl Exchange {
         upload: bool,
         objects: Vec<Object>,
     ) -> Self {
+        let last = objects.iter().map(|object| object.source.origin).max().unwrap_or_default();
         Self {
             settings: *settings,
-            opening,
+            origins: vec![Origin { opening, ticket: false, held: false }; last + 1],
             upload,
             schedule: Schedule::new(objects),
-            connections: vec![Connection::new(settings, opening, upload, true)],
+            connections: vec![Connection::new(settings, opening, upload, (true, 0))],
             announced: 0,
-            ticket: false,
         }
+    }
+
+    /// Sets how connections to an origin other than the first open. Call it before the first event.
+    pub fn set_opening(&mut self, origin: usize, opening: Opening) {
+        if let Some(origin) = self.origins.get_mut(origin) {
+            origin.opening = opening;
+        }
+    }
+
+    /// Holds connections to an origin other than the first back until [`Self::release_origin`].
+    pub fn hold_origin(&mut self, origin: usize) {
+        if let Some(origin) = self.origins.get_mut(origin) {
+            origin.held = true;
+        }
+    }
+
+    /// Lets connections to an origin open.
+    pub fn release_origin(&mut self, now: Time, origin: usize) {
+        if let Some(origin) = self.origins.get_mut(origin) {
+            origin.held = false;
+        }
+        self.handle_timeout(now);
+    }
+
+    /// Returns the origin of a connection.
+    pub fn origin(&self, connection: usize) -> usize {
+        self.connections.get(connection).map_or(0, |found| found.origin)
+    }
+
+    /// Returns true if an origin has sent a ticket in this exchange.
+    pub fn has_ticket(&self, origin: usize) -> bool {
+        self.origins.get(origin).is_some_and(|origin| origin.ticket)
+    }
+
+    /// Returns true if the client can send requests on a connection.
+    pub fn is_ready(&self, connection: usize) -> bool {
+        self.connections.get(connection).is_some_and(|found| !found.is_connecting())
+    }
+
+    /// Returns when a server answers a request that it is still working on.
+    pub fn next_answer(&self) -> Option<Time> {
+        self.connections.iter().filter_map(Connection::next_answer).min()
+    }
+
+    /// Lets the servers write the answers that are due `now`.
+    pub fn release_answers(&mut self, now: Time) {
+        self.connections.iter_mut().for_each(|connection| connection.release_answers(now));
     }
 
     /// Returns the number of the next connection to open, from 0.
@@ -111,7 +172,11 @@ impl Exchange {
     pub fn on_received(&mut self, now: Time, connection: usize, side: Role, bytes: u64) {
         let Some(found) = self.connections.get_mut(connection) else { return };
         let news = found.read(now, side, bytes, &mut self.schedule);
-        self.ticket |= news.tickets;
+        if news.tickets
+            && let Some(origin) = self.origins.get_mut(found.origin)
+        {
+            origin.ticket = true;
+        }
         // Most segments end within a record and have no effect. Only client events advance the
         // schedule: if a server event did, `next_timeout` would no longer report objects that the
         // client has not been asked to write.
@@ -130,7 +195,7 @@ impl Exchange {
     /// Handles requests whose delay has expired by `now`.
     pub fn handle_timeout(&mut self, now: Time) {
         self.schedule.advance(now);
-        if self.schedule.waiting() > 0 {
+        if self.schedule.has_waiting() {
             self.assign_objects();
         }
     }
@@ -174,9 +239,18 @@ impl Exchange {
 
     /// Assigns objects to free connections, and opens connections for the rest.
     fn assign_objects(&mut self) {
-        for connection in &mut self.connections {
+        for origin in 0..self.origins.len() {
+            if !self.origins[origin].held {
+                self.assign_objects_of(origin);
+            }
+        }
+    }
+
+    fn assign_objects_of(&mut self, origin: usize) {
+        let own = |connection: &&mut Connection| connection.origin == origin;
+        for connection in self.connections.iter_mut().filter(own) {
             while connection.is_available() {
-                let Some(object) = self.schedule.take() else { return };
+                let Some(object) = self.schedule.take(origin) else { return };
                 connection.begin(object);
             }
         }
@@ -184,19 +258,22 @@ impl Exchange {
             Version::H2 => 1,
             Version::H1 | Version::Raw => self.settings.connections.max(1),
         };
-        let coming =
-            self.connections.iter().filter(|connection| connection.is_connecting()).count();
-        let wanted = self
-            .schedule
-            .waiting()
-            .saturating_sub(coming)
-            .min(most.saturating_sub(self.connections.len()));
-        let opening = match self.opening {
-            Opening::Full if self.ticket => Opening::Resumed,
+        let own = self.connections.iter().filter(|connection| connection.origin == origin);
+        let (mut open, mut coming) = (0, 0);
+        for connection in own {
+            open += 1;
+            coming += usize::from(connection.is_connecting());
+        }
+        let wanted =
+            self.schedule.waiting(origin).saturating_sub(coming).min(most.saturating_sub(open));
+        let Origin { opening, ticket, .. } = self.origins[origin];
+        let opening = match opening {
+            Opening::Full if ticket => Opening::Resumed,
             opening => opening,
         };
         for _ in 0..wanted {
-            self.connections.push(Connection::new(&self.settings, opening, self.upload, false));
+            let place = (false, origin);
+            self.connections.push(Connection::new(&self.settings, opening, self.upload, place));
         }
     }
 }

@@ -9,9 +9,20 @@
 //! Sizes of one kind are log-normal around its average. Their spread, the references between
 //! objects, and the time until a browser requests them are our choice.
 
-use super::types::Object;
+use super::types::{Object, Priority, Source};
 use bentpipe_link::random::{Stream, stream};
 use bentpipe_units::{Bytes, Span};
+
+/// A page: what its objects are, and where they come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// Names of the origins, the first of which has the root.
+    pub origins: Vec<String>,
+    /// The objects, the first of which is the root.
+    pub objects: Vec<PageObject>,
+    /// Whether a client asks for the addresses of the origins' names.
+    pub resolves_names: bool,
+}
 
 /// An object of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,10 +31,76 @@ pub struct PageObject {
     pub name: String,
     /// The object.
     pub object: Object,
+    /// What it is.
+    pub kind: ObjectKind,
+    /// True if nothing is shown before it is complete.
+    pub blocks_render: bool,
+    /// True if the page is loaded without it.
+    pub after_load: bool,
+}
+
+impl PageObject {
+    /// Returns true if the user sees it: its bytes count for the byte index (Bocchi et al. 2016).
+    pub fn is_visible(&self) -> bool {
+        use ObjectKind::{Document, Font, Image};
+        !self.after_load && matches!(self.kind, Document | Font | Image)
+    }
+}
+
+/// What an object of a page is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ObjectKind {
+    /// HTML.
+    Document,
+    /// A style sheet.
+    Style,
+    /// A script.
+    Script,
+    /// A font.
+    Font,
+    /// An image.
+    Image,
+    /// Video or audio.
+    Media,
+    /// What a script has fetched.
+    Data,
+    /// Anything else.
+    Other,
+}
+
+impl ObjectKind {
+    /// Returns the word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Document => "document",
+            Self::Style => "style",
+            Self::Script => "script",
+            Self::Font => "font",
+            Self::Image => "image",
+            Self::Media => "media",
+            Self::Data => "data",
+            Self::Other => "other",
+        }
+    }
+
+    /// Returns the priority that a browser gives it, if nothing else is known. The urgencies are
+    /// those of Chromium's priorities for objects of a page's head; that documents, images and
+    /// media are incremental follows from what can be shown of them.
+    pub const fn priority(self) -> Priority {
+        let (urgency, incremental) = match self {
+            Self::Document => (0, true),
+            Self::Style => (0, false),
+            Self::Script | Self::Font | Self::Data => (1, false),
+            Self::Image | Self::Media => (3, true),
+            Self::Other => (3, false),
+        };
+        Priority { urgency, incremental }
+    }
 }
 
 /// Objects of one kind.
 struct Kind {
+    kind: ObjectKind,
     stem: &'static str,
     suffix: &'static str,
     /// Requests for this kind on the source page.
@@ -41,14 +118,20 @@ const STYLE: usize = 1;
 const SCRIPT: usize = 2;
 
 const FOUND: [Span; 3] = [Span::from_millis(5), Span::from_millis(10), Span::from_millis(50)];
+const fn of_kind(
+    kind: ObjectKind,
+    (stem, suffix): (&'static str, &'static str),
+    requests: usize,
+    bytes: f64,
+) -> Kind {
+    Kind { kind, stem, suffix, requests, bytes, found: FOUND }
+}
 const ROOT: Kind =
-    Kind { stem: "index", suffix: "html", requests: 1, bytes: 18e3, found: [Span::ZERO; 3] };
-const STYLES: Kind = Kind { stem: "style", suffix: "css", requests: 8, bytes: 78e3, found: FOUND };
-const SCRIPTS: Kind =
-    Kind { stem: "script", suffix: "js", requests: 24, bytes: 613e3, found: FOUND };
-const FONTS: Kind = Kind { stem: "font", suffix: "woff2", requests: 4, bytes: 131e3, found: FOUND };
-const IMAGES: Kind =
-    Kind { stem: "image", suffix: "webp", requests: 18, bytes: 1054e3, found: FOUND };
+    Kind { found: [Span::ZERO; 3], ..of_kind(ObjectKind::Document, ("index", "html"), 1, 18e3) };
+const STYLES: Kind = of_kind(ObjectKind::Style, ("style", "css"), 8, 78e3);
+const SCRIPTS: Kind = of_kind(ObjectKind::Script, ("script", "js"), 24, 613e3);
+const FONTS: Kind = of_kind(ObjectKind::Font, ("font", "woff2"), 4, 131e3);
+const IMAGES: Kind = of_kind(ObjectKind::Image, ("image", "webp"), 18, 1054e3);
 /// Requests of the source page, without the root.
 const REST: usize = STYLES.requests + SCRIPTS.requests + FONTS.requests + IMAGES.requests;
 
@@ -116,8 +199,12 @@ fn make(
         bytes: Bytes::new((size as u64).max(SMALLEST)),
         after: found.iter().map(|(index, _)| *index).collect(),
         delay: found.map_or(Span::ZERO, |(_, place)| kind.found[place]),
+        source: Source { priority: kind.kind.priority(), ..Source::default() },
     };
-    PageObject { name, object }
+    // Nothing is shown before what the root references: all style sheets and scripts.
+    let blocks_render =
+        matches!(kind.kind, ObjectKind::Document | ObjectKind::Style | ObjectKind::Script);
+    PageObject { name, object, kind: kind.kind, blocks_render, after_load: false }
 }
 
 #[cfg(test)]

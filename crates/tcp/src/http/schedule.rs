@@ -1,6 +1,6 @@
 //! The times at which objects can be requested: after their dependencies, and a delay.
 
-use super::types::{ExchangeEvent, Object};
+use super::types::{ExchangeEvent, Object, Source};
 use bentpipe_units::{Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -13,6 +13,7 @@ use std::collections::{BinaryHeap, VecDeque};
 pub(super) struct Schedule {
     bytes: Vec<u64>,
     delays: Vec<Span>,
+    sources: Vec<Source>,
     /// Unmet dependencies of each object.
     missing: Vec<usize>,
     /// Objects that depend on each one.
@@ -30,12 +31,14 @@ impl Schedule {
         let count = objects.len();
         let mut after: Vec<Vec<usize>> = Vec::with_capacity(count);
         let (mut bytes, mut delays) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let mut sources = Vec::with_capacity(count);
         for (index, object) in objects.into_iter().enumerate() {
             let mut on = object.after;
             on.retain(|other| *other < count && *other != index);
             after.push(on);
             bytes.push(object.bytes.get());
             delays.push(object.delay);
+            sources.push(object.source);
         }
         break_cycles(&mut after);
         let missing = after.iter().map(Vec::len).collect();
@@ -48,6 +51,7 @@ impl Schedule {
         Self {
             bytes,
             delays,
+            sources,
             missing,
             dependents,
             delayed: BinaryHeap::new(),
@@ -86,9 +90,19 @@ impl Schedule {
         self.delayed.peek().map(|Reverse((due, _))| *due)
     }
 
-    /// Returns the number of objects ready to be requested.
-    pub(super) fn waiting(&self) -> usize {
-        self.ready.len()
+    /// Returns true if an object is ready to be requested.
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Returns the number of objects of `origin` ready to be requested.
+    pub(super) fn waiting(&self, origin: usize) -> usize {
+        self.ready.iter().filter(|object| self.source(**object).origin == origin).count()
+    }
+
+    /// Returns where an object comes from.
+    pub(super) fn source(&self, object: usize) -> Source {
+        self.sources.get(object).copied().unwrap_or_default()
     }
 
     /// Holds an object back until [`Schedule::request`] releases it.
@@ -112,9 +126,11 @@ impl Schedule {
         }
     }
 
-    /// Removes and returns the object that has been ready longest, which is requested now.
-    pub(super) fn take(&mut self) -> Option<usize> {
-        let object = self.ready.pop_front()?;
+    /// Removes and returns the object of `origin` that has been ready longest, which is requested
+    /// now.
+    pub(super) fn take(&mut self, origin: usize) -> Option<usize> {
+        let place = self.ready.iter().position(|one| self.source(*one).origin == origin)?;
+        let object = self.ready.remove(place)?;
         self.events.push_back(ExchangeEvent::Started(object));
         Some(object)
     }
@@ -202,11 +218,12 @@ mod tests {
     use bentpipe_units::Bytes;
 
     fn object(after: &[usize], delay_ms: u64) -> Object {
-        Object { bytes: Bytes::new(1), after: after.to_vec(), delay: Span::from_millis(delay_ms) }
+        let (bytes, delay) = (Bytes::new(1), Span::from_millis(delay_ms));
+        Object { bytes, after: after.to_vec(), delay, source: Source::default() }
     }
 
     fn taken(schedule: &mut Schedule) -> Vec<usize> {
-        std::iter::from_fn(|| schedule.take()).collect()
+        std::iter::from_fn(|| schedule.take(0)).collect()
     }
 
     #[test]
@@ -227,6 +244,18 @@ mod tests {
         );
         schedule.advance(Time::from_millis(130));
         assert_eq!((taken(&mut schedule), schedule.next_timeout()), (vec![2], None));
+    }
+
+    #[test]
+    fn objects_of_each_origin_wait_for_themselves() {
+        let of = |origin| Object { source: Source { origin, ..<_>::default() }, ..object(&[], 0) };
+        let mut schedule = Schedule::new(vec![of(1), of(0), of(1)]);
+        schedule.advance(Time::ZERO);
+        assert_eq!((schedule.waiting(0), schedule.waiting(1), schedule.waiting(2)), (1, 2, 0));
+        assert_eq!(schedule.take(2), None);
+        assert_eq!([schedule.take(0), schedule.take(0)], [Some(1), None]);
+        assert_eq!([schedule.take(1), schedule.take(1)], [Some(0), Some(2)]);
+        assert!(!schedule.has_waiting());
     }
 
     #[test]
@@ -265,7 +294,7 @@ mod tests {
             let mut schedule = Schedule::new(after.iter().map(|on| object(on, 0)).collect());
             schedule.advance(Time::ZERO);
             let mut seen = Vec::new();
-            while let Some(next) = schedule.take() {
+            while let Some(next) = schedule.take(0) {
                 seen.push(next);
                 schedule.ended(Time::ZERO, next);
             }

@@ -60,6 +60,8 @@ struct ActiveExchange {
     /// Whether the request and the response are still to be written.
     request: bool,
     response: bool,
+    /// When the server answers, if it works on the request first.
+    answer: Option<Time>,
     /// Content still to be written by the current sender.
     content: u64,
     /// Content read up to now.
@@ -77,10 +79,27 @@ impl Serial {
         self.work.is_none()
     }
 
+    /// Returns when the server answers a request that it is still working on.
+    pub(super) fn next_answer(&self) -> Option<Time> {
+        self.work.as_ref()?.answer
+    }
+
+    /// Lets the server answer if that is due `now`. Returns true if so.
+    pub(super) fn release_answer(&mut self, now: Time) -> bool {
+        let due = self.work.as_mut().and_then(|work| work.answer.take_if(|due| *due <= now));
+        due.is_some()
+    }
+
     /// Starts an exchange.
     pub(super) fn begin(&mut self, object: usize) {
-        self.work =
-            Some(ActiveExchange { object, request: true, response: false, content: 0, got: 0 });
+        self.work = Some(ActiveExchange {
+            object,
+            request: true,
+            response: false,
+            answer: None,
+            content: 0,
+            got: 0,
+        });
     }
 
     /// Returns the next message of `side`, with at most `most` bytes of content, and its size in
@@ -93,6 +112,9 @@ impl Serial {
     ) -> Option<(u64, Message)> {
         let (raw, upload) = (self.raw, self.upload);
         let work = self.work.as_mut()?;
+        if side == Role::Server && work.answer.is_some() {
+            return None;
+        }
         let head = match side {
             Role::Client if work.request => Some((
                 if raw { RAW_REQUEST } else { H1_REQUEST.len() as u64 },
@@ -143,6 +165,8 @@ impl Serial {
             Message::Request(_) => {
                 work.response = !raw || bytes == 0;
                 work.content = bytes;
+                let server_time = schedule.source(object).server_time;
+                work.answer = (!server_time.is_zero()).then(|| now + server_time);
             }
             Message::Response(_) if upload || bytes == 0 => {
                 self.work = None;

@@ -41,6 +41,9 @@ pub struct HttpSettings {
     pub stream_window: Bytes,
     /// HTTP/2 window of the connection.
     pub connection_window: Bytes,
+    /// Whether servers of HTTP/2 send in the order of the objects' priorities (RFC 9218), and not
+    /// in turn.
+    pub priorities: bool,
 }
 
 /// An object to download or upload.
@@ -52,6 +55,48 @@ pub struct Object {
     pub after: Vec<usize>,
     /// Time between the completion of the last of these and the request: parsing, scripts.
     pub delay: Span,
+    /// Where it comes from, and how it is answered.
+    pub source: Source,
+}
+
+/// Where an object comes from, and how its server answers. The default is the first origin, which
+/// answers at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Source {
+    /// Number of its origin. Each origin has connections of its own.
+    pub origin: usize,
+    /// Time from the request at the server to the response.
+    pub server_time: Span,
+    /// Its priority.
+    pub priority: Priority,
+}
+
+/// Priority of a response (RFC 9218 §4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Priority {
+    /// Urgency, from 0, the first, to 7.
+    pub urgency: u8,
+    /// Whether a part of it is of use, so that it may share the connection with others.
+    pub incremental: bool,
+}
+
+impl Default for Priority {
+    fn default() -> Self {
+        Self { urgency: 3, incremental: false }
+    }
+}
+
+impl Priority {
+    /// Number of objects of one urgency that keep their order.
+    const ORDERED: u32 = 1 << 20;
+
+    /// Returns the place in which a server sends object number `order`, counted from 1 in the
+    /// order of the requests: lower ones first, equal ones in turn. Of one urgency, incremental
+    /// objects share the connection, and then the others follow one after the other.
+    pub fn place(self, order: u32) -> u32 {
+        let urgency = u32::from(self.urgency.min(7)) * Self::ORDERED;
+        urgency + if self.incremental { 0 } else { order.clamp(1, Self::ORDERED - 1) }
+    }
 }
 
 /// One end of a connection.

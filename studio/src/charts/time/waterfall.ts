@@ -66,6 +66,12 @@ function kindIndex(name: string): number {
   return found < 0 ? KINDS.length - 1 : found;
 }
 
+/** The place in `KINDS` of an object: a page knows what its objects are. */
+function placeOf({ kind, name }: Flow["objects"][number]): number {
+  const known = KINDS.findIndex((k) => k.name === kind);
+  return known < 0 ? kindIndex(name) : known;
+}
+
 /** The kind of an object by its name. */
 export function kindOfName(name: string): string {
   return KINDS[kindIndex(name)]!.name;
@@ -78,7 +84,7 @@ export function waterfallOf(objects: Flow["objects"], start: number): Waterfall 
     return { name, objects: 0, bytes: 0, colour: () => variantColour(index), shown: true };
   });
   const rows = inOrderOfStart(objects).map((o): Row => {
-    const kind = kinds[kindIndex(o.name)]!;
+    const kind = kinds[placeOf(o)]!;
     kind.objects += 1;
     kind.bytes += o.bytes;
     const to = o.completion_s === null ? null : start + o.completion_s;

@@ -4,19 +4,20 @@ use super::recording::Recording;
 use crate::datagram::Role;
 use crate::error::SimError;
 use crate::flow::current_visit::VisitStart;
-use crate::flow::progress::FlowProgress;
+use crate::flow::progress::{FlowProgress, server_of};
 use crate::flow::shared::Shared;
 use crate::hosts::Host;
 use bentpipe_quic::path_memory::Holder;
 use bentpipe_quic::path_memory::token::{ClientWindows, Tokens};
 use bentpipe_quic::{ConnectionConfig, PathLease, QuicSettings, ResumeVia};
 
-/// Returns the configuration of the connection at `side`, which `recording` records.
+/// Returns the configuration at `side` of the connection to an origin, 0 but for other origins of
+/// a page, which `recording` records. Each origin is a host of its own.
 ///
 /// # Errors
 /// QUIC does not support a setting, or the host has no tokens.
 pub fn configure(
-    side: Role,
+    (side, origin): (Role, usize),
     settings: &QuicSettings,
     start: &VisitStart,
     progress: &FlowProgress,
@@ -30,7 +31,9 @@ pub fn configure(
     if sends_data {
         config = config.with_path_changes(progress.path_changes.clone());
     }
-    let host = shared.hosts.get(progress.host(side))?;
+    let server = server_of(progress, start, origin);
+    let name = if side == Role::Server { server.as_str() } else { progress.host(side) };
+    let host = shared.hosts.get(name)?;
     let peer = progress.address(side.peer()).ip();
     let resumes = config.controller().resumes();
     let by_token = resumes && settings.resume_via == ResumeVia::Token;
@@ -38,13 +41,14 @@ pub fn configure(
         _ if !resumes => None,
         Role::Server if by_token => Some(PathLease::without_store()),
         _ => {
-            // Unique in the run: flow, visit and side.
-            let holder = (progress.index as u64) << 32 | u64::from(start.number) << 1 | side as u64;
+            // Unique in the run: flow, visit, origin and side.
+            let place = (progress.index as u64) << 32 | u64::from(start.number) << 12;
+            let holder = place | (origin as u64) << 1 | side as u64;
             let lease = host.memory.begin(peer, Holder(holder), start.now);
             Some(lease.map_err(|error| SimError::Spec(error.to_string()))?)
         }
     };
-    let tokens = by_token.then(|| tokens(side, &host, path_lease.as_ref(), settings, progress));
+    let tokens = by_token.then(|| tokens(side, &host, path_lease.as_ref(), settings, &server));
     // A sending client does not know other clients behind its address.
     let start_lease = (side == Role::Server && config.controller().needs_start_slot())
         .then(|| host.start_lease(peer));
@@ -62,7 +66,7 @@ fn tokens(
     host: &Host,
     path_lease: Option<&PathLease>,
     settings: &QuicSettings,
-    progress: &FlowProgress,
+    server: &str,
 ) -> Option<Tokens> {
     match side {
         Role::Server => {
@@ -73,7 +77,7 @@ fn tokens(
                 present: settings.connection_window,
                 max: settings.flow_control.max_window,
             };
-            Some(Tokens::client(&host.token_client, &progress.spec.server, windows))
+            Some(Tokens::client(&host.token_client, server, windows))
         }
     }
 }

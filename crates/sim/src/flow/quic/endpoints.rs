@@ -3,6 +3,7 @@
 use crate::app;
 use crate::error::SimError;
 use crate::flow::shared::Shared;
+use crate::spec::FlowSpec;
 use bentpipe_quic::noq_proto::{
     ConnectionId, EndpointConfig, ServerConfig, TokenMemoryCache, TokenStore,
     ValidationTokenConfig, crypto,
@@ -12,7 +13,7 @@ use bentpipe_quic::{
     Accept, Acceptor, Endpoint, Handshake, Http, QuicSettings, SettingsError, seeded,
 };
 use bytes::Bytes;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,13 +24,35 @@ const MAX_SEGMENTS: NonZeroUsize = NonZeroUsize::new(44).expect("44 is not zero"
 pub struct Endpoints {
     pub client: Endpoint,
     pub server: Endpoint,
-    /// Client configurations without and with early data. They share their tickets.
-    client_configs: [ClientParts; 2],
-    /// The client's tokens.
-    pub client_tokens: Arc<ClientTokens>,
+    /// What the client has for its server.
+    own: ClientState,
+    /// What it has for the other origins of its pages, by their names.
+    origins: BTreeMap<String, ClientState>,
     pub server_config: ServerConfig,
-    /// What the server does with the next connection.
-    next_accept: Arc<Mutex<VecDeque<Accept>>>,
+    accepts: Arc<Mutex<Accepts>>,
+}
+
+/// What a client has for one server.
+pub struct ClientState {
+    /// Client configurations without and with early data. They share their tickets.
+    configs: [ClientParts; 2],
+    /// Tokens for the validation of its address.
+    pub tokens: Arc<ClientTokens>,
+}
+
+impl ClientState {
+    /// Returns the client configuration for this handshake.
+    pub fn parts(&self, handshake: Handshake) -> &ClientParts {
+        &self.configs[usize::from(handshake == Handshake::ZeroRtt)]
+    }
+}
+
+/// What the server does with connections that begin: by the port of the client, and for all other
+/// ports in order.
+#[derive(Default)]
+struct Accepts {
+    next: VecDeque<Accept>,
+    by_port: BTreeMap<u16, Accept>,
 }
 
 /// Tokens of a client (RFC 9000 section 8.1.3), in memory of their own: what arrives is a part of a
@@ -75,51 +98,71 @@ impl Endpoints {
     ///
     /// # Errors
     /// TLS cannot be configured, or QUIC does not support a setting.
-    pub fn new(flow: &str, settings: &QuicSettings, shared: &Shared) -> Result<Self, SimError> {
+    pub fn new(
+        flow: &FlowSpec,
+        settings: &QuicSettings,
+        shared: &Shared,
+    ) -> Result<Self, SimError> {
+        let (pages, flow) =
+            (flow.visits.iter().filter_map(|visit| visit.page.as_ref()), &flow.name);
         let seeds = Seeds { flow, shared };
         let alpn = match settings.http {
             Http::H3 => tls::ALPN_H3,
             Http::Raw => tls::ALPN_RAW,
         };
         let identity = Identity::self_signed(app::SERVER_NAME, seeds.draw("identity"))?;
-        let client_configs = client_configs(&identity, alpn, &seeds)?;
+        let own = client_state(&identity, alpn, &seeds, "")?;
+        let mut origins = BTreeMap::new();
+        for name in pages.flat_map(|page| page.origins.iter().skip(1)) {
+            if !origins.contains_key(name) {
+                let label = format!(" of {name}");
+                origins.insert(name.clone(), client_state(&identity, alpn, &seeds, &label)?);
+            }
+        }
         let server_config = server_config(&identity, alpn, settings, shared)?;
-        let next_accept: Arc<Mutex<VecDeque<Accept>>> = Arc::default();
-        let slot = next_accept.clone();
-        let acceptor: Acceptor =
-            Box::new(move |_| slot.lock().unwrap_or_else(PoisonError::into_inner).pop_front());
+        let accepts: Arc<Mutex<Accepts>> = Arc::default();
+        let slot = accepts.clone();
+        let acceptor: Acceptor = Box::new(move |client| {
+            let mut accepts = slot.lock().unwrap_or_else(PoisonError::into_inner);
+            accepts.by_port.remove(&client.port()).or_else(|| accepts.next.pop_front())
+        });
         let client = endpoint_config("client", settings, &seeds)?;
         let server = endpoint_config("server", settings, &seeds)?;
-        let accepts = Some((Arc::new(server_config.clone()), acceptor));
+        let serves = Some((Arc::new(server_config.clone()), acceptor));
         let mut client = Endpoint::new(client, shared.clock, None, MAX_SEGMENTS);
-        let mut server = Endpoint::new(server, shared.clock, accepts, MAX_SEGMENTS);
+        let mut server = Endpoint::new(server, shared.clock, serves, MAX_SEGMENTS);
         client.set_ecn(settings.ecn);
         server.set_ecn(settings.ecn);
-        Ok(Self {
-            client,
-            server,
-            client_configs,
-            client_tokens: Arc::default(),
-            server_config,
-            next_accept,
-        })
+        Ok(Self { client, server, own, origins, server_config, accepts })
     }
 
-    /// Returns the client configuration for this handshake.
-    pub fn client_parts(&self, handshake: Handshake) -> &ClientParts {
-        &self.client_configs[usize::from(handshake == Handshake::ZeroRtt)]
+    /// Returns what the client has for its server.
+    pub fn own(&self) -> &ClientState {
+        &self.own
     }
 
-    /// Makes the server accept its next connection as `accept` says.
+    /// Returns what the client has for the origin called `name`; for its server if that is none of
+    /// the others.
+    pub fn origin(&self, name: &str) -> &ClientState {
+        self.origins.get(name).unwrap_or(&self.own)
+    }
+
+    /// Makes the server accept its next connection as `accept` says, and forget what it knew.
     pub fn accept_next(&self, accept: Accept) {
-        let mut next = self.next_accept.lock().unwrap_or_else(PoisonError::into_inner);
-        next.clear();
-        next.push_back(accept);
+        let mut accepts = self.accepts.lock().unwrap_or_else(PoisonError::into_inner);
+        *accepts = Accepts::default();
+        accepts.next.push_back(accept);
     }
 
     /// Makes the server accept one connection more as `accept` says.
     pub fn accept_also(&self, accept: Accept) {
-        self.next_accept.lock().unwrap_or_else(PoisonError::into_inner).push_back(accept);
+        self.accepts.lock().unwrap_or_else(PoisonError::into_inner).next.push_back(accept);
+    }
+
+    /// Makes the server accept the connection from `port` of the client as `accept` says.
+    pub fn accept_from(&self, port: u16, accept: Accept) {
+        let mut accepts = self.accepts.lock().unwrap_or_else(PoisonError::into_inner);
+        accepts.by_port.insert(port, accept);
     }
 
     /// Returns the endpoint at `node`, one of the two nodes that have one.
@@ -128,21 +171,24 @@ impl Endpoints {
     }
 }
 
-/// Returns the client configurations without and with early data.
-fn client_configs(
+/// Returns what a client has for a server that it has not met. Its random streams have `label` in
+/// their names.
+fn client_state(
     identity: &Identity,
     alpn: &'static [u8],
     seeds: &Seeds<'_>,
-) -> Result<[ClientParts; 2], SimError> {
+    label: &str,
+) -> Result<ClientState, SimError> {
     let shared = seeds.shared;
     let client_tls = tls::Client::new(identity, alpn, Randomness::Seeded, shared.epoch.clone())?;
     let parts = |early_data| {
         let crypto: Arc<dyn crypto::ClientConfig> = Arc::new(client_tls.quic(early_data)?);
         let crypto = if shared.encrypt { crypto } else { tls::null_client(crypto) };
-        let initial_cids = seeded::initial_cids(seeds.half(&format!("initial cid {early_data}")));
+        let initial_cids =
+            seeded::initial_cids(seeds.half(&format!("initial cid {early_data}{label}")));
         Ok::<_, SimError>(ClientParts { crypto, initial_cids })
     };
-    Ok([parts(false)?, parts(true)?])
+    Ok(ClientState { configs: [parts(false)?, parts(true)?], tokens: Arc::default() })
 }
 
 fn server_config(

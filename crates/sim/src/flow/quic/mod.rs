@@ -5,6 +5,7 @@ mod call;
 mod connection;
 mod endpoints;
 mod frame_queue;
+mod origins;
 mod probing;
 mod recording;
 
@@ -33,6 +34,7 @@ use call::Ends;
 pub use call::QuicCall;
 use connection::configure;
 use endpoints::{ClientParts, Endpoints};
+use origins::Origins;
 use probing::Probing;
 use recording::Recording;
 use std::net::SocketAddr;
@@ -67,6 +69,8 @@ struct ActiveVisit {
     call: Option<Ends>,
     /// Its test of responsiveness, if it is one, and what its other connections have.
     test: Option<(Probing, ConnectionConfig)>,
+    /// Connections to the other origins of its page.
+    origins: Origins,
     /// Its packets with an acknowledgement of the data that have been passed on.
     acks: u64,
     client: ClientSide,
@@ -131,7 +135,7 @@ impl QuicTransport {
         shared: &Shared,
     ) -> Result<Self, SimError> {
         Ok(Self {
-            endpoints: Endpoints::new(&progress.spec.name, &settings, shared)?,
+            endpoints: Endpoints::new(&progress.spec, &settings, shared)?,
             settings,
             call,
             others: 0,
@@ -171,7 +175,8 @@ impl QuicTransport {
         call: Option<&Ends>,
         shared: &Shared,
     ) -> Result<ServerSide, SimError> {
-        let config = configure(Role::Server, &self.settings, start, progress, recording, shared)?;
+        let place = (Role::Server, 0);
+        let config = configure(place, &self.settings, start, progress, recording, shared)?;
         let config = self.with_call(config);
         let call = call.cloned();
         let resume_handle = config.resume_handle();
@@ -203,23 +208,23 @@ impl QuicTransport {
         (call, test): (Option<&Ends>, Option<&Probing>),
         shared: &Shared,
     ) -> Result<ClientSide, SimError> {
-        let config = configure(Role::Client, &self.settings, start, progress, recording, shared)?;
+        let place = (Role::Client, 0);
+        let config = configure(place, &self.settings, start, progress, recording, shared)?;
         let config = self.with_call(config);
         let call = call.cloned();
         let resume_handle = config.resume_handle();
         let handshake = start.visit.handshake;
-        let ClientParts { crypto, initial_cids } = self.endpoints.client_parts(handshake);
+        let own = self.endpoints.own();
+        let ClientParts { crypto, initial_cids } = own.parts(handshake);
         let (mut config, attachments) = config.client(crypto.clone());
-        config
-            .initial_dst_cid_provider(initial_cids.clone())
-            .token_store(self.endpoints.client_tokens.clone());
+        config.initial_dst_cid_provider(initial_cids.clone()).token_store(own.tokens.clone());
         let (settings, visit_progress) = (self.settings.clone(), start.progress.clone());
         let remote = self.server_address;
         let test = test.cloned();
         let app = move |conn| match (call, test) {
             (Some(call), _) => call.run(conn, Role::Client),
             (None, Some(test)) => test.first(conn),
-            (None, None) => app::client(conn, &settings, visit_progress),
+            (None, None) => app::client(conn, &settings, visit_progress, 0),
         };
         let conn = self
             .endpoints
@@ -269,7 +274,7 @@ impl QuicTransport {
             let app = move |conn| app::server(conn, &settings, visit_progress);
             self.endpoints.accept_also(Accept { config: server, attachments, app: Box::new(app) });
             let ClientParts { crypto, initial_cids } =
-                self.endpoints.client_parts(Handshake::OneRtt);
+                self.endpoints.own().parts(Handshake::OneRtt);
             let (mut client_config, attachments) = config.client(crypto.clone());
             client_config.initial_dst_cid_provider(initial_cids.clone());
             let test = test.clone();
@@ -308,7 +313,8 @@ impl Transport for QuicTransport {
         progress: &mut FlowProgress,
         shared: &Shared,
     ) -> Result<(), SimError> {
-        let recording = Recording::new(&progress.spec.name, start, self.settings.connection_window);
+        let recording =
+            Recording::new(&progress.spec.name, start, 0, self.settings.connection_window);
         let call = self.call.as_ref().map(|call| call.begin(&progress.spec.name, start, shared));
         let server = self.listen(start, progress, &recording, call.as_ref(), shared)?;
         let test = self.test(start, progress, shared)?;
@@ -319,12 +325,16 @@ impl Transport for QuicTransport {
         if let Some(limits) = progress.limits() {
             recording.metrics().report_limits(limits, 0);
         }
+        start.progress.state().page.as_mut().map(|page| page.opened(0, start.now));
+        let (settings, endpoints) = (&self.settings, &self.endpoints);
+        let origins = Origins::new(settings, endpoints, start, progress, &recording, shared)?;
         self.visit = Some(ActiveVisit {
             data_direction: start.data_direction,
             progress: start.progress.clone(),
             recording,
             call,
             test,
+            origins,
             acks: 0,
             client,
             server,
@@ -335,7 +345,12 @@ impl Transport for QuicTransport {
     fn report(&mut self, now: Time, progress: &FlowProgress) -> Option<VisitReport> {
         let visit = self.visit.as_ref()?;
         let recording = &visit.recording;
-        let qlog = recording.take_qlog();
+        let mut qlog = recording.take_qlog();
+        qlog.extend(visit.origins.report(recording, &visit.progress));
+        let handshake = visit.client.conn.connected_at();
+        if let (Some(at), Some(page)) = (handshake, &mut visit.progress.state().page) {
+            page.connected(0, 0, at);
+        }
         let duplicate_bytes = progress.spuriously_lost_bytes(&recording.metrics().stats());
         let (call, delays) = visit.call.as_ref().map(|call| call.finish(now)).unwrap_or_default();
         let mut reverse = recording.take_reverse();
@@ -343,8 +358,8 @@ impl Transport for QuicTransport {
         Some(VisitReport {
             call,
             test: visit.test.as_ref().map(|(test, _)| test.finish(now)),
-            connections: 1,
-            handshake: visit.client.conn.connected_at(),
+            connections: 1 + visit.origins.connections(),
+            handshake,
             duplicate_bytes,
             path: visit.path(),
             reverse,
@@ -359,8 +374,10 @@ impl Transport for QuicTransport {
         self.received = BytesMut::new();
         visit.client.conn.close(app::NO_ERROR, b"");
         self.endpoints.client.wake(now);
-        if visit.test.is_some() {
+        if visit.test.is_some() || visit.origins.any() {
             self.endpoints.client.close_all(now, app::NO_ERROR);
+        }
+        if visit.test.is_some() {
             self.endpoints.server.close_all(now, app::NO_ERROR);
         }
         if timed {
@@ -445,13 +462,19 @@ impl Transport for QuicTransport {
 
     fn release(&mut self, now: Time) {
         self.probe(now);
-        let Some(visit) = &self.visit else { return };
+        let Some(visit) = &mut self.visit else { return };
+        if visit.origins.any() {
+            let server = (&self.settings, self.server_address);
+            visit.origins.open(now, server, &mut self.endpoints, &visit.progress);
+            self.endpoints.client.wake(now);
+        }
         let call = visit.call.as_ref().is_some_and(|call| call.release(now));
         let objects = visit.progress.release(now);
         if objects || call {
             self.endpoints.client.wake(now);
         }
-        if call || (objects && visit.progress.writes_pieces()) {
+        let at_server = visit.origins.servers_wait() || visit.progress.writes_pieces();
+        if call || (objects && at_server) {
             self.endpoints.server.wake(now);
         }
     }

@@ -27,14 +27,20 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Creates empty records of a visit of flow `flow`, with `window` as the first flow-control
-    /// window of the data.
-    pub fn new(flow: &str, start: &VisitStart, window: Bytes) -> Self {
-        let &VisitStart { series, controller_state, data_direction, number, qlog, .. } = start;
+    /// Creates empty records of a visit's connection to an origin, 0 but for other origins of a
+    /// page, with `window` as the first flow-control window of the data. Only that to the first
+    /// has time series.
+    pub fn new(flow: &str, start: &VisitStart, origin: usize, window: Bytes) -> Self {
+        let &VisitStart { data_direction, number, qlog, .. } = start;
+        let series = start.series.filter(|_| origin == 0);
+        let controller_state = start.controller_state && origin == 0;
         let sender = data_direction.source();
         let of_receiver = series.map_or(TrafficSeries::Totals, TrafficSeries::Acknowledgements);
         let sink = |side| {
-            let name = format!("{flow}-visit{number}-{side}");
+            let name = match origin {
+                0 => format!("{flow}-visit{number}-{side}"),
+                _ => format!("{flow}-visit{number}-origin{origin}-{side}"),
+            };
             let sink = QlogSink::new(&name, qlog);
             (name, sink)
         };
@@ -51,6 +57,12 @@ impl Recording {
             sent: series.map(|limit| TrafficStats::new(TrafficSeries::Numbers(limit))),
             qlog: qlog.any().then(|| ["client", "server"].map(sink)),
         }
+    }
+
+    /// Creates the records of a visit's connection to another `origin`. Packets of the data's
+    /// receiver count with those of the first.
+    pub fn of_origin(&self, flow: &str, start: &VisitStart, origin: usize, window: Bytes) -> Self {
+        Self { received: self.received.clone(), ..Self::new(flow, start, origin, window) }
     }
 
     /// Returns the record of the data's sender.

@@ -17,6 +17,9 @@ pub struct Applications {
     data_direction: PathDirection,
     /// Time at which TLS was ready at the client.
     ready: Option<Time>,
+    /// Connections whose handshakes the page does not know yet: number, origin, and number among
+    /// those of the origin.
+    connecting: Vec<(usize, usize, usize)>,
     /// Start of the interval in which HTTP flow control blocks the data.
     blocked_since: Option<Time>,
     blocked: Span,
@@ -42,10 +45,10 @@ struct Round {
 }
 
 impl Applications {
-    /// Creates the applications of `visit`, whose first connection has this `opening`.
+    /// Creates the applications of `visit`; `opening` returns how connections to an origin open.
     pub fn new(
         settings: &http::HttpSettings,
-        opening: Opening,
+        opening: impl Fn(usize) -> Opening,
         visit: &Visit,
         progress: VisitProgress,
         limits: Option<SendLimits>,
@@ -55,14 +58,26 @@ impl Applications {
         let probes = visit.probes.iter().map(|probe| &probe.objects);
         for list in std::iter::once(&visit.objects).chain(probes) {
             let before = objects.len();
-            objects.extend(list.iter().map(|object| http::Object {
+            let page = visit.page.as_ref().filter(|_| before == 0);
+            let source = |index: usize| page.and_then(|page| page.objects.get(index));
+            objects.extend(list.iter().enumerate().map(|(index, object)| http::Object {
+                source: source(index).map(|one| one.object.source).unwrap_or_default(),
                 bytes: object.bytes,
                 after: object.after.iter().map(|other| before + other).collect(),
                 delay: object.delay,
             }));
         }
         let upload = visit.direction == Direction::Upload;
-        let mut exchange = Exchange::new(settings, opening, upload, objects);
+        let settings = http::HttpSettings { priorities: visit.priorities, ..*settings };
+        let mut exchange = Exchange::new(&settings, opening(0), upload, objects);
+        if let Some(page) = &progress.state().page {
+            for origin in 1..page.page().origins.len() {
+                exchange.set_opening(origin, opening(origin));
+                if page.known_at(origin).is_none() {
+                    exchange.hold_origin(origin);
+                }
+            }
+        }
         if visit.player.is_some() {
             // The player requests the others.
             (1..visit.objects.len()).for_each(|index| exchange.hold(index));
@@ -72,6 +87,7 @@ impl Applications {
             progress,
             data_direction: PathDirection::of(visit.direction),
             ready: None,
+            connecting: Vec::new(),
             blocked_since: None,
             blocked: Span::ZERO,
             flow_control_limited: false,
@@ -92,17 +108,48 @@ impl Applications {
 
     /// Returns the number of the next connection to open.
     pub fn poll_open(&mut self, now: Time) -> Option<usize> {
-        self.exchange.poll_open(now)
+        let number = self.exchange.poll_open(now)?;
+        if let Some(page) = &mut self.progress.state().page {
+            let origin = self.exchange.origin(number);
+            self.connecting.push((number, origin, page.opened(origin, now)));
+        }
+        Some(number)
     }
 
-    /// Handles timers that are due.
-    pub fn handle_timeout(&mut self, now: Time) {
-        self.exchange.handle_timeout(now);
+    /// Returns the origin of a connection.
+    pub fn origin(&self, number: usize) -> usize {
+        self.exchange.origin(number)
     }
 
-    /// Returns the time at which to call [`Self::handle_timeout`].
-    pub fn next_timeout(&self) -> Option<Time> {
-        self.exchange.next_timeout()
+    /// Returns the names of the origins from which the client has a ticket.
+    pub fn tickets(&self) -> Vec<String> {
+        let state = self.progress.state();
+        let names = state.page.iter().flat_map(|page| page.page().origins.iter().enumerate());
+        names
+            .filter(|(origin, _)| self.exchange.has_ticket(*origin))
+            .map(|(_, name)| name.clone())
+            .collect()
+    }
+
+    /// Handles that the client knows the address of an origin.
+    pub fn resolved(&mut self, now: Time, origin: usize) {
+        self.exchange.release_origin(now, origin);
+    }
+
+    /// Handles timers of one side that are due.
+    pub fn handle_timeout(&mut self, now: Time, side: Role) {
+        match side {
+            Role::Client => self.exchange.handle_timeout(now),
+            Role::Server => self.exchange.release_answers(now),
+        }
+    }
+
+    /// Returns the time at which to call [`Self::handle_timeout`] of one side.
+    pub fn next_timeout(&self, side: Role) -> Option<Time> {
+        match side {
+            Role::Client => self.exchange.next_timeout(),
+            Role::Server => self.exchange.next_answer(),
+        }
     }
 
     /// Lets the applications at one side read and write. Returns true if they must open connections
@@ -136,7 +183,24 @@ impl Applications {
         if side == self.data_direction.source() {
             self.update_limits(now, &round);
         }
+        self.note_handshakes(now);
         round.again | self.take_events(now)
+    }
+
+    /// Tells the page which handshakes have ended.
+    fn note_handshakes(&mut self, now: Time) {
+        if self.connecting.is_empty() {
+            return;
+        }
+        let mut state = self.progress.state();
+        let Some(page) = &mut state.page else { return };
+        self.connecting.retain(|&(number, origin, index)| {
+            let is_ready = self.exchange.is_ready(number);
+            if is_ready {
+                page.connected(origin, index, now);
+            }
+            !is_ready
+        });
     }
 
     /// Reads what has arrived at `end`. Returns false if nothing has.

@@ -28,6 +28,7 @@ use bentpipe_tcp::http::Opening;
 use bentpipe_units::Time;
 use connections::{SegmentRoute, TcpConnections, earliest};
 use opener::Opener;
+use std::collections::BTreeSet;
 
 /// TCP, the protocol above it, and proxies on the path.
 pub struct TcpTransport {
@@ -37,6 +38,8 @@ pub struct TcpTransport {
     visit: Option<ActiveVisit>,
     /// True if the client has a TLS ticket from an earlier visit.
     has_ticket: bool,
+    /// Other origins of pages of which it has one, by name.
+    tickets: BTreeSet<String>,
     last_node: u16,
 }
 
@@ -65,6 +68,7 @@ impl TcpTransport {
             connections,
             visit: None,
             has_ticket: false,
+            tickets: BTreeSet::new(),
             last_node: shared.last_node,
         })
     }
@@ -85,6 +89,20 @@ impl TcpTransport {
         }
     }
 
+    /// Returns the opening of the first connection to an origin. Other origins than the first may
+    /// have no ticket.
+    fn opening_to(&self, start: &VisitStart, origin: usize) -> Opening {
+        let name = start.visit.page.as_ref().and_then(|page| page.origins.get(origin));
+        match name {
+            Some(name) if origin > 0 && !self.tickets.contains(name) => Opening::Full,
+            Some(_) if origin > 0 && start.visit.handshake == Handshake::ZeroRtt => {
+                Opening::EarlyData
+            }
+            Some(_) if origin > 0 => Opening::Resumed,
+            _ => self.opening(start.visit.handshake, &start.progress),
+        }
+    }
+
     /// Lets the applications at one side react, if `node` is one.
     fn drive(&mut self, now: Time, node: u16) {
         let (Some(visit), Some(side)) = (&mut self.visit, side(node, self.last_node)) else {
@@ -92,7 +110,8 @@ impl TcpTransport {
         };
         loop {
             while let Some(number) = visit.applications.poll_open(now) {
-                visit.opener.open(now, number, &mut self.connections);
+                let place = (number, visit.applications.origin(number));
+                visit.opener.open(now, place, &mut self.connections);
             }
             if !visit.applications.drive(now, side, &mut self.connections) {
                 return;
@@ -109,13 +128,12 @@ impl Transport for TcpTransport {
         shared: &Shared,
     ) -> Result<(), SimError> {
         let &VisitStart { now, ref visit, data_direction, .. } = start;
-        let opening = self.opening(visit.handshake, &start.progress);
         self.visit = Some(ActiveVisit {
             direction: visit.direction,
             data_direction,
             applications: Applications::new(
                 &self.stack.http,
-                opening,
+                |origin| self.opening_to(start, origin),
                 visit,
                 start.progress.clone(),
                 progress.limits(),
@@ -137,6 +155,7 @@ impl Transport for TcpTransport {
         let metrics = self.connections.record();
         let handshake = applications.ready();
         self.has_ticket |= handshake.is_some();
+        self.tickets.extend(applications.tickets());
         let reverse = {
             let mut stats = metrics.stats();
             stats.window_blocked += applications.blocked(now);
@@ -173,16 +192,25 @@ impl Transport for TcpTransport {
 
     fn wake(&mut self, now: Time, node: u16) {
         self.connections.wake(now, node);
-        if let (0, Some(visit)) = (node, &mut self.visit) {
-            visit.applications.handle_timeout(now);
+        if let (Some(side), Some(visit)) = (side(node, self.last_node), &mut self.visit) {
+            visit.applications.handle_timeout(now, side);
         }
         self.drive(now, node);
     }
 
+    fn resolved(&mut self, now: Time, origin: usize) {
+        if let Some(visit) = &mut self.visit {
+            visit.applications.resolved(now, origin);
+        }
+        self.drive(now, 0);
+    }
+
     fn next_timeout(&self, node: u16) -> Option<Time> {
         let connections = self.connections.next_timeout(node);
-        match &self.visit {
-            Some(visit) if node == 0 => earliest(connections, visit.applications.next_timeout()),
+        match (&self.visit, side(node, self.last_node)) {
+            (Some(visit), Some(side)) => {
+                earliest(connections, visit.applications.next_timeout(side))
+            }
             _ => connections,
         }
     }

@@ -2,10 +2,10 @@
 
 use super::connections::TcpConnections;
 use super::log::TcpLog;
-use crate::datagram::PathDirection;
+use crate::datagram::{PathDirection, Role};
 use crate::error::SimError;
 use crate::flow::current_visit::VisitStart;
-use crate::flow::progress::FlowProgress;
+use crate::flow::progress::{FlowProgress, server_of};
 use crate::flow::shared::Shared;
 use crate::hosts::Host;
 use crate::outcome::PathOutcome;
@@ -23,8 +23,8 @@ use std::sync::Arc;
 /// Opens the connections of the active visit.
 pub struct Opener {
     controller: ControllerFactory,
-    /// The host of the data's sender, and the address of its peer.
-    host: Host,
+    /// The host of the data's sender for each origin, and the address of its peer.
+    hosts: Vec<Host>,
     peer: IpAddr,
     path_changes: PathChangeFeed,
     direction: Direction,
@@ -55,9 +55,14 @@ impl Opener {
         shared: &Shared,
     ) -> Result<Self, SimError> {
         let sender = start.data_direction.source();
+        let origins = start.visit.page.as_ref().map_or(1, |page| page.origins.len());
+        let host = |origin| match sender {
+            Role::Server => shared.hosts.get(&server_of(progress, start, origin)),
+            Role::Client => shared.hosts.get(progress.host(sender)),
+        };
         Ok(Self {
             controller,
-            host: shared.hosts.get(progress.host(sender))?,
+            hosts: (0..origins).map(host).collect::<Result<_, _>>()?,
             peer: progress.address(sender.peer()).ip(),
             path_changes: progress.path_changes.clone(),
             direction: start.visit.direction,
@@ -71,11 +76,17 @@ impl Opener {
         })
     }
 
-    /// Opens connection `number`.
-    pub fn open(&mut self, now: Time, number: usize, connections: &mut TcpConnections) {
+    /// Opens connection `number`, to an origin.
+    pub fn open(
+        &mut self,
+        now: Time,
+        (number, origin): (usize, usize),
+        connections: &mut TcpConnections,
+    ) {
+        let Some(host) = self.hosts.get(origin).cloned() else { return };
         let log = self.qlog.any().then(|| TcpLog::new(&self.name, number, self.qlog));
         let sender = PathDirection::of(self.direction).source();
-        let make = self.controllers(now, number, log.as_ref().map(|log| log.sink(sender)));
+        let make = self.controllers(now, number, &host, log.as_ref().map(|log| log.sink(sender)));
         let series = self.series.filter(|_| number == 0);
         let metrics = SenderMetrics::with_numbers(series);
         if self.controller_state && number == 0 {
@@ -90,16 +101,17 @@ impl Opener {
         &mut self,
         now: Time,
         number: usize,
+        host: &Host,
         sink: Option<&QlogSink>,
     ) -> [MakeController; 2] {
         let factory = self.controller.clone();
         let receiver: MakeController =
             Arc::new(move |setup| factory.make(setup, FastStart::Allowed(None), None));
-        let resume = self.resume(now, number, sink);
+        let resume = self.resume(now, number, host, sink);
         // A sending client does not know other clients behind its address.
         let needs_start_slot =
             self.direction == Direction::Download && self.controller.needs_start_slot();
-        let lease = needs_start_slot.then(|| self.host.start_lease(self.peer));
+        let lease = needs_start_slot.then(|| host.start_lease(self.peer));
         self.start_leases.extend(lease.clone());
         let factory = self.controller.with_path_changes(self.path_changes.clone());
         let sender: MakeController = Arc::new(move |setup| {
@@ -118,6 +130,7 @@ impl Opener {
         &mut self,
         now: Time,
         number: usize,
+        host: &Host,
         sink: Option<&QlogSink>,
     ) -> Option<ResumeHandle> {
         if !self.controller.resumes() {
@@ -126,7 +139,7 @@ impl Opener {
         // QUIC flows use the lowest bit for the side.
         let holder = Holder(self.holder | (number as u64) << 1 | 1);
         // A failing store must not prevent a connection.
-        let lease = self.host.memory.begin(self.peer, holder, now).ok()?;
+        let lease = host.memory.begin(self.peer, holder, now).ok()?;
         let handle = lease.resume_handle();
         if let Some(sink) = sink {
             handle.set_qlog(sink.clone());

@@ -65,6 +65,7 @@ pub fn tcp_stack(version: Version, congestion: CongestionConfig, window: Bytes) 
             connections: 1,
             stream_window: window,
             connection_window: window,
+            priorities: false,
         },
         pep: None,
     }

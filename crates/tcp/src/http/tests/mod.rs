@@ -68,7 +68,8 @@ impl Loopback {
         loop {
             self.settle();
             let event = self.events.first_key_value().map(|((due, _), _)| *due);
-            let Some(next) = event.into_iter().chain(self.exchange.next_timeout()).min() else {
+            let timers = [self.exchange.next_timeout(), self.exchange.next_answer()];
+            let Some(next) = event.into_iter().chain(timers.into_iter().flatten()).min() else {
                 return self;
             };
             assert!(next >= self.now, "{next} {}", self.now);
@@ -82,6 +83,7 @@ impl Loopback {
             if self.exchange.next_timeout().is_some_and(|due| due <= next) {
                 self.exchange.handle_timeout(next);
             }
+            self.exchange.release_answers(next);
         }
     }
 
@@ -168,11 +170,14 @@ impl Loopback {
 }
 
 fn settings(version: Version) -> HttpSettings {
-    HttpSettings { version, connections: 6, stream_window: WIDE, connection_window: WIDE }
+    let (stream_window, connection_window) = (WIDE, WIDE);
+    let (connections, priorities) = (6, false);
+    HttpSettings { version, connections, stream_window, connection_window, priorities }
 }
 
 fn object(bytes: u64) -> Object {
-    Object { bytes: Bytes::new(bytes), after: Vec::new(), delay: Span::ZERO }
+    let source = Source::default();
+    Object { bytes: Bytes::new(bytes), after: Vec::new(), delay: Span::ZERO, source }
 }
 
 fn play(settings: HttpSettings, opening: Opening, upload: bool, objects: Vec<Object>) -> Loopback {
