@@ -1,4 +1,4 @@
-//! Tests with single events; whole transfers are in `tests/starts.rs`.
+//! Tests with single events; whole transfers are in `tests/all/starts.rs`.
 
 use super::*;
 use crate::sent_packets::SentPackets;
