@@ -23,6 +23,7 @@ __all__ = [
     "constellations",
     "controllers",
     "engine",
+    "interval",
     "main",
     "profiles",
     "register_controller",
