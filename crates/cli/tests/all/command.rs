@@ -2,8 +2,9 @@
 // The tests wait for processes.
 #![allow(clippy::disallowed_methods)]
 
+use crate::program::{bentpipe, command};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// Small transfers with random loss, frames and both handshakes, which could differ between
 /// threads.
@@ -26,16 +27,6 @@ handshake = "0rtt"
 [output]
 qlog = true
 "#;
-
-fn command(directory: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
-    command.current_dir(directory).args(args).env("XDG_CACHE_HOME", directory.join("cache"));
-    command
-}
-
-fn bentpipe(directory: &Path, args: &[&str]) -> Output {
-    command(directory, args).output().expect("command runs")
-}
 
 fn dir(scenario: &str) -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("creates a directory");

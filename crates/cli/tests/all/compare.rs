@@ -2,8 +2,9 @@
 // The tests wait for processes.
 #![allow(clippy::disallowed_methods)]
 
+use crate::program::command;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 /// Short transfers whose runs differ by random loss.
 const SMALL: &str = r#"
@@ -24,10 +25,10 @@ handshake = "0rtt"
 time_series = "none"
 "#;
 
+/// Runs the command with its store of results in `store`.
 fn bentpipe(directory: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
-    command.current_dir(directory).args(args).env("BENTPIPE_STORE", directory.join("store"));
-    command.output().expect("command runs")
+    let mut command = command(directory, args);
+    command.env("BENTPIPE_STORE", directory.join("store")).output().expect("command runs")
 }
 
 /// Run directories `one` and `two` of different seeds, and `slow` with a longer RTT.

@@ -2,9 +2,9 @@
 #![allow(clippy::disallowed_methods, reason = "tests make files as they need")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+use crate::program::bentpipe;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
 
 /// As TOML and JSON write it: sets the title of the window, rings, turns red, uses C1, turns the
 /// direction of the text, and has letters that are to stay.
@@ -19,11 +19,6 @@ fn scenario(more: &str) -> String {
          return = {{ rate = \"5 Mbps\", delay = \"9 ms\" }}\n[workload]\ndownload = \"10 kB\"\n\
          start_jitter = \"20 ms\"\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n{more}"
     )
-}
-
-fn bentpipe(directory: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
-    command.args(args).current_dir(directory).output().unwrap()
 }
 
 /// Returns what a command prints, in which no character controls a terminal.

@@ -2,9 +2,9 @@
 #![allow(clippy::disallowed_methods, reason = "tests make files as they need")]
 #![allow(clippy::unwrap_used)]
 
+use crate::program::bentpipe;
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Output};
 
 /// Losses in both directions; and a return link that is too slow for the acknowledgements.
 const SCENARIO: &str = r#"
@@ -29,15 +29,6 @@ transport = "tcp"
 [sweep]
 "path.return.rate" = ["2 Mbps", "40 kbps"]
 "#;
-
-fn bentpipe(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_bentpipe"))
-        .current_dir(directory)
-        .env_remove("BENTPIPE_STORE")
-        .args(arguments)
-        .output()
-        .unwrap()
-}
 
 fn explained(directory: &Path, arguments: &[&str]) -> Value {
     let all = [&["explain", "--json"], arguments].concat();

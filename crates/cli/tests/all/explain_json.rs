@@ -2,9 +2,10 @@
 #![allow(clippy::disallowed_methods, reason = "tests make files as they need")]
 #![allow(clippy::unwrap_used)]
 
+use crate::program::bentpipe;
 use serde_json::{Value, json};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 /// Three objects one after another over GEO, and a download that a window limits.
 const SCENARIO: &str = r#"
@@ -29,15 +30,6 @@ name = "tcp"
 transport = "tcp"
 http = "h1"
 "#;
-
-fn bentpipe(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_bentpipe"))
-        .current_dir(directory)
-        .env_remove("BENTPIPE_STORE")
-        .args(arguments)
-        .output()
-        .unwrap()
-}
 
 fn document(directory: &Path, arguments: &[&str]) -> Value {
     let output = bentpipe(directory, arguments);

@@ -2,11 +2,12 @@
 #![allow(clippy::disallowed_methods, reason = "tests make files as they need")]
 #![allow(clippy::unwrap_used)]
 
+use crate::program::bentpipe;
 use serde_json::Value;
 use std::fs::DirEntry;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 /// Downloads over one path, as sender and receiver record them.
 const SCENARIO: &str = r#"
@@ -37,15 +38,6 @@ congestion = "bbr1"
 [sweep]
 "path.forward.loss" = ["0 %", "1 %"]
 "#;
-
-fn bentpipe(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_bentpipe"))
-        .current_dir(directory)
-        .env_remove("BENTPIPE_STORE")
-        .args(arguments)
-        .output()
-        .unwrap()
-}
 
 fn explained(directory: &Path, file: &Path) -> Value {
     let output = bentpipe(directory, &["explain", file.to_str().unwrap(), "--json"]);

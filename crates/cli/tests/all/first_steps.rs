@@ -2,14 +2,7 @@
 // The tests wait for processes.
 #![allow(clippy::disallowed_methods)]
 
-use std::path::Path;
-use std::process::{Command, Output};
-
-fn bentpipe(directory: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
-    command.current_dir(directory).args(args).env("BENTPIPE_STORE", directory.join("store"));
-    command.output().expect("command runs")
-}
+use crate::program::bentpipe;
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

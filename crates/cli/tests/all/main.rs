@@ -23,6 +23,7 @@ mod matrix;
 mod orbit;
 mod path_memory;
 mod pep;
+mod program;
 mod proxy;
 mod real_clock;
 mod real_clock_tcp;

@@ -2,9 +2,10 @@
 // The tests wait for processes, and a panic is how they fail.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used)]
 
+use crate::program::{bentpipe, command};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// 24 runs with random loss, of which four record time series and qlog.
@@ -38,16 +39,6 @@ fn directory(scenario: &str) -> tempfile::TempDir {
     let losses = format!("{}1\n", "0".repeat(150));
     std::fs::write(directory.path().join("loss.txt"), losses).expect("writes the losses");
     directory
-}
-
-fn command(directory: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
-    command.current_dir(directory).args(args).env("XDG_CACHE_HOME", directory.join("cache"));
-    command
-}
-
-fn bentpipe(directory: &Path, args: &[&str]) -> Output {
-    command(directory, args).output().expect("command runs")
 }
 
 /// Runs the command, which must succeed, and returns its standard output.
