@@ -6,50 +6,65 @@ use bentpipe_scenario::workload::{ArchivePage, Dns, Origins, WebPage, Work, Work
 use bentpipe_scenario::{Flow, Problem, Scenario};
 use bentpipe_tcp::http::{Object, ObjectKind, Page, PageObject, Priority, Source};
 use bentpipe_units::Bytes;
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Largest file: 64 MB. Those of large pages with all content have a few.
 const MAX_FILE: usize = 64_000_000;
 
-/// Reads the pages of `scenario`. What they lack goes to `notes`.
-///
-/// # Errors
-/// A file cannot be read, or is no page.
-pub(crate) fn load(
-    scenario: &mut Scenario,
-    files: &InputFiles,
-    notes: &mut BTreeSet<String>,
-) -> Result<(), Problem> {
-    for flow in scenario.variants.iter_mut().flat_map(|variant| &mut variant.flows) {
-        let Flow { work, span, .. } = flow;
-        let workloads: Vec<&mut Workload> = match work {
-            Work::Once(workload) => vec![workload],
-            Work::Visits(visits) => visits.iter_mut().map(|visit| &mut visit.workload).collect(),
-        };
-        for workload in workloads {
-            let Workload::WebPage(WebPage::Archive(archive)) = workload else { continue };
-            let file = archive.file.display().to_string();
-            let in_file = |error: String| Problem::new(span.clone(), format!("{file}: {error}"));
-            let own = read(&archive.file, files).map_err(in_file)?;
-            notes.extend(own.notes.iter().map(|note| format!("{file}: {note}")));
-            archive.page = Some(Arc::new(page(own, archive)));
-        }
-    }
-    Ok(())
+/// The pages that the points of a plan have read: each file is parsed once.
+#[derive(Debug, Default)]
+pub(crate) struct Archives {
+    parsed: BTreeMap<PathBuf, HarPage>,
+    /// What the pages lack.
+    pub notes: BTreeSet<String>,
 }
 
-fn read(file: &Path, files: &InputFiles) -> Result<HarPage, String> {
-    let text = files.read(file).map_err(|error| error.to_string())?;
-    if text.len() > MAX_FILE {
-        return Err(format!(
-            "the file has {} bytes; allowed: at most {MAX_FILE}. Export it without content",
-            text.len()
-        ));
+impl Archives {
+    /// Reads the pages of `scenario`.
+    ///
+    /// # Errors
+    /// A file cannot be read, or is no page.
+    pub fn load(&mut self, scenario: &mut Scenario, files: &InputFiles) -> Result<(), Problem> {
+        for flow in scenario.variants.iter_mut().flat_map(|variant| &mut variant.flows) {
+            let Flow { work, span, .. } = flow;
+            let workloads: Vec<&mut Workload> = match work {
+                Work::Once(workload) => vec![workload],
+                Work::Visits(visits) => {
+                    visits.iter_mut().map(|visit| &mut visit.workload).collect()
+                }
+            };
+            for workload in workloads {
+                let Workload::WebPage(WebPage::Archive(archive)) = workload else { continue };
+                let file = archive.file.display().to_string();
+                let in_file =
+                    |error: String| Problem::new(span.clone(), format!("{file}: {error}"));
+                let own = self.read(&archive.file, files).map_err(in_file)?;
+                self.notes.extend(own.notes.iter().map(|note| format!("{file}: {note}")));
+                archive.page = Some(Arc::new(page(own, archive)));
+            }
+        }
+        Ok(())
     }
-    let log = HarLog::parse(text.as_bytes()).map_err(|error| error.to_string())?;
-    HarPage::of(&log).map_err(|error| error.to_string())
+
+    fn read(&mut self, file: &Path, files: &InputFiles) -> Result<HarPage, String> {
+        // Every point uses the file, which is part of its identity.
+        let text = files.read(file).map_err(|error| error.to_string())?;
+        if let Some(page) = self.parsed.get(file) {
+            return Ok(page.clone());
+        }
+        if text.len() > MAX_FILE {
+            return Err(format!(
+                "the file has {} bytes; allowed: at most {MAX_FILE}. Export it without content",
+                text.len()
+            ));
+        }
+        let log = HarLog::parse(text.as_bytes()).map_err(|error| error.to_string())?;
+        let page = HarPage::of(&log).map_err(|error| error.to_string())?;
+        self.parsed.insert(file.to_owned(), page.clone());
+        Ok(page)
+    }
 }
 
 /// Returns the page as it is loaded.

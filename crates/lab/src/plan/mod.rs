@@ -11,9 +11,10 @@ pub use select::select_case;
 pub use shard::Shard;
 
 use crate::error::LabError;
+use crate::pages::Archives;
+use crate::population;
 use crate::resolve::{Case, resolve, resolve_path};
 use crate::task_id::CaseDigest;
-use crate::{pages, population};
 use bentpipe_link::InputFiles;
 use bentpipe_quic::qlog::Forms;
 use bentpipe_results::{Clock, Point};
@@ -26,7 +27,7 @@ use bentpipe_scenario::{CaptureAt, Problem, ScenarioError, Source};
 use bentpipe_sim::{CapturePoint, HopEnd, RunSpec};
 use bentpipe_timeseries::SeriesLimit;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -424,13 +425,13 @@ fn plan(
     let variants: Vec<String> = variant_names(&head).into_iter().map(str::to_owned).collect();
     check_size(&head, &axes, variants.len(), max_cases)?;
     let mut cases = Vec::new();
-    let mut page_notes = BTreeSet::new();
+    let mut archives = Archives::default();
     // If the transport is swept, a key has an effect at some points only.
     let mut ineffective: Option<Vec<Problem>> = None;
     for choice in choices(&sizes) {
         let mut scenario = document.at(&axes, &choice)?;
         check(&scenario, &axes)?;
-        pages::load(&mut scenario, &files, &mut page_notes)?;
+        archives.load(&mut scenario, &files)?;
         let here = &scenario.ineffective;
         match &mut ineffective {
             None => ineffective = Some(here.clone()),
@@ -458,7 +459,7 @@ fn plan(
     });
     let tasks = tasks.collect();
     Ok(Plan {
-        notes: notes(&head, &axes, &cases).into_iter().chain(page_notes).collect(),
+        notes: notes(&head, &axes, &cases).into_iter().chain(archives.notes).collect(),
         rules: rules(&head, &axes),
         figures: figures(&head, &axes),
         source: document.resolved(),

@@ -1,9 +1,10 @@
 //! Draws the users of a run, and makes flows of them.
 
 use super::{Arrivals, Bottleneck, Drawn, Population};
+use crate::resolve::object;
 use bentpipe_link::random::stream;
 use bentpipe_scenario::Users;
-use bentpipe_scenario::workload::{PlannedObject, SizeOrder, WebPage, Workload};
+use bentpipe_scenario::workload::{SizeOrder, WebPage, Workload};
 use bentpipe_sim::{FlowSpec, Object};
 use bentpipe_units::{Bytes, Span};
 use std::sync::Arc;
@@ -155,9 +156,5 @@ pub(super) fn user_name(share: &str, number: usize) -> String {
 /// Returns the objects of a page that `seed` determines.
 fn page(count: usize, seed: u64) -> Vec<Object> {
     let transfer = Workload::WebPage(WebPage::Synthetic(count)).transfer(seed);
-    let object = |planned: PlannedObject| {
-        let PlannedObject { name, bytes, after, delay, .. } = planned;
-        Object { name, bytes, after, delay, pieces: None }
-    };
     transfer.objects.into_iter().map(object).collect()
 }

@@ -31,6 +31,7 @@ mod work;
 
 pub use orbit_path::{FlowEnds, OrbitPath};
 pub(crate) use path::{ResolvedPath, resolve_path};
+pub(crate) use visits::object;
 
 use crate::error::LabError;
 use crate::outcome;

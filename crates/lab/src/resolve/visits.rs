@@ -155,7 +155,7 @@ fn planned(workload: &Workload, seed: u64, handshake: Handshake) -> Visit {
 }
 
 /// Converts a planned object to the simulator's type.
-fn object(planned: PlannedObject) -> Object {
+pub(crate) fn object(planned: PlannedObject) -> Object {
     let PlannedObject { name, bytes, after, delay, pieces } = planned;
     let pieces = pieces.map(|(size, interval)| Pieces { size, interval });
     Object { name, bytes, after, delay, pieces }
