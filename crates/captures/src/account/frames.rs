@@ -31,9 +31,9 @@ const BURST: f64 = 0.5;
 const FAST: f64 = 0.93;
 /// Share of the arrivals that may come a shortest round trip after something was sent: more do if
 /// it is this end's clock that they follow.
-const BY_OWN: f64 = 0.5;
+pub const BY_OWN: f64 = 0.5;
 /// How far from that they may be, as a time and as a share of the round trip.
-const NEAR: Span = Span::from_millis(3);
+pub const NEAR: Span = Span::from_millis(3);
 const NEAR_SHARE: f64 = 0.05;
 /// Share by which the RTT of a handshake may be longer than that of other packets.
 const SIGNED: f64 = 0.15;
@@ -191,11 +191,15 @@ fn follows_own(trace: &CapturedConnection, is_sender: bool, starts: &[Time], rtt
         // back.
         (early, late) = (near.max(rtt.mul_f64(SIGNED)), near + ACK_DELAY);
     }
-    let follows = |start: &&Time| {
-        let index = sent.partition_point(|at| *at + rtt + late < **start);
-        sent.get(index).is_some_and(|at| *at + rtt <= **start + early)
-    };
+    let follows = |start: &&Time| follows(**start, &sent, rtt, (early, late));
     starts.iter().filter(follows).count() as f64 >= BY_OWN * starts.len() as f64
+}
+
+/// Returns true if an arrival comes a round trip after one of the times in which this end `sent`,
+/// but for so much that it may be early or late.
+pub fn follows(arrival: Time, sent: &[Time], rtt: Span, (early, late): (Span, Span)) -> bool {
+    let index = sent.partition_point(|at| *at + rtt + late < arrival);
+    sent.get(index).is_some_and(|at| *at + rtt <= arrival + early)
 }
 
 /// Divides times at silences.

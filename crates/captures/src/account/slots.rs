@@ -1,6 +1,7 @@
 //! Slots of a link towards the sender of the data: what arrives does so at whole slots, as on a
 //! return link whose capacity is assigned on demand.
 
+use super::frames::{BY_OWN, NEAR, follows};
 use crate::event::{CapturedConnection, Event};
 use bentpipe_units::{Span, Time};
 use std::f64::consts::TAU;
@@ -17,11 +18,6 @@ const STEP: f64 = 0.1;
 /// Length of the mean of the arrivals' phases, as points of a circle, from which on they have the
 /// same phase. Of 18 arrivals at chance times none of the thousands of slots that are tried has it.
 const ALIKE: f64 = 0.93;
-/// Share of the arrivals that may come a round trip after something that this end sent: they follow
-/// that, and its clock.
-const BY_OWN: f64 = 0.5;
-/// How far from that they may be.
-const NEAR: Span = Span::from_millis(3);
 
 /// Returns true if a link towards the end that recorded a trace has slots.
 pub fn has_slots(trace: &CapturedConnection, rtt: Span) -> bool {
@@ -39,11 +35,7 @@ pub fn has_slots(trace: &CapturedConnection, rtt: Span) -> bool {
         }
     }
     arrivals.truncate(MOST);
-    let follows = |at: &&Time| {
-        let index = own.partition_point(|sent| *sent + rtt + NEAR < **at);
-        own.get(index).is_some_and(|sent| *sent + rtt <= **at + NEAR)
-    };
-    let by_own = arrivals.iter().filter(follows).count() as f64;
+    let by_own = arrivals.iter().filter(|at| follows(**at, &own, rtt, (NEAR, NEAR))).count() as f64;
     if arrivals.len() < LEAST || by_own > BY_OWN * arrivals.len() as f64 {
         return false;
     }
