@@ -5,8 +5,10 @@ import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BOOKS = ["docs/src", "research"]
+# The site has them as chapters of the book.
+DECISIONS = "docs/decisions"
 SINGLE = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "studio/README.md"]
-FOLDERS = ["docs/decisions", *BOOKS]
+FOLDERS = [DECISIONS, *BOOKS]
 FENCE = re.compile(r"^([ \t]*)(```+)([^\n]*)\n(.*?)^[ \t]*\2[ \t]*$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
@@ -65,16 +67,18 @@ def blocks(text):
 
 def broken_links(page, text, root=ROOT):
     """Yields links of a page that lead nowhere, as files or as pages of the books."""
-    def in_a_book(path):
-        return any(root / book in path.parents for book in BOOKS)
+    def within(path, folders):
+        return any(root / folder in path.parents for folder in folders)
 
+    decision = within(page, [DECISIONS])
+    published = [DECISIONS, *BOOKS] if decision else BOOKS
     plain = re.sub(r"`[^`\n]*`", "", prose(text))
     for target in re.findall(r"\]\((?![a-z]+:)([^)\s]+)\)", plain):
         name, _, anchor = target.partition("#")
         other = (page.parent / name).resolve() if name else page
         if not other.exists():
             yield f"link to {target}: no such file"
-        elif in_a_book(page) and not in_a_book(other):
+        elif (decision or within(page, BOOKS)) and not within(other, published):
             yield f"link to {target}: the HTML has no such page; write the path in backticks"
         elif anchor and other.suffix == ".md" and anchor not in slugs(other.read_text()):
             yield f"link to {target}: no such heading"

@@ -46,5 +46,16 @@ class Links(unittest.TestCase):
             [fault] = self.faults(f"# Page\n[a]({link})\n")
             self.assertIn(why, fault)
 
+    def test_decisions_link_to_what_the_site_has(self):
+        decision = self.root / "docs/decisions/0001-one.md"
+        decision.parent.mkdir()
+        decision.write_text("# One\n")
+        (self.root / "docs/upstream").mkdir()
+        (self.root / "docs/upstream/fault.md").write_text("# Fault\n")
+        good = "[a](0001-one.md) [b](../src/other.md#part) [c](../../research/long.md)\n"
+        self.assertEqual(list(pages.broken_links(decision, good, self.root)), [])
+        [fault] = pages.broken_links(decision, "[a](../upstream/fault.md)\n", self.root)
+        self.assertIn("has no such page", fault)
+
     def test_code_has_no_links(self):
         self.assertEqual(self.faults("`[a](no.md)`\n```\n[a](no.md)\n```\n"), [])
