@@ -157,8 +157,9 @@ docs: $(MDBOOK) ## Build the book and research/: target/book/index.html, target/
 
 # Without a store, or with a new one, the gallery's runs take a minute or two.
 site: build $(MDBOOK) ## Build the site, which any host or a disk can serve: target/site/index.html
-	tools/site/build --bentpipe $(BENTPIPE) --mdbook $(MDBOOK)
+	tools/site/build --bentpipe $(BENTPIPE) --mdbook $(MDBOOK) $(if $(PART),--part $(PART))
 
+# PART=3/12 has a twelfth of the gallery's reports.
 check-site: site ## Check the site's links, and every page of it in Chromium
 	tools/site/check-links target/site
 	cd studio && BENTPIPE_SITE=$(abspath target/site) \
