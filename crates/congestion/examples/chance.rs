@@ -4,6 +4,7 @@
 //! ```text
 //! cargo run --release -p bentpipe-congestion --example chance -- alone [SEEDS]
 //! cargo run --release -p bentpipe-congestion --example chance -- beside [SEEDS]
+//! cargo run --release -p bentpipe-congestion --example chance -- short [SEEDS]
 //! cargo run --release -p bentpipe-congestion --example chance -- crowd [SEEDS]
 //! ```
 //!
@@ -152,6 +153,52 @@ fn beside(seeds: u64, only: &str, parameters: &Parameters) {
     });
 }
 
+/// Short transfers over paths below the threshold of `long-path`: medians and 95th percentiles.
+fn short(seeds: u64, only: &str, parameters: &Parameters) {
+    let paths: Paths = vec![
+        ("100/40 30 q1", Path::new(100.0, 40.0, 30)),
+        ("100/20 60 q.1 jitter", jittered(Path::new(100.0, 20.0, 60).queue(0.1), 5)),
+        ("40/10 40 q1 jitter", jittered(Path::new(40.0, 10.0, 40), 3)),
+        ("20/10 20 q.02", Path::new(20.0, 10.0, 20).queue(0.02)),
+        ("50/20 30 q.1", Path::new(50.0, 20.0, 30).queue(0.1)),
+        ("leo policed 25 64k", Path::new(100.0, 20.0, 40).policed(25.0, 64, true)),
+        ("leo policed 25 512k", Path::new(100.0, 20.0, 40).policed(25.0, 512, true)),
+    ];
+    let mut jobs = Vec::new();
+    for (label, path) in paths {
+        for loss in [0.0, 0.0003, 0.001, 0.003, 0.01] {
+            for megabytes in [2, 10] {
+                let label = format!("{label:22} {:5.2} % {megabytes:2} MB", loss * 100.0);
+                if label.contains(only) {
+                    jobs.push((label, path.clone().loss(loss), megabytes));
+                }
+            }
+        }
+    }
+    parallel(&jobs, |(label, path, megabytes)| {
+        let mut text = label.clone();
+        for name in ["cubic", "bbr3", "cubic filtered"] {
+            let mut dropped = 0;
+            let mut seconds: Vec<f64> = (0..seeds)
+                .map(|seed| {
+                    let transfer = Transfer::of(megabytes * 1_000_000);
+                    let controller = make(name, "standard", parameters);
+                    let limit = Span::from_secs(600);
+                    let outcome =
+                        run(path, vec![(transfer, controller)], 500 + seed, limit).remove(0);
+                    dropped += outcome.dropped;
+                    outcome.seconds()
+                })
+                .collect();
+            seconds.sort_by(f64::total_cmp);
+            let quantile = |share: f64| seconds[((seconds.len() - 1) as f64 * share) as usize];
+            let (median, tail) = (quantile(0.5), quantile(0.95));
+            text += &format!(" | {name} {median:6.2} {tail:6.2} s {dropped:6}");
+        }
+        text
+    });
+}
+
 /// A population: path, load, median size in bytes.
 type Crowd = (&'static str, Path, f64, f64);
 
@@ -231,7 +278,8 @@ fn main() {
     match words.first().map(|word| word.as_str()) {
         Some("alone") => alone(seeds, &only, &parameters),
         Some("beside") => beside(seeds, &only, &parameters),
+        Some("short") => short(seeds, &only, &parameters),
         Some("crowd") => crowd(seeds, &only, &parameters),
-        _ => eprintln!("unknown study; allowed: alone, beside, crowd"),
+        _ => eprintln!("unknown study; allowed: alone, beside, short, crowd"),
     }
 }

@@ -25,17 +25,36 @@ class Studies(unittest.TestCase):
     def test_paths_without_regret_have_ratios_and_their_worst(self):
         path = ("rtt = 600 ms, forward = { rate = 50000000 bps, queue = 1.5 BDP, loss = 0.01 }, "
                 "return = { rate = 5000000 bps")
-        case = "{} of 3: case {}, {}, 2000000 bytes, {}: Ok([{}, {}])"
+        case = "{} of 3: case {}, {}, 2000000 bytes, {}: Ok([{}, {}, {}])"
         document, rows = self.made("no-regret-rows", [
-            case.format(1, 0, "drawn", path, "Some(4.0)", "Some(2.0)"),
-            case.format(2, 1, "drawn", path, "Some(4.0)", "Some(5.0)"),
-            case.format(3, 2, "drawn", path, "Some(4.0)", "None"),
+            case.format(1, 0, "drawn", path, "Some(4.0)", "Some(3.0)", "Some(2.0)"),
+            case.format(2, 1, "drawn", path, "Some(4.0)", "Some(2.0)", "Some(5.0)"),
+            case.format(3, 2, "drawn", path, "Some(4.0)", "Some(4.0)", "None"),
         ], "7")
         self.assertIn("3 paths, 1 did not complete", document["about"])
         self.assertEqual(rows["population", "time_ratio"]["median"], 0.875)
         self.assertEqual(rows["worst", "time_ratio"]["median"], 1.25)
+        self.assertEqual(rows["worst", "memory_ratio"]["median"], 2.5)
+        self.assertEqual(rows["worst", "start_ratio"]["median"], 1.0)
         first = next(row for row in document["rows"] if row["variant"] == "path")
         self.assertEqual(first["point"]["path"], "50/5 Mbps, 600 ms, queue 1.50 BDP, loss 1 %")
+
+    def test_a_wide_path_says_what_is_wrong_with_it(self):
+        path = ("forward = {{ rate = 50000000 bps, queue = 0.500 BDP, loss = 0.000000, "
+                "delay = {}{} }}, return = {{ rate = 5000000 bps, queue = 1 BDP, "
+                "delay = 300.00 ms }}")
+        late = "{ base = 300.00 ms, jitter = 1.500 ms, distribution = normal, keep_order = false }"
+        policer = ", policer = { rate = 20000000 bps, burst = 64 kB }"
+        times = "Ok([Some(4.0), Some(3.0), Some({})])"
+        document, _ = self.made("no-regret-rows", [
+            f"1 of 2: case 0, wide, 2000000 bytes, {path.format(late, '')}: {times.format('4.0')}",
+            f"2 of 2: case 1, wide, 2000000 bytes, {path.format('300.00 ms', policer)}: "
+            f"{times.format('2.0')}",
+        ], "7")
+        worst = [row["point"]["path"] for row in document["rows"] if row["variant"] == "path"]
+        self.assertIn("50/5 Mbps, 600.0 ms, queue 0.50 BDP, jitter 1.5 ms out of order", worst)
+        self.assertIn("50/5 Mbps, 600.0 ms, queue 0.50 BDP, policer 20 Mbps, 64 kB", worst)
+        self.assertTrue(document["measured_by"].startswith("no-regret --wide"))
 
     def test_a_line_of_another_form_is_refused(self):
         with self.assertRaises(SystemExit):

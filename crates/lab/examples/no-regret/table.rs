@@ -1,25 +1,37 @@
 //! Tables of the study.
 
 use crate::Times;
-use crate::draw::{Case, POPULATIONS};
+use crate::draw::{Case, POPULATIONS, WIDE};
 
 /// Number of worst cases that are printed.
 const WORST: usize = 20;
 
-/// Prints the ratio of times, with over without, by population, and the worst cases.
+/// What is compared: what it is, and the places of both times in [`Times`].
+const COMPARED: [(&str, usize, usize); 3] = [
+    ("memory, 0-RTT and `auto`, over none of them", 2, 0),
+    ("memory and 0-RTT, over `auto` alone", 2, 1),
+    ("`auto`, over the standard start", 1, 0),
+];
+
+/// Prints the ratios of times by population, and the worst cases, for each comparison.
 pub fn print(measured: &[(Case, Times)]) {
-    let mut ratios: Vec<(&Case, f64)> = Vec::new();
-    let mut incomplete = 0;
-    for (case, [without, with]) in measured {
-        match without.zip(*with) {
-            Some((without, with)) => ratios.push((case, with / without)),
-            None => incomplete += 1,
-        }
+    let incomplete = measured.iter().filter(|(_, times)| times.contains(&None)).count();
+    println!("{incomplete} cases did not complete in each variant\n");
+    for (what, over, under) in COMPARED {
+        let mut ratios: Vec<(&Case, f64)> = measured
+            .iter()
+            .filter_map(|(case, times)| Some((case, times[over]? / times[under]?)))
+            .collect();
+        ratios.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+        println!("Completion time with {what}\n");
+        compare(&ratios);
     }
-    ratios.sort_by(|(_, a), (_, b)| a.total_cmp(b));
-    println!("Completion time with memory, 0-RTT and auto, over that without\n");
+}
+
+/// Prints one comparison, with ratios in ascending order.
+fn compare(ratios: &[(&Case, f64)]) {
     println!("| population | cases | mean | median | p95 | worst |\n|---|---|---|---|---|---|");
-    for population in POPULATIONS.into_iter().chain(["all"]) {
+    for population in POPULATIONS.into_iter().chain([WIDE, "all"]) {
         let of: Vec<f64> = ratios
             .iter()
             .filter(|(case, _)| population == "all" || case.population == population)
@@ -38,8 +50,9 @@ pub fn print(measured: &[(Case, Times)]) {
             quantile(1.0)
         );
     }
-    println!("\n{incomplete} cases did not complete\n\nWorst:\n");
+    println!("\nWorst:\n");
     for (case, ratio) in ratios.iter().rev().take(WORST) {
         println!("- {ratio:.3}: {case}");
     }
+    println!();
 }
