@@ -2,13 +2,14 @@ import { describe, expect, it } from "vitest";
 import { markerPath } from "../src/charts/static/marks.ts";
 import { metricOf } from "../src/data/metrics.ts";
 import { PARTS } from "../src/data/time-budget.ts";
-import { metricValue, plainValue } from "../src/format/metric.ts";
+import { metricScale, metricValue, plainValue } from "../src/format/metric.ts";
 import {
   bytes,
   clock,
   count,
   ms,
   percent,
+  plotScale,
   seconds,
   shortest,
   significant,
@@ -20,7 +21,7 @@ import {
   variantColour,
   variantDash,
 } from "../src/format/palette.ts";
-import { stepDecimals, tickLabels, ticks } from "../src/format/ticks.ts";
+import { clockTick, stepDecimals, stepsOf, tickLabels, ticks } from "../src/format/ticks.ts";
 import { distance } from "./vision.ts";
 
 const plain = (s: string): string => s.replace(/[\u00a0\u202f]/g, " ");
@@ -36,6 +37,36 @@ describe("spans of days", () => {
       "1157\u00a0d 09:46:40",
     ]);
     expect(clock(Number.NaN)).toBe("");
+    expect([468_258, -468_258, 7199].map(seconds)).toEqual([
+      "5\u00a0d 10:04:18",
+      "−5\u00a0d 10:04:18",
+      "7199\u00a0s",
+    ]);
+    expect([45_363_000, 1_802_040].map(ms)).toEqual(["12:36:03", "1802\u00a0s"]);
+  });
+  it("have axes in hours and days, with steps of the clock", () => {
+    const labels = (lo: number, hi: number, room: number): string[] => {
+      const step = stepsOf(hi, 1).find((each) => each * room >= hi - lo) ?? 1;
+      const at = Array.from({ length: room }, (_, k) => (Math.ceil(lo / step) + k) * step);
+      return at.filter((t) => t <= hi).map((t) => clockTick(t, step).replaceAll("\u00a0", " "));
+    };
+    expect(labels(0, 475_282, 6)).toEqual(["0", "1 d", "2 d", "3 d", "4 d", "5 d"]);
+    expect(labels(0, 86_400, 5)).toEqual(["0", "06:00", "12:00", "18:00", "1 d"]);
+    expect(labels(86_400, 108_000, 4)).toEqual([
+      "1 d 00:00",
+      "1 d 02:00",
+      "1 d 04:00",
+      "1 d 06:00",
+    ]);
+    expect(labels(111_660, 111_670, 3)).toEqual(["1 d 07:01:00", "1 d 07:01:05", "1 d 07:01:10"]);
+    expect(stepsOf(600, 1)).not.toContain(3600);
+    expect(stepsOf(8e6, 1000)).toContain(3_600_000);
+    expect(metricScale(metricOf("completion_s"), 468_258)).toEqual({ unit: "d", divisor: 86_400 });
+    expect(plainValue(468_258, { unit: "d", divisor: 86_400 })).toBe("5.4197");
+    expect(plotScale("ms", 7.2e7).unit).toBe("h");
+  });
+  it("have rates below a kilobit per second", () => {
+    expect(metricValue(metricOf("goodput_mbps"), 1.71e-7)).toBe("0.171\u00a0bps");
   });
 });
 

@@ -17,6 +17,11 @@ const same = (a: Point, b: Point): boolean =>
 
 /** A quantity in its base unit: seconds, Mbps, per cent; plain numbers as they are. */
 function quantity(text: string): number {
+  const long = /^(?:(\d+) d )?(\d\d):(\d\d):(\d\d)$/.exec(text.replaceAll("\u00a0", " ").trim());
+  if (long) {
+    const [days = 0, hours = 0, minutes = 0, rest = 0] = long.slice(1).map((n) => Number(n ?? 0));
+    return ((days * 24 + hours) * 60 + minutes) * 60 + rest;
+  }
   const m = /^([−-]?[\d.\u202f]+)\s*(\D*)$/.exec(text.replaceAll("\u00a0", " ").trim());
   if (!m) throw new Error(`no quantity: ${text}`);
   const value = Number(m[1]!.replaceAll("\u202f", "").replace("−", "-"));

@@ -112,6 +112,17 @@ it("the list of objects has the same rows in the same order", async () => {
   await page.close();
 });
 
+it("the open list of objects scrolls in its card on a phone", async () => {
+  const opened = await bench.open(pageReport(), { width: 390 });
+  const { page } = opened;
+  await bench.plots(opened);
+  await page.focus(".run-card details:not(.zeros) summary");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".run-card tbody th");
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+  await page.close();
+});
+
 it("a visit over several connections says whose series it has, and what a proxy did", async () => {
   const opened = await bench.open(pageReport(), { hash: "#versus=1" });
   const { page } = opened;

@@ -4,13 +4,17 @@ import {
   byteScale,
   bytes,
   count,
+  LONG,
   ms,
   NONE,
   percent,
+  plotScale,
   rateScale,
   type Scale,
   seconds,
   significant,
+  timeScale,
+  unitValue,
 } from "./numbers.ts";
 
 /** A value of a metric with its unit. */
@@ -21,7 +25,8 @@ export function metricValue(m: Metric, x: number | null | undefined): string {
   if (m.unit === "bytes") return bytes(x);
   if (m.unit === "%") return percent(x / 100);
   if (m.unit === "fraction") return percent(x);
-  if (m.unit === "Mbps") return `${significant(x)}\u00a0Mbps`;
+  if (m.unit === "Mbps")
+    return x > 0 && x < 1e-3 ? unitValue("Mbps", x) : `${significant(x)}\u00a0Mbps`;
   return Number.isInteger(x) ? count(x) : significant(x);
 }
 
@@ -59,6 +64,8 @@ export function metricScale(m: Metric, max: number): Scale {
   if (m.unit === "bytes") return byteScale(max);
   if (m.unit === "fraction") return { unit: "%", divisor: 0.01 };
   if (m.unit === "Mbps") return rateScale(max);
+  if (m.unit === "s" && max >= LONG) return timeScale(max);
+  if (m.unit === "ms" && max >= LONG * 1000) return plotScale("ms", max);
   if (m.unit === "s" && max < 0.1) return { unit: "ms", divisor: 1e-3 };
   if (m.unit === "ms" && max >= 10_000) return { unit: "s", divisor: 1000 };
   return { unit: m.unit, divisor: 1 };
@@ -71,7 +78,11 @@ export function plainValue(
 ): string {
   if (x === null || x === undefined || !Number.isFinite(x)) return NONE;
   const value = x / scale.divisor;
-  return Number.isInteger(value) && Math.abs(value) >= 1000 ? count(value) : significant(value);
+  // A day has 86,400 seconds: three digits would round to minutes or hours.
+  const digits = scale.unit === "d" || scale.unit === "h" ? 5 : 3;
+  return Number.isInteger(value) && Math.abs(value) >= 1000
+    ? count(value)
+    : significant(value, digits);
 }
 
 /**

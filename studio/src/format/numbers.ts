@@ -58,9 +58,19 @@ export function byteScale(max: number): Scale {
 
 /** Scale of rates given in Mbps. */
 export function rateScale(maxMbps: number): Scale {
+  if (maxMbps > 0 && maxMbps < 1e-3) return { unit: "bps", divisor: 1e-6 };
   if (maxMbps >= 1000) return { unit: "Gbps", divisor: 1000 };
   if (maxMbps >= 1 || maxMbps === 0) return { unit: "Mbps", divisor: 1 };
   return { unit: "kbps", divisor: 1e-3 };
+}
+
+/** Times in seconds from here on are days, hours, minutes and seconds. Our choice. */
+export const LONG = 7200;
+
+/** Scale of times given in seconds. */
+export function timeScale(max: number): Scale {
+  if (max >= 4 * 86400) return { unit: "d", divisor: 86400 };
+  return max >= LONG ? { unit: "h", divisor: 3600 } : { unit: "s", divisor: 1 };
 }
 
 /** Unit and divisor of a plot's axis that reaches up to `max`. */
@@ -75,6 +85,10 @@ export function plotScale(unit: string, max: number): Scale {
       const { unit: better, divisor } = rateScale(max / 1000);
       return { unit: better, divisor: divisor * 1000 };
     }
+    case "ms": {
+      const { unit: longer, divisor } = timeScale(max / 1000);
+      return max < 100_000 ? { unit, divisor: 1 } : { unit: longer, divisor: divisor * 1000 };
+    }
     default:
       return { unit, divisor: 1 };
   }
@@ -88,6 +102,7 @@ export function bytes(x: number): string {
 
 /** Milliseconds as such below ten seconds, else seconds. */
 export function ms(x: number): string {
+  if (Math.abs(x) >= LONG * 1000) return seconds(x / 1000);
   return Math.abs(x) < 10_000
     ? `${significant(x, x < 1 ? 2 : 3).replace(/\.0+$/, "")}\u00a0ms`
     : `${significant(x / 1000)}\u00a0s`;
@@ -114,8 +129,9 @@ export function unitValue(unit: string, v: number): string {
   }
 }
 
-/** Seconds with three significant digits, milliseconds below a tenth. */
+/** Seconds with three significant digits, milliseconds below a tenth; long ones as `clock`. */
 export function seconds(x: number): string {
+  if (Math.abs(x) >= LONG) return (x < 0 ? "−" : "") + clock(Math.abs(x));
   return Math.abs(x) < 0.1 && x !== 0
     ? `${significant(x * 1000)}\u00a0ms`
     : `${significant(x)}\u00a0s`;
@@ -123,10 +139,14 @@ export function seconds(x: number): string {
 
 /** A span of two hours and more in days and hours, `5 d 10:04:18`; empty for a shorter one. */
 export function clock(x: number): string {
-  if (!(x >= 7200)) return "";
+  return x >= LONG ? clockTime(x) : "";
+}
+
+/** A time in days, hours, minutes and, unless `minutes`, seconds. */
+export function clockTime(x: number, minutes = false): string {
   const two = (n: number): string => String(Math.floor(n)).padStart(2, "0");
   const days = Math.floor(x / 86400);
-  const time = [(x / 3600) % 24, (x / 60) % 60, x % 60].map(two).join(":");
+  const time = [(x / 3600) % 24, (x / 60) % 60, ...(minutes ? [] : [x % 60])].map(two).join(":");
   return days > 0 ? `${count(days)}\u00a0d ${time}` : time;
 }
 

@@ -1,4 +1,4 @@
-import { grouped, significant } from "./numbers.ts";
+import { clockTime, count, grouped, LONG, significant } from "./numbers.ts";
 
 /** Decimals that neighbouring ticks `step` apart need: one more for steps of 2.5. */
 export function stepDecimals(step: number): number {
@@ -25,4 +25,31 @@ export function tickLabels(values: number[]): string[] {
   if (values.length > 1) decimals = stepDecimals(values[1]! - values[0]!);
   else if (values.length === 1 && !Number.isInteger(values[0]!)) return [significant(values[0]!)];
   return values.map((v) => grouped((Math.abs(v) < 1e-12 ? 0 : v).toFixed(decimals)));
+}
+
+/** Steps between ticks of powers of ten. */
+const DECIMAL = Array.from({ length: 26 }, (_, k) =>
+  [1, 2, 2.5, 5].map((m) => Number(`${m}e${k - 10}`)),
+).flat();
+/** Steps between ticks of minutes, hours and days, in seconds. */
+const CALENDAR = [
+  ...DECIMAL.filter((step) => step <= 10),
+  ...[30, 60, 120, 300, 600, 1800, 3600, 7200, 10800, 21600, 43200],
+  ...DECIMAL.filter((days) => days >= 1).map((days) => days * 86400),
+];
+
+/** Steps that ticks of values up to `max` can have: of times, of which `second` is a second. */
+export function stepsOf(max: number, second: number | null): number[] {
+  return second !== null && max >= LONG * second ? CALENDAR.map((s) => s * second) : DECIMAL;
+}
+
+/**
+ * A tick of a long time, `step` of a second or more apart: "2 d", "1 d 06:12", "1 d 06:12:30". Beside those of days,
+ * ticks of hours are "06:00".
+ */
+export function clockTick(at: number, step: number): string {
+  if (Math.abs(at) < step * 1e-6) return "0";
+  const hours = step >= 21600;
+  if (hours && at % 86400 === 0) return `${count(at / 86400)}\u00a0d`;
+  return clockTime(hours ? at % 86400 : at, step >= 60);
 }

@@ -2,7 +2,7 @@ import type { Metric } from "../../data/metrics.ts";
 import type { Explanation, Figure } from "../../data/report.types.ts";
 import { PARTS, type TimePart } from "../../data/time-budget.ts";
 import { metricScale, metricValue } from "../../format/metric.ts";
-import { percent, type Scale, seconds, shortest } from "../../format/numbers.ts";
+import { LONG, percent, type Scale, seconds, shortest } from "../../format/numbers.ts";
 import { inkOn, partColour, variantColour } from "../../format/palette.ts";
 import { tickLabels, ticks } from "../../format/ticks.ts";
 import { type Child, h, onWidth, replace } from "../../page/dom.ts";
@@ -150,6 +150,7 @@ function goalNames(rows: BarRow[], metric: Metric, most: number): Child {
   const words = (p: Figure): string => {
     if (known.size > 2) return metricValue(metric, p.value);
     const what = p.kind === "objective" ? "objective" : "published";
+    if (metric.unit === "s" && p.value >= LONG) return `${what} ${metricValue(metric, p.value)}`;
     return `${what} ${shortest(p.value)}${metric.unit && `\u00a0${metric.unit}`}`;
   };
   const side = (p: Figure): string =>

@@ -1,8 +1,8 @@
 import uPlot from "uplot";
 import { partsIn } from "../../data/time-budget.ts";
-import { plotScale } from "../../format/numbers.ts";
+import { LONG, plotScale } from "../../format/numbers.ts";
 import { partColour } from "../../format/palette.ts";
-import { stepDecimals } from "../../format/ticks.ts";
+import { clockTick, stepDecimals, stepsOf } from "../../format/ticks.ts";
 import { h } from "../../page/dom.ts";
 import { drawAxes, type Ticks } from "./axes.ts";
 import { CAUSE_ROOM, CausePointer, drawCauses } from "./cause-strip.ts";
@@ -22,13 +22,16 @@ import { valueRange } from "./value-range.ts";
 const AXIS_WIDTH = 76;
 
 function axisValues(unit: string, splits: number[], step: number, max: number): string[] {
+  if (unit === "ms" && max >= LONG * 1000)
+    return splits.map((v) => clockTick(v / 1000, step / 1000));
   const scale = unit === "packets" ? { unit: "", divisor: 1 } : plotScale(unit, max);
   const decimals = stepDecimals(step / scale.divisor);
   const suffix = scale.unit && `\u00a0${scale.unit}`;
   return splits.map((v) => (v / scale.divisor).toFixed(decimals) + suffix);
 }
 
-function timeValues(splits: number[], step: number): string[] {
+function timeValues(splits: number[], step: number, max: number): string[] {
+  if (max >= LONG && step >= 1) return splits.map((v) => clockTick(v, step));
   const decimals = stepDecimals(step);
   return splits.map((v) => `${Math.abs(v) < step * 1e-6 ? "0" : v.toFixed(decimals)} s`);
 }
@@ -113,8 +116,9 @@ export class TimeChart {
       size: 28 + this.#below,
       gap: 5 + this.#below,
       space: 84,
-      values: (_u, splits, _i, _s, step) => {
-        const words = timeValues(splits, step);
+      incrs: (_u, _i, _min, max) => stepsOf(max, 1),
+      values: (u, splits, _i, _s, step) => {
+        const words = timeValues(splits, step, u.scales.x?.max ?? 0);
         this.#ticks.x = splits.map((at, i) => ({ at: at + this.t0, words: words[i]! }));
         return words;
       },
@@ -126,6 +130,7 @@ export class TimeChart {
           ...common,
           size: AXIS_WIDTH,
           space: 34,
+          incrs: (_u, _i, _min, max) => stepsOf(max, spec.unit === "ms" ? 1000 : null),
           ...(spec.ends && { splits: () => [0, 1] }),
           values: (_u, splits, _i, _s, step) => {
             const words = spec.ends ?? axisValues(spec.unit, splits, step, this.#y[1]);

@@ -1,4 +1,5 @@
 import { lowerBound } from "../../data/pyramid.ts";
+import { clockTime, LONG } from "../../format/numbers.ts";
 import { button, type Child, h, onWidth, replace } from "../../page/dom.ts";
 import { delimited, download } from "../../page/files.ts";
 import { savePng, saveSvg } from "../../page/picture.ts";
@@ -261,9 +262,13 @@ export class PlotStack {
   #write(): void {
     const { view, cursor, atHome } = this.timeline;
     const digits = Math.max(0, Math.min(6, 3 - Math.floor(Math.log10(view[1] - view[0]))));
-    this.#where.textContent = `${view[0].toFixed(digits)} to ${view[1].toFixed(digits)}\u00a0s`;
+    const isLong = view[1] >= LONG;
+    const [from, to] = view.map((at) => (isLong ? clockTime(at) : at.toFixed(digits)));
+    this.#where.textContent = `${from} to ${to}${isLong ? "" : "\u00a0s"}`;
     this.#hooks.moved?.(cursor);
-    this.#cursor.textContent = cursor === null ? "" : `cursor ${cursor.toFixed(digits + 1)}\u00a0s`;
+    const at = (time: number): string =>
+      isLong ? clockTime(time) : `${time.toFixed(digits + 1)}\u00a0s`;
+    this.#cursor.textContent = cursor === null ? "" : `cursor ${at(cursor)}`;
     clearTimeout(this.#writing);
     this.#writing = setTimeout(() => this.#hooks.zoomed(atHome ? null : [view[0], view[1]]), 150);
   }

@@ -1,4 +1,5 @@
 /** The path as a picture: a server, a satellite, a client, and what is in flight between them. */
+import { ms } from "../../format/numbers.ts";
 import { variantColour } from "../../format/palette.ts";
 import type { Transfer } from "./transfers.ts";
 
@@ -173,7 +174,7 @@ export function drawPath(canvas: HTMLCanvasElement, transfers: Transfer[], now: 
   const [server, over, client] = ends(stage);
   transfers.forEach((transfer, lane) => stream(stage, transfer, lane, transfers.length, now));
   const rtt = Math.round((transfers[0]?.oneWay ?? 0) * 2000);
-  satellite(stage, over, `there and back: ${rtt} ms`);
+  satellite(stage, over, `there and back: ${ms(rtt)}`);
   antenna(stage, server, 1, "server");
   antenna(stage, client, -1, "client");
 }
