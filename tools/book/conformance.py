@@ -107,6 +107,15 @@ class Case:
         ours = [check for check in self.checks if check.variant.startswith(self.ours_is)]
         return "met by ours" if ours and all(check.passed for check in ours) else "missed"
 
+    @property
+    def alone(self):
+        """Whether the shipped default alone meets the limits; None if nothing was measured."""
+        own = [check for check in self.checks if check.variant == "default"]
+        own = own or [check for check in self.checks if check.variant.startswith("default-")]
+        if not own or any(check.passed is None for check in own):
+            return None
+        return all(check.passed for check in own)
+
     def limits(self):
         """The limits of all checks, and whom each concerns if they differ."""
         return self.parts(lambda check: limit(check))
@@ -191,12 +200,31 @@ def summary(sections):
     """The table of verdicts by section."""
     every = [case for _, found in sections for case in found]
     shown = [verdict for verdict in VERDICTS if any(case.verdict == verdict for case in every)]
-    lines = [f"| source | cases | {' | '.join(shown)} |", "|---" * (len(shown) + 2) + "|"]
+    head = f"| source | cases | {' | '.join(shown)} | the default alone |"
+    lines = [head, "|---" * (len(shown) + 3) + "|"]
     whole = ("**all**", every)
     for title, found in [*((section["title"], found) for section, found in sections), whole]:
         counts = [str(sum(case.verdict == verdict for case in found) or "") for verdict in shown]
-        lines.append(f"| {title} | {len(found)} | {' | '.join(counts)} |")
+        met, of = alone(found)
+        lines.append(
+            f"| {title} | {len(found)} | {' | '.join(counts)} | {f'{met} of {of}' if of else ''} |"
+        )
     return lines
+
+
+def alone(found):
+    """How many of `found` the shipped default alone meets, and of how many."""
+    verdicts = [case.alone for case in found if case.alone is not None]
+    return sum(verdicts), len(verdicts)
+
+
+def together(titles, sections):
+    """The sentence about the sections `titles` together."""
+    met, of = alone([case for one, found in sections if one["title"] in titles for case in found])
+    names = " and ".join(titles)
+    if of == 0:
+        return f"Nothing of {names} was measured."
+    return f"Of the {of} cases of {names}, the default alone meets {met}: {100 * met / of:.1f} %."
 
 
 def page(document, sections):
@@ -213,6 +241,9 @@ def page(document, sections):
         "*Met by ours* means that Bentpipe as it is, or its preset for such paths, meets the "
         "limit, and a controller as its document says does not.",
         "*Tested* means that unit tests decide the case; what they assert has no floor.",
+        "*The default alone* counts cases whose limits Bentpipe as it is meets, without a preset "
+        "or another controller, also those that a source sets for one controller.",
+        together(document["together"], sections),
         "A value in bold misses its limit.",
         "",
     ]

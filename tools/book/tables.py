@@ -40,6 +40,8 @@ def table_of(schema, root):
     if "properties" in schema:
         return schema
     inner = [*schema.get("anyOf", []), *schema.get("oneOf", []), schema.get("items", {})]
+    # A table of tables by name.
+    inner += [schema.get("additionalProperties")]
     inner += [root["$defs"][schema["$ref"].rpartition("/")[2]]] if "$ref" in schema else []
     found = (table_of(one, root) for one in inner if one and one is not True)
     return next(filter(None, found), None)

@@ -32,6 +32,7 @@ above = 2
 below = 4
 """
 CASES = """
+together = ["A"]
 opening = "Cases."
 [[section]]
 title = "A"
@@ -121,6 +122,18 @@ class Repository(unittest.TestCase):
         text = conformance.page(*conformance.cases(self.root))
         self.assertIn("| A | 3 | 1 | 1 | 1 |", text)
         self.assertIn("| **all** | 3 |", text)
+
+    def test_the_default_alone_counts_without_presets_and_other_controllers(self):
+        self.results((3.0, True), (6.5, False))
+        text = conformance.page(*conformance.cases(self.root))
+        self.assertIn("| A | 3 | 1 | 1 | 1 | 1 of 1 |", text)
+        self.assertIn("Of the 1 cases of A, the default alone meets 1: 100.0 %.", text)
+        # That another controller meets a limit is not to the default's credit.
+        self.results((5.5, False), (3.0, True))
+        own = 'what = "a file"\nours = "bbr3"\n'
+        self.write("atlas/conformance.toml", CASES.replace('what = "a file"\n', own))
+        case = self.rows()["A-1"]
+        self.assertEqual((case.verdict, case.alone), ("met by ours", False))
 
     def refused(self, name, text, said):
         self.write(name, text)
