@@ -9,7 +9,7 @@
 pub mod bbr;
 pub mod moving;
 
-use bentpipe_congestion::controller::Controller;
+use bentpipe_congestion::controller::{Controller, SentPacket};
 use bentpipe_congestion::sent_packets::SentPackets;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;
@@ -47,6 +47,21 @@ pub struct Path {
     pub is_outage: Option<fn(Time) -> bool>,
     /// Time of `motion` and `is_outage` at the start of the flow.
     pub offset: Span,
+    /// Packets that others overtake.
+    pub late: Option<Late>,
+}
+
+/// Every fourth packet of some time, which arrives later than those around it.
+#[derive(Debug, Clone, Copy)]
+pub struct Late {
+    /// When the first of them leaves.
+    pub from: Time,
+    /// When the last of them leaves.
+    pub until: Time,
+    /// How much later they arrive.
+    pub by: Span,
+    /// Most packets that do.
+    pub most: u64,
 }
 
 impl Path {
@@ -66,6 +81,7 @@ impl Path {
             motion: None,
             is_outage: None,
             offset: Span::ZERO,
+            late: None,
         }
     }
 }
@@ -74,6 +90,13 @@ impl Path {
     /// Returns the one-way delay of a packet sent at `at`.
     fn one_way(&self, at: Time) -> Span {
         self.motion.map_or(self.rtt, |rtt| rtt(at + self.offset)) / 2
+    }
+
+    /// Returns the delay of packet `number`, which is sent at `at`, beyond that of others.
+    fn later(&self, number: u64, at: Time) -> Span {
+        let due = |late: &Late| late.most > 0 && (late.from..late.until).contains(&at);
+        let late = self.late.filter(due);
+        late.filter(|_| number.is_multiple_of(4)).map_or(Span::ZERO, |late| late.by)
     }
 }
 
@@ -102,6 +125,10 @@ pub struct Run {
     pub passed: (u64, Span),
     /// Packets declared lost.
     pub declared_lost: u64,
+    /// Times at which all losses since [`Run::delay_packets`] had proven spurious.
+    pub spurious: Vec<Time>,
+    /// Packets declared lost since [`Run::delay_packets`] and not acknowledged yet.
+    missing: BTreeMap<u64, SentPacket>,
     events: BTreeMap<(Time, u64), Event>,
     order: u64,
     free_at: Time,
@@ -132,6 +159,8 @@ impl Run {
             dropped: 0,
             passed: (0, Span::ZERO),
             declared_lost: 0,
+            spurious: Vec::new(),
+            missing: BTreeMap::new(),
             events: BTreeMap::new(),
             order: 0,
             free_at: Time::ZERO,
@@ -176,6 +205,13 @@ impl Run {
         self.application_since = self.now;
         self.written = Bytes::ZERO;
         self.wake(self.now);
+    }
+
+    /// Makes every fourth packet of the next `during`, up to `most`, arrive later than others by
+    /// `by`.
+    pub fn delay_packets(&mut self, during: Span, by: Span, most: u64) {
+        self.path.late = Some(Late { from: self.now, until: self.now + during, by, most });
+        self.missing.clear();
     }
 
     /// Runs until `end`.
@@ -255,8 +291,13 @@ impl Run {
 
     fn on_ack(&mut self, numbers: &[u64]) {
         self.last_ack_at = self.now;
+        let mut late = false;
         for &number in numbers {
             self.sent_packets.on_acked(self.now, number);
+            if let Some(packet) = self.missing.remove(&number) {
+                self.sent_packets.on_acked_late(self.now, packet);
+                late = true;
+            }
         }
         let controller = &mut self.controller;
         let mut delivered = 0;
@@ -269,11 +310,17 @@ impl Run {
         // RFC 9002 §6.1.1, kPacketThreshold.
         let largest = numbers.iter().max().copied().unwrap_or(0);
         while self.oldest + 3 <= largest {
+            let packet = self.sent_packets.get(self.oldest).copied();
             self.declared_lost += u64::from(self.sent_packets.on_lost(self.oldest));
+            self.missing.extend(packet.map(|packet| (packet.number, packet)));
             self.oldest += 1;
         }
         let controller = &mut self.controller;
         self.sent_packets.report_loss(self.now, false, |loss| controller.on_loss(loss));
+        if late && self.missing.is_empty() {
+            self.controller.on_spurious_loss(self.now);
+            self.spurious.push(self.now);
+        }
     }
 
     fn send(&mut self) {
@@ -325,7 +372,12 @@ impl Run {
             } else {
                 self.passed.0 += 1;
                 self.passed.1 += leaves.since(self.now);
-                self.at(leaves + self.path.one_way(leaves), Event::Arrive(packet.number));
+                let later = self.path.later(packet.number, self.now);
+                if let Some(late) = self.path.late.as_mut().filter(|_| !later.is_zero()) {
+                    late.most -= 1;
+                }
+                let arrives = leaves + self.path.one_way(leaves) + later;
+                self.at(arrives, Event::Arrive(packet.number));
             }
         }
     }
