@@ -44,8 +44,8 @@ export function stepsOf(max: number, second: number | null): number[] {
 }
 
 /**
- * A tick of a long time, `step` of a second or more apart: "2 d", "1 d 06:12", "1 d 06:12:30". Beside those of days,
- * ticks of hours are "06:00".
+ * A tick of a long time, `step` of a second or more apart: "2 d", "1 d 06:12", "1 d 06:12:30".
+ * Beside those of days, ticks of hours are "06:00".
  */
 export function clockTick(at: number, step: number): string {
   if (Math.abs(at) < step * 1e-6) return "0";
