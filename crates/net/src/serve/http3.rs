@@ -5,6 +5,7 @@ use super::http3_websocket::{Agreed, relay};
 use super::malformed::is_malformed;
 use super::origin::{Origin, Route};
 use super::path_metrics::PathView;
+use super::priority::{priority_field, response_priority};
 use super::request_log::RequestLog;
 use super::response::StreamedResponse;
 use super::shared::Shared;
@@ -17,7 +18,9 @@ use crate::proxy::{
     expects_continue, is_grpc,
 };
 use bentpipe_quic::congestion::ResumeHandle;
-use bentpipe_quic::{BidiStream, Conn, Http3, RecvStream, SendStream, SenderMetrics};
+use bentpipe_quic::{
+    BidiStream, Conn, Http3, PriorityField, RecvStream, SendStream, SenderMetrics,
+};
 use bentpipe_units::Span;
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either};
@@ -225,6 +228,7 @@ async fn receive(
         return None;
     }
     let (stream, mut content) = stream.split();
+    context.conn.prioritize_request(id, priority_field(request.headers()));
     let exchange = Exchange::new(context, id, stream, &request);
     Some(if is_file {
         // The content of a request is not read. It would only take flow-control window.
@@ -263,6 +267,7 @@ impl Exchange {
     /// Sends a response, and waits until the client has acknowledged it.
     async fn send(mut self, response: StreamedResponse) {
         let Context { conn, shared, client, path } = &self.context;
+        conn.prioritize_response(self.id, response_priority(response.head.headers()));
         self.log.set_status(response.head.status());
         let mut grant = shared.send_memory.register(*client);
         let (accepted, report) = self.trailers;
@@ -388,6 +393,7 @@ async fn relay_websocket(mut exchange: Exchange, agreed: Agreed) {
     exchange.log.set_status(agreed.head.status());
     let mut grant = shared.send_memory.register(*client);
     let limits = (&mut grant, &*exchange.activity);
+    conn.prioritize_response(exchange.id, PriorityField::INCREMENTAL);
     match relay(agreed, (conn, &mut exchange.stream), shared, limits).await {
         Ok(bytes) => {
             exchange.log.add_bytes(bytes);

@@ -25,6 +25,7 @@ mod metrics;
 mod origin;
 mod outgoing;
 mod path_metrics;
+mod priority;
 mod request_log;
 mod response;
 mod server;

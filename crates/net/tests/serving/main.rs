@@ -23,6 +23,7 @@ mod limits;
 mod metrics;
 mod outputs;
 mod peer;
+mod priorities;
 mod proxy;
 mod qlog;
 mod redirects;

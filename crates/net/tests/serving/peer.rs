@@ -6,7 +6,10 @@ use bentpipe_net::Trust;
 use bentpipe_net::serve::Server;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::tls::ALPN_H3;
-use noq::{ClientConfig, Connection, ConnectionError, Endpoint, RecvStream, SendStream, VarInt};
+use noq::{
+    ClientConfig, Connection, ConnectionError, Endpoint, RecvStream, SendStream, TransportConfig,
+    VarInt,
+};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,9 +42,20 @@ impl Peer {
 
     /// Connects to `address`, which leads to the server.
     pub async fn at(address: SocketAddr, trust: &Trust, bytes: &[u8]) -> Self {
+        Self::configured(address, trust, bytes, TransportConfig::default()).await
+    }
+
+    /// Connects to `address` with settings of the transport.
+    pub async fn configured(
+        address: SocketAddr,
+        trust: &Trust,
+        bytes: &[u8],
+        transport: TransportConfig,
+    ) -> Self {
         let endpoint = Endpoint::client(([127, 0, 0, 1], 0).into()).unwrap();
-        let config =
+        let mut config =
             ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls(trust, ALPN_H3)).unwrap()));
+        config.transport_config(Arc::new(transport));
         let connection =
             endpoint.connect_with(config, address, "localhost").unwrap().await.unwrap();
         let mut control = connection.open_uni().await.unwrap();

@@ -34,6 +34,11 @@ impl State {
                 _ => {}
             }
         }
+        self.wake_writers();
+    }
+
+    /// Wakes the writers that may write again.
+    pub(super) fn wake_writers(&mut self) {
         for id in self.write_turns.next() {
             self.wake_writer(id);
         }

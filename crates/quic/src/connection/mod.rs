@@ -7,6 +7,8 @@ mod events;
 mod flow;
 mod handle;
 mod outcome;
+mod priorities;
+mod prioritize;
 mod read;
 mod state;
 mod status;

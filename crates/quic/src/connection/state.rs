@@ -1,5 +1,6 @@
 //! The state of a connection that its tasks and its endpoint share.
 
+use super::priorities::Priorities;
 use super::task::Task;
 use super::waiters::{StreamWaiters, wake_all};
 use super::write_turns::WriteTurns;
@@ -74,6 +75,8 @@ pub(crate) struct State {
     pub(super) blocked_writers: usize,
     /// Turns of the writers.
     pub(super) write_turns: WriteTurns,
+    /// Priorities of the responses, at a server.
+    pub(super) priorities: Priorities,
     /// Size of the send buffer, if it was set: the high-water mark.
     pub(super) send_window: Option<u64>,
     /// Tasks that applications spawned and the endpoint has not yet taken over.
@@ -120,6 +123,7 @@ impl State {
             confirmed: false,
             blocked_writers: 0,
             write_turns: WriteTurns::default(),
+            priorities: Priorities::default(),
             send_window: None,
             spawned: Vec::new(),
             validated: false,

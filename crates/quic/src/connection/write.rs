@@ -11,6 +11,9 @@ impl State {
     /// Removes a stream's writer. Returns the code of the peer's STOP_SENDING, if there was one.
     fn remove_writer(&mut self, id: StreamId) -> Option<u64> {
         self.write_turns.remove(id);
+        self.priorities.remove(id);
+        // Less urgent writers may have waited for this one alone.
+        self.wake_writers();
         if self.take_waiter(id, |waiters| waiters.write.take()).is_some() {
             self.blocked_writers -= 1;
         }
@@ -82,10 +85,7 @@ impl Conn {
 
     /// Sets the priority of a stream.
     pub(crate) fn set_stream_priority(&self, id: StreamId, priority: i32) {
-        let mut state = self.lock();
-        // A stream that is over sends nothing.
-        let _ = state.quic.send_stream(id).set_priority(priority);
-        state.write_turns.set_priority(id, priority);
+        self.lock().set_stream_priority(id, priority);
     }
 
     /// Ends a stream: nothing more will be written.
@@ -151,7 +151,7 @@ impl Conn {
 }
 
 /// Returns the stack's identifier of a stream of `h3`.
-fn id_of(stream: h3::quic::StreamId) -> StreamId {
+pub(super) fn id_of(stream: h3::quic::StreamId) -> StreamId {
     VarInt::from_u64(stream.into_inner()).map_or(StreamId::from(VarInt::MAX), StreamId::from)
 }
 

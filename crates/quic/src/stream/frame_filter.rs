@@ -11,6 +11,7 @@
 
 use super::frame_log::FrameLog;
 use super::message_order::MessageOrder;
+use super::priority::{MAX_PRIORITY_FIELD, PriorityField};
 use super::protocol;
 use super::pseudo_fields::{self, MalformedSection, Section};
 use bentpipe_qlog::Initiator;
@@ -24,6 +25,8 @@ use thiserror::Error;
 pub const MAX_HEADER_FRAME: u64 = 256 * 1024;
 /// Longest SETTINGS frame, in bytes. Our choice: room for 256 settings of 16 bytes.
 const MAX_SETTINGS_FRAME: u64 = 4096;
+/// Longest PRIORITY_UPDATE frame, in bytes: an identifier and a field.
+const MAX_PRIORITY_UPDATE: u64 = MAX_INTEGER + MAX_PRIORITY_FIELD as u64;
 /// Longest payload of a frame with one variable-length integer, in bytes (RFC 9000 §16).
 const MAX_INTEGER: u64 = 8;
 
@@ -36,6 +39,9 @@ mod frame {
     pub const PUSH_PROMISE: u64 = 0x5;
     pub const GOAWAY: u64 = 0x7;
     pub const MAX_PUSH_ID: u64 = 0xd;
+    /// For a request, and for a push (RFC 9218 §7.2).
+    pub const PRIORITY_UPDATE: u64 = 0xf0700;
+    pub const PRIORITY_UPDATE_PUSH: u64 = 0xf0701;
     /// Types of HTTP/2, whose receipt is an error (RFC 9114 §7.2.8).
     pub const OF_HTTP2: [u64; 4] = [0x2, 0x6, 0x8, 0x9];
 }
@@ -81,6 +87,14 @@ pub enum FrameError {
         /// Identifier of the push.
         push: u64,
     },
+    /// A priority is that of a stream that is no request (RFC 9218 §7.2).
+    #[error("a frame of type {kind:#x} names stream {stream}, which is no request")]
+    NoRequest {
+        /// Type of the frame.
+        kind: u64,
+        /// Identifier of the stream.
+        stream: u64,
+    },
     /// A client opened a stream that only servers open.
     #[error("a client opened a push stream")]
     PushStream,
@@ -103,7 +117,7 @@ impl FrameError {
             Self::TooLong { .. } => Code::H3_EXCESSIVE_LOAD,
             Self::Malformed { .. } | Self::Truncated { .. } => Code::H3_FRAME_ERROR,
             Self::Unexpected { .. } => Code::H3_FRAME_UNEXPECTED,
-            Self::Push { .. } => Code::H3_ID_ERROR,
+            Self::Push { .. } | Self::NoRequest { .. } => Code::H3_ID_ERROR,
             Self::PushStream => Code::H3_STREAM_CREATION_ERROR,
             Self::Section(_) => Code::H3_MESSAGE_ERROR,
         }
@@ -145,6 +159,8 @@ pub(super) struct FrameFilter {
     /// Type and length read so far, then the frame that is buffered.
     partial: BytesMut,
     passed: VecDeque<Bytes>,
+    /// Priorities that arrived, by the identifier of the request stream.
+    priorities: Vec<(u64, PriorityField)>,
     /// Writes frames to a trace.
     log: Option<FrameLog>,
 }
@@ -173,6 +189,7 @@ impl FrameFilter {
             max_header_frame,
             partial,
             passed,
+            priorities: Vec::new(),
             log: None,
         }
     }
@@ -190,6 +207,12 @@ impl FrameFilter {
     /// Removes and returns the next bytes that pass.
     pub fn pop(&mut self) -> Option<Bytes> {
         self.passed.pop_front()
+    }
+
+    /// Removes and returns the priorities that have arrived, in order, each with the identifier of
+    /// its request stream.
+    pub fn take_priorities(&mut self) -> Vec<(u64, PriorityField)> {
+        std::mem::take(&mut self.priorities)
     }
 
     /// Takes the next bytes of the stream.
@@ -295,7 +318,13 @@ impl FrameFilter {
             frame::MAX_PUSH_ID if self.is_control && self.side == Side::Server => {
                 Ok(Payload::Collect { max: MAX_INTEGER })
             }
+            frame::PRIORITY_UPDATE | frame::PRIORITY_UPDATE_PUSH
+                if self.is_control && self.side == Side::Server =>
+            {
+                Ok(Payload::Collect { max: MAX_PRIORITY_UPDATE })
+            }
             frame::DATA | frame::HEADERS | frame::PUSH_PROMISE => Err(unexpected),
+            frame::PRIORITY_UPDATE | frame::PRIORITY_UPDATE_PUSH => Err(unexpected),
             frame::CANCEL_PUSH | frame::SETTINGS | frame::GOAWAY | frame::MAX_PUSH_ID => {
                 Err(unexpected)
             }
@@ -313,6 +342,13 @@ impl FrameFilter {
         if let Some([kind, length]) = integers(&self.partial) {
             self.log_frame(kind, length, length);
             let start = self.partial.len().saturating_sub(length as usize);
+            if matches!(kind, frame::PRIORITY_UPDATE | frame::PRIORITY_UPDATE_PUSH) {
+                self.read_priority(kind, start)?;
+                // The library does not know it.
+                self.partial.clear();
+                self.position = Position::FrameHeader;
+                return Ok(());
+            }
             if let Some(changed) = self.check_payload(kind, start)? {
                 self.partial.clear();
                 put_integer(&mut self.partial, kind);
@@ -357,6 +393,26 @@ impl FrameFilter {
             _ => {}
         }
         Ok(None)
+    }
+
+    /// Reads a PRIORITY_UPDATE frame, whose payload begins at `start` of what is buffered. A field
+    /// that is malformed says nothing.
+    fn read_priority(&mut self, kind: u64, start: usize) -> Result<(), FrameError> {
+        let payload = &self.partial[start..];
+        let Some([id]) = integers(payload) else {
+            return Err(FrameError::Malformed { kind, length: payload.len() as u64 });
+        };
+        // No push is ever promised here.
+        if kind == frame::PRIORITY_UPDATE_PUSH {
+            return Err(FrameError::Push { kind, push: id });
+        }
+        // Requests are the client's bidirectional streams (RFC 9000 §2.1).
+        if id & 3 != 0 {
+            return Err(FrameError::NoRequest { kind, stream: id });
+        }
+        let field = &payload[1 << (payload[0] >> 6)..];
+        self.priorities.extend(PriorityField::parse(field).map(|field| (id, field)));
+        Ok(())
     }
 
     /// Writes a frame to the trace. `held`: bytes of its payload that are held after its header.

@@ -115,6 +115,9 @@ impl RecvStream {
             let Some(bytes) = self.reader.pop() else { break };
             let before = framing.withheld;
             self.conn.consumed(framing.push(bytes)?);
+            for (id, field) in framing.filter.take_priorities() {
+                self.conn.update_priority(id, field);
+            }
             self.conn.withhold(before, framing.withheld);
         }
         if self.ended {

@@ -107,7 +107,7 @@ fn control_frames_pass_and_streams_of_other_types_are_not_parsed() {
     let control = [
         &[0x00][..],
         &frame(frame::SETTINGS, &[0; 30]),
-        &frame(0xf0700, &[1; 99]),
+        &frame(0xf0702, &[1; 99]),
         &frame(7, &[4]),
     ];
     let (passed, _, end) =
@@ -147,6 +147,52 @@ fn what_only_one_side_may_send_is_refused() {
     let push = |side| filtered(FrameFilter::unidirectional(side, 1000), &[0x01, 0x00], 1).2;
     assert_eq!(push(Side::Server), Err(FrameError::PushStream));
     assert_eq!(push(Side::Client), Ok(()));
+}
+
+#[test]
+fn priority_updates_are_read_and_do_not_pass() {
+    let update =
+        |id: u64, field: &[u8]| frame(frame::PRIORITY_UPDATE, &[&integer(id)[..], field].concat());
+    let field = |text: &[u8]| PriorityField::parse(text).unwrap();
+    let control = [
+        &[0x00][..],
+        &frame(frame::SETTINGS, &[]),
+        &update(0, b"u=1"),
+        &update(4, b"not, A dictionary"),
+        &update(4, b""),
+        &frame(7, &[4]),
+    ];
+    for size in [1, 5, 1000] {
+        let mut filter = FrameFilter::unidirectional(Side::Server, 1000);
+        let mut passed = Vec::new();
+        for piece in control.concat().chunks(size) {
+            filter.push(Bytes::copy_from_slice(piece)).unwrap();
+            passed.extend(std::iter::from_fn(|| filter.pop()).flatten());
+        }
+        assert_eq!(passed, [control[0], control[1], control[5]].concat());
+        assert_eq!(filter.take_priorities(), [(0, field(b"u=1")), (4, field(b""))]);
+    }
+    let end = |side, bytes: &[u8]| {
+        let stream = [&[0x00][..], bytes].concat();
+        filtered(FrameFilter::unidirectional(side, 1000), &stream, 3).2.unwrap_err()
+    };
+    let kind = frame::PRIORITY_UPDATE;
+    // Streams that are no requests.
+    for stream in [1, 2, 3, 6] {
+        let error = end(Side::Server, &update(stream, b"u=1"));
+        assert_eq!(
+            (error, error.code()),
+            (FrameError::NoRequest { kind, stream }, Code::H3_ID_ERROR)
+        );
+    }
+    assert_eq!(end(Side::Client, &update(0, b"u=1")), FrameError::Unexpected { kind });
+    let request = filtered(FrameFilter::request(Side::Server, 1000), &update(0, b"u=1"), 9).2;
+    assert_eq!(request, Err(FrameError::Unexpected { kind }));
+    assert_eq!(end(Side::Server, &frame(kind, b"")), FrameError::Malformed { kind, length: 0 });
+    let long = end(Side::Server, &header(kind, MAX_PRIORITY_UPDATE + 1));
+    assert_eq!(long.code(), Code::H3_EXCESSIVE_LOAD);
+    let push = frame(frame::PRIORITY_UPDATE_PUSH, &integer(0));
+    assert_eq!(end(Side::Server, &push).code(), Code::H3_ID_ERROR);
 }
 
 #[test]
