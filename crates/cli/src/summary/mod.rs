@@ -99,12 +99,12 @@ pub fn expectations(all: &[Expectation], look: Look, full: bool) -> String {
 }
 
 fn path_text(path: &PathSummary) -> String {
-    let mut text = format!(
-        "{}, {} ms, BDP {:.3} MB\n",
-        path.name,
-        number(path.rtt_ms),
-        path.bdp_bytes as f64 / 1e6
-    );
+    // Milliseconds of delays in space are hard to read.
+    let rtt = match path.rtt_ms {
+        ms if ms >= 10_000.0 => format!("{} s", number(ms / 1e3)),
+        ms => format!("{} ms", number(ms)),
+    };
+    let mut text = format!("{}, {rtt}, BDP {:.3} MB\n", path.name, path.bdp_bytes as f64 / 1e6);
     let width = path.hops.iter().map(|hop| hop.name.chars().count()).max().unwrap_or_default();
     for hop in &path.hops {
         let _ = writeln!(text, "  {:<width$}  forward {}", hop.name, hop.forward);

@@ -140,7 +140,7 @@ fn list(account: &Account<'_>, needed: bool) -> String {
     let mut losses = account.losses.costliest();
     let texts = named.map(|(part, time)| {
         let of_loss = if OF_LOSSES.contains(&part.name()) { losses.take() } else { None };
-        format!("{} s {}{}", seconds(time), part.words(), after(of_loss))
+        format!("{} s{} {}{}", seconds(time), in_days(time), part.words(), after(of_loss))
     });
     texts.collect::<Vec<_>>().join(", ")
 }
@@ -307,6 +307,15 @@ mod tests {
         for (time, text) in known {
             assert_eq!(in_days(time), text);
         }
+    }
+
+    #[test]
+    fn parts_of_two_hours_and_more_have_days_and_hours() {
+        let point = Point::new();
+        let parts = [("outage_s", 448_420.0), ("requests_s", 3_000.0)];
+        let long = account("mars", &point, &[451_420.0], &parts);
+        let text = statement(&long);
+        assert!(text.contains("451420 s (5 d 05:23:40): 448420 s (5 d 04:33:40) out"), "{text}");
     }
 
     #[test]
