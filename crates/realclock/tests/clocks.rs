@@ -116,6 +116,42 @@ fn the_path_moves_alike(simulated: &RunOutcome, real: &RunOutcome) {
     assert_eq!(paths(simulated), paths(real));
 }
 
+/// A terminal whose path goes from one shell to another 3 s after the start.
+const SHELLS: &str = r#"
+name = "shells"
+time_limit = "30 s"
+[path.orbit]
+constellation = "starlink"
+at = "324 s"
+isl = "none"
+satellite_selection = "slots"
+links.all = { rate = "20 Mbps", queue = "10 packets" }
+links.shell.starlink-570 = { up.rate = "4 Mbps", down.rate = "4 Mbps" }
+station = [
+  { name = "terminal", city = "Copenhagen" },
+  { name = "gateway", city = "Hamburg", satellite_selection = "all" },
+]
+[workload]
+from = "terminal"
+to = "gateway"
+cbr = { rate = "8 Mbps", duration = "4.5 s" }
+"#;
+
+#[test]
+fn a_path_has_the_rate_of_its_shell_on_both_clocks() {
+    compare(SHELLS, |simulated, real| {
+        for outcome in [simulated, real] {
+            let tenths = outcome.flows[0].received_by_tenth.to_vec();
+            let mbps = |from: usize, to: usize| {
+                tenths[from..to].iter().sum::<u64>() as f64 * 80.0 / (to - from) as f64 / 1e6
+            };
+            let (slow, fast) = (mbps(3, 28), mbps(33, 43));
+            assert!((3.7..4.2).contains(&slow), "{slow} Mbps over the slow shell: {tenths:?}");
+            assert!((7.5..8.2).contains(&fast), "{fast} Mbps over the fast one: {tenths:?}");
+        }
+    });
+}
+
 #[test]
 fn flows_between_several_places_share_the_links_of_a_constellation() {
     // The first two share the antenna in London. The third is in the opposite direction.

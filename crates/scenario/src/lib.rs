@@ -57,7 +57,8 @@ pub use limits::HEADERS;
 pub use mix::{MixClass, MixTable, mixes};
 pub use mix_name::Mix;
 pub use orbit::{
-    FibreSection, LinksSection, OrbitSection, RouteUpdatesName, ShellSection, StationSection,
+    FibreSection, LinksSection, OrbitSection, RouteUpdatesName, ShellLinksSection, ShellSection,
+    StationSection,
 };
 pub use orbit_text::{Begin, ConstellationText, IslText, PhaseText};
 pub use packet_threshold::PacketThreshold;

@@ -8,6 +8,7 @@ use bentpipe_units::{Epoch, Length, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_spanned::Spanned;
+use std::collections::BTreeMap;
 
 /// Network of satellites, instead of hops. Flows name their endpoints with `from` and `to`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -121,6 +122,33 @@ pub struct LinksSection {
     /// Each direction of a terrestrial link; 10 Gbps if neither this nor `all` sets a rate.
     #[schemars(with = "Option<DirectionPatch>")]
     pub fibre: Option<Spanned<DirectionPatch>>,
+    /// Links of single shells, by name: what differs from the links of the same kind.
+    #[schemars(with = "BTreeMap<String, ShellLinksSection>")]
+    pub shell: BTreeMap<Spanned<String>, ShellLinksSection>,
+}
+
+/// Links of the satellites of one shell, as differences from the links of the same kind.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ShellLinksSection {
+    /// Inter-satellite links, in the direction away from the shell's satellites.
+    #[schemars(with = "Option<DirectionPatch>")]
+    pub isl: Option<Spanned<DirectionPatch>>,
+    /// Links from a station to the shell's satellites.
+    #[schemars(with = "Option<DirectionPatch>")]
+    pub up: Option<Spanned<DirectionPatch>>,
+    /// Links from the shell's satellites to stations.
+    #[schemars(with = "Option<DirectionPatch>")]
+    pub down: Option<Spanned<DirectionPatch>>,
+}
+
+impl LinksSection {
+    /// Returns every direction that the section sets.
+    pub fn directions(&self) -> impl Iterator<Item = &Spanned<DirectionPatch>> {
+        let kinds = [&self.all, &self.isl, &self.up, &self.down, &self.fibre];
+        let shells = self.shell.values().flat_map(|shell| [&shell.isl, &shell.up, &shell.down]);
+        kinds.into_iter().chain(shells).flatten()
+    }
 }
 
 /// A Walker shell: circular orbits of equal inclination in evenly spaced planes.

@@ -139,11 +139,11 @@ fn time(orbit: &OrbitSection) -> Check {
 }
 
 fn links(orbit: &OrbitSection) -> Check {
-    let links = &orbit.links;
-    let kinds = [&links.all, &links.isl, &links.up, &links.down, &links.fibre];
-    kinds.into_iter().flatten().try_for_each(no_delay)?;
-    kinds.into_iter().flatten().try_for_each(no_allocation)?;
-    kinds.into_iter().flatten().try_for_each(not_recorded)?;
+    orbit.links.directions().try_for_each(|direction| {
+        no_delay(direction)?;
+        no_allocation(direction)?;
+        not_recorded(direction)
+    })?;
     if let Some(range) = &orbit.max_isl_length {
         length("max_isl_length", range, Length::from_km(1)..=Length::from_km(100_000))?;
     }

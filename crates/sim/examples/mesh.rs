@@ -16,11 +16,12 @@ use bentpipe_orbit::{
 };
 use bentpipe_quic::congestion::{CongestionConfig, SlowStartName};
 use bentpipe_sim::{
-    DatagramTraffic, Direction, FlowSpec, HopSpec, MeshSpec, Object, RunSpec, Stack, TcpStack,
-    Visit,
+    DatagramTraffic, Direction, FlowSpec, HopSpec, MeshSpec, Object, RunSpec, SatelliteLinks,
+    Stack, TcpStack, Visit,
 };
 use bentpipe_tcp::http::Version;
 use bentpipe_units::{Bytes, Epoch, Rate, Span};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -116,9 +117,8 @@ fn constellation(preset: &str, mbps: u64) -> Result<MeshSpec, Error> {
     Ok(MeshSpec {
         network: Arc::new(network),
         step: RouteUpdates::Stepped(Span::from_millis(100)),
-        isl: link.clone(),
-        up: link.clone(),
-        down: link.clone(),
+        links: SatelliteLinks { isl: link.clone(), up: link.clone(), down: link.clone() },
+        shells: BTreeMap::new(),
         fibre: link,
         shared_ground: true,
         handover: HandoverLoss::None,

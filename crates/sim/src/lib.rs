@@ -22,6 +22,7 @@ mod hosts;
 mod link_state;
 mod loss_reason;
 mod mesh;
+mod mesh_spec;
 pub mod node;
 mod object_state;
 mod outcome;
@@ -52,6 +53,6 @@ pub use simulation::{run, run_with_nodes};
 pub use spec::{
     CallCarrier, CallDirections, CallTraffic, CapturePoint, ConnectionProbe, DatagramTraffic,
     Direction, Failure, FlowSpec, Framing, HopEnd, HopSpec, Marking, MeshSpec, Object, PepSpec,
-    Pieces, ProgramStack, Reconfigured, RunSpec, Stack, TcpStack, Visit,
+    Pieces, ProgramStack, Reconfigured, RunSpec, SatelliteLinks, Stack, TcpStack, Visit,
 };
 pub use time_budget::Episode;

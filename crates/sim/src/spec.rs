@@ -1,10 +1,9 @@
 //! Specification of a run, fully resolved.
 
+pub use crate::mesh_spec::{MeshSpec, SatelliteLinks};
 use bentpipe_link::{DirectionModel, Dscp, Ecn};
 use bentpipe_media::abr::AdaptiveVideo;
 use bentpipe_media::{Call, responsiveness};
-use bentpipe_orbit::HandoverLoss;
-use bentpipe_orbit::{Network, RouteUpdates};
 use bentpipe_quic::congestion::{CongestionConfig, ControllerName, PathChangeNotice};
 use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, QuicSettings};
@@ -107,32 +106,6 @@ pub struct HopSpec {
     pub reverse: DirectionModel,
     /// True if all terminals share it, false if each has one of its own.
     pub shared: bool,
-}
-
-/// A network of satellites and stations. Every link has a queue, and packets are forwarded hop by
-/// hop.
-#[derive(Debug, Clone)]
-pub struct MeshSpec {
-    /// The network.
-    pub network: Arc<Network>,
-    /// Time at which routes are recomputed.
-    pub step: RouteUpdates,
-    /// Each direction of an inter-satellite link. The geometry replaces the delays of all models
-    /// here.
-    pub isl: DirectionModel,
-    /// From a station to satellites.
-    pub up: DirectionModel,
-    /// From a satellite to stations.
-    pub down: DirectionModel,
-    /// Each direction of a link on the ground.
-    pub fibre: DirectionModel,
-    /// True if a satellite has one transmitter for all its stations (as in the Hypatia study),
-    /// false if one per station.
-    pub shared_ground: bool,
-    /// Packets that a handover loses.
-    pub handover: HandoverLoss,
-    /// Time before a path change at which its flows are notified; `None` for never.
-    pub path_change_notice: Option<Span>,
 }
 
 /// Direction of application data.

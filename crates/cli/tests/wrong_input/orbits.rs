@@ -70,6 +70,18 @@ pub fn cases() -> Vec<Case> {
             &["`up` have no rate", "path.orbit.links.up"],
         ),
         case(
+            "links of an unknown shell",
+            orbit("links.shell.iridum.up.rate = \"1 Mbps\""),
+            6,
+            &["no shell `iridum`", "allowed: `iridium`"],
+        ),
+        case(
+            "a delay of a shell's links",
+            orbit("links.shell.iridium.up = { delay = \"1 ms\" }"),
+            6,
+            &["positions of their ends determine"],
+        ),
+        case(
             "a link with a delay",
             orbit("links.up = { delay = \"1 ms\" }"),
             6,

@@ -4,7 +4,6 @@ use super::rates::{MAX_POINTS, rates};
 use crate::error::LabError;
 use crate::orbit::{FlowRoutes, survey};
 use crate::resolve::OrbitPath;
-use bentpipe_link::DirectionModel;
 use bentpipe_orbit::{Node, OrbitError, RouteUpdates};
 use bentpipe_report::Recording;
 use bentpipe_sim::MeshSpec;
@@ -40,16 +39,16 @@ pub(super) fn recording(path: &OrbitPath, mesh: &MeshSpec) -> Result<Recording, 
         name: format!("route of {}", flow.flow),
         rate: None,
         queue_limit: None,
-        series: vec![rates(capacity(flow, &path, mesh, end))],
+        series: vec![rates(capacity(flow, mesh, end))],
     });
     survey.recording(&path, step, links.collect())
 }
 
 /// Returns the lowest rate on the route of a flow at each change; zero without a route.
-fn capacity(flow: &FlowRoutes, path: &OrbitPath, mesh: &MeshSpec, end: Time) -> Vec<(Time, Rate)> {
+fn capacity(flow: &FlowRoutes, mesh: &MeshSpec, end: Time) -> Vec<(Time, Rate)> {
     let at = |t_s: f64| Time::ZERO + Span::from_secs_f64(t_s);
     let mut times: Vec<Time> = flow.samples.iter().map(|sample| at(sample.t_s)).collect();
-    for model in [&mesh.up, &mesh.down, &mesh.isl, &mesh.fibre] {
+    for model in mesh.models() {
         times.extend(model.rate_changes(end).take(MAX_POINTS).map(|(at, _)| at));
     }
     times.push(end);
@@ -61,7 +60,7 @@ fn capacity(flow: &FlowRoutes, path: &OrbitPath, mesh: &MeshSpec, end: Time) -> 
         let connected = latest.checked_sub(1).is_some_and(|i| flow.samples[i].rtt_ms.is_some());
         let route = flow.routes.partition_point(|route| at(route.t_s) <= time);
         let nodes = route.checked_sub(1).map_or(&[][..], |i| &flow.routes[i].ids);
-        let rate = if connected { lowest(nodes, path, mesh, time) } else { Rate::ZERO };
+        let rate = if connected { lowest(nodes, mesh, time) } else { Rate::ZERO };
         if time == end || steps.last().is_none_or(|(_, last)| *last != rate) {
             steps.push((time, rate));
         }
@@ -69,15 +68,9 @@ fn capacity(flow: &FlowRoutes, path: &OrbitPath, mesh: &MeshSpec, end: Time) -> 
     steps
 }
 
-/// Returns the lowest rate of the links between `nodes`. Both directions of a route have one link
-/// of each kind, so that they have the same one.
-fn lowest(nodes: &[Node], path: &OrbitPath, mesh: &MeshSpec, time: Time) -> Rate {
-    let on_ground = |node: Node| path.network.station_of(node).is_some();
-    let rate = |model: &DirectionModel| model.rate_at(time);
-    let links = nodes.windows(2).map(|ends| match (on_ground(ends[0]), on_ground(ends[1])) {
-        (true, true) => rate(&mesh.fibre),
-        (false, false) => rate(&mesh.isl),
-        _ => rate(&mesh.up).min(rate(&mesh.down)),
-    });
-    links.min().unwrap_or_default()
+/// Returns the lowest rate of the links between `nodes` in both directions, which have links of the
+/// same kinds.
+fn lowest(nodes: &[Node], mesh: &MeshSpec, time: Time) -> Rate {
+    let links = nodes.windows(2).flat_map(|ends| [(ends[0], ends[1]), (ends[1], ends[0])]);
+    links.map(|(from, to)| mesh.model(from, to).rate_at(time)).min().unwrap_or_default()
 }

@@ -10,6 +10,7 @@ mod extremes;
 mod flow;
 mod light_time;
 mod orbit;
+mod orbit_links;
 mod orbit_path;
 mod path;
 mod path_changes;

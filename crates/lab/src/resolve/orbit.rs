@@ -1,15 +1,12 @@
 //! Resolves `[path.orbit]`: constellation, stations, links and flows.
 
 use super::coverage::{Coverage, coverage};
-use super::error_chain::error_chain;
 use super::extremes::Extremes;
-use super::orbit_path::{LinkKind, LinkKinds, OrbitPath};
+use super::orbit_links::link_kinds;
+use super::orbit_path::OrbitPath;
 use super::repeat::last_end;
 use super::stations::{StationDefaults, Stations};
-use bentpipe_link::{
-    CapacityAllocation, DelayConfig, DirectionConfig, DirectionPatch, FlowMeterConfig, InputFiles,
-    PolicerConfig, QueueConfig, RateConfig, ReadFiles,
-};
+use bentpipe_link::{InputFiles, ReadFiles};
 use bentpipe_orbit::{
     Constellation, Decayed, Fibre, IslPattern, Network, NetworkSpec, OrbitError, PhaseShift,
     RouteUpdates, Shell, mean_motion_rev_per_day, presets,
@@ -19,7 +16,7 @@ use bentpipe_scenario::{
     Begin, ConstellationText, IslText, OrbitSection, PhaseText, RouteUpdatesName, Scenario,
     ShellSection,
 };
-use bentpipe_units::{Epoch, Rate, Span};
+use bentpipe_units::{Epoch, Span};
 use serde_spanned::Spanned;
 use std::sync::Arc;
 /// Default epoch of shells: the start of 2000, UTC, as in the Hypatia study.
@@ -30,8 +27,6 @@ const STEP: Span = Span::from_millis(100);
 const START_WINDOW: Span = Span::from_secs(3600);
 /// Default minimum elevation of shells, in degrees: that of Starlink's first shells.
 const SHELL_MIN_ELEVATION_DEG: f64 = 25.0;
-/// Default rate of fibres: more than any of Bentpipe's satellite links carries.
-const FIBRE_RATE: Rate = Rate::from_mbps(10_000);
 
 /// Resolves the orbit of `scenario`, if it has one. Elements are read from `files`.
 ///
@@ -68,7 +63,7 @@ pub(super) fn resolve_orbit(
     }
     let fibres = fibres(section, &mut stations, &defaults)?;
     let flows = flow_ends(scenario, &mut stations, &defaults)?;
-    let kinds = link_kinds(section, !fibres.is_empty(), whole.clone(), files)?;
+    let kinds = link_kinds(section, &constellation, !fibres.is_empty(), whole.clone(), files)?;
     let spec = NetworkSpec {
         constellation,
         begins,
@@ -253,54 +248,6 @@ fn isl(section: &OrbitSection) -> IslPattern {
         Some(IslText::None) => IslPattern::None,
         Some(IslText::List(pairs)) => IslPattern::List(pairs.clone()),
     }
-}
-
-/// Returns the configuration of each kind of link. `fibres` is true if the network has any.
-fn link_kinds(
-    section: &OrbitSection,
-    fibres: bool,
-    whole: std::ops::Range<usize>,
-    files: &InputFiles,
-) -> Result<LinkKinds, Problem> {
-    let links = &section.links;
-    let isls = section.isl.as_ref().is_none_or(|isl| *isl.get_ref() != IslText::None);
-    let make = |name: &'static str, own: &Option<Spanned<DirectionPatch>>, used: bool| {
-        let patches: Vec<&Spanned<DirectionPatch>> = links.all.iter().chain(own).collect();
-        let span = patches.last().map_or(whole.clone(), |patch| patch.span());
-        let rate = patches.iter().rev().find_map(|patch| patch.get_ref().rate.clone());
-        // A kind of link that the network does not have needs some rate too.
-        let default =
-            if used && name != "fibre" { None } else { Some(RateConfig::Constant(FIBRE_RATE)) };
-        let rate = rate.or(default).ok_or_else(|| {
-            let message = format!(
-                "links of the kind `{name}` have no rate; allowed: `rate` in \
-                [path.orbit.links.{name}], or in [path.orbit.links.all]"
-            );
-            Problem::new(span.clone(), message).help(
-                "links.all = \
-                { rate = \"10 Mbps\", queue = \"100 packets\" }",
-            )
-        })?;
-        let mut config = DirectionConfig {
-            rate,
-            delay: DelayConfig::Constant(Span::ZERO),
-            loss: Default::default(),
-            queue: QueueConfig::default(),
-            policer: PolicerConfig::None,
-            flow_meter: FlowMeterConfig::None,
-            frame: None,
-            allocation: CapacityAllocation::None,
-        };
-        patches.iter().for_each(|patch| patch.get_ref().apply_to(&mut config));
-        let model = config.load(files).map_err(|error| Problem::new(span, error_chain(&error)))?;
-        Ok(LinkKind { config, model, used })
-    };
-    Ok(LinkKinds {
-        isl: make("isl", &links.isl, isls)?,
-        up: make("up", &links.up, true)?,
-        down: make("down", &links.down, true)?,
-        fibre: make("fibre", &links.fibre, fibres)?,
-    })
 }
 
 /// Returns a note about the satellites that were left out, if any.

@@ -5,7 +5,7 @@ use super::stations::{StationDefaults, Stations};
 use bentpipe_link::random::stream;
 use bentpipe_link::{DirectionConfig, DirectionModel};
 use bentpipe_orbit::{HandoverLoss, Network, NetworkSpec, OrbitError, RouteUpdates, cities};
-use bentpipe_sim::MeshSpec;
+use bentpipe_sim::{MeshSpec, SatelliteLinks};
 use bentpipe_units::Span;
 use std::sync::Arc;
 
@@ -59,6 +59,19 @@ pub(super) struct LinkKinds {
     pub up: LinkKind,
     pub down: LinkKind,
     pub fibre: LinkKind,
+    /// Those of single shells.
+    pub shells: Vec<ShellKinds>,
+}
+
+/// Configuration of the links of a shell's satellites, by kind.
+#[derive(Debug, Clone)]
+pub(super) struct ShellKinds {
+    /// Index of the shell.
+    pub shell: u32,
+    pub name: String,
+    pub isl: LinkKind,
+    pub up: LinkKind,
+    pub down: LinkKind,
 }
 
 /// Configuration of one kind of link.
@@ -73,8 +86,15 @@ pub(super) struct LinkKind {
 impl LinkKinds {
     /// Returns the kinds of link that the network has.
     pub fn used(&self) -> impl Iterator<Item = &LinkKind> {
-        [&self.isl, &self.up, &self.down, &self.fibre].into_iter().filter(|kind| kind.used)
+        let shells = self.shells.iter().flat_map(|shell| [&shell.isl, &shell.up, &shell.down]);
+        let kinds = [&self.isl, &self.up, &self.down, &self.fibre].into_iter().chain(shells);
+        kinds.filter(|kind| kind.used)
     }
+}
+
+fn links(isl: &LinkKind, up: &LinkKind, down: &LinkKind) -> SatelliteLinks {
+    let [isl, up, down] = [isl, up, down].map(|kind| kind.model.clone());
+    SatelliteLinks { isl, up, down }
 }
 
 impl OrbitPath {
@@ -94,9 +114,13 @@ impl OrbitPath {
         Ok(MeshSpec {
             network,
             step: self.step,
-            isl: self.kinds.isl.model.clone(),
-            up: self.kinds.up.model.clone(),
-            down: self.kinds.down.model.clone(),
+            links: links(&self.kinds.isl, &self.kinds.up, &self.kinds.down),
+            shells: self
+                .kinds
+                .shells
+                .iter()
+                .map(|own| (own.shell, links(&own.isl, &own.up, &own.down)))
+                .collect(),
             fibre: self.kinds.fibre.model.clone(),
             shared_ground: self.shared_ground,
             handover: self.handover,

@@ -44,19 +44,27 @@ pub(super) fn summary(path: &ResolvedPath, bdp: Bytes) -> PathSummary {
 fn orbit_summary(orbit: &OrbitPath, bdp: Bytes) -> PathSummary {
     let text = |kind: &LinkKind| describe_without_delay(&kind.config);
     let kinds = &orbit.kinds;
-    let mut hops = vec![HopSummary {
-        name: "ground".to_owned(),
-        forward: text(&kinds.down),
-        reverse: text(&kinds.up),
-    }];
-    for (name, kind) in [("inter-satellite", &kinds.isl), ("fibre", &kinds.fibre)] {
-        if kind.used {
-            hops.push(HopSummary {
-                name: name.to_owned(),
-                forward: text(kind),
-                reverse: text(kind),
-            });
-        }
+    let hop = |name: String, forward: &LinkKind, reverse: &LinkKind| HopSummary {
+        name,
+        forward: text(forward),
+        reverse: text(reverse),
+    };
+    let mut hops = Vec::new();
+    // Shells with links of their own can leave no satellite with those of all.
+    if kinds.down.used || kinds.up.used {
+        hops.push(hop("ground".to_owned(), &kinds.down, &kinds.up));
+    }
+    for own in &kinds.shells {
+        hops.push(hop(format!("ground ({})", own.name), &own.down, &own.up));
+    }
+    if kinds.isl.used {
+        hops.push(hop("inter-satellite".to_owned(), &kinds.isl, &kinds.isl));
+    }
+    for own in kinds.shells.iter().filter(|own| own.isl.used) {
+        hops.push(hop(format!("inter-satellite ({})", own.name), &own.isl, &own.isl));
+    }
+    if kinds.fibre.used {
+        hops.push(hop("fibre".to_owned(), &kinds.fibre, &kinds.fibre));
     }
     let network = &orbit.network;
     let (satellites, begins) = (network.satellites(), network.begins());

@@ -63,7 +63,8 @@ fn an_orbit_becomes_a_mesh_with_flows_between_stations() {
         (mesh.handover, mesh.path_change_notice),
         (HandoverLoss::Queued, Some(Span::from_millis(500)))
     );
-    let rates = [&mesh.isl, &mesh.up, &mesh.down, &mesh.fibre].map(|model| model.nominal_rate());
+    let rates = [&mesh.links.isl, &mesh.links.up, &mesh.links.down, &mesh.fibre]
+        .map(|model| model.nominal_rate());
     assert_eq!(rates, [10, 10, 10, 1000].map(Rate::from_mbps));
     // All spellings of a city are one station.
     let names: Vec<&str> =
@@ -132,9 +133,52 @@ fn keys_of_an_orbit_can_be_swept() {
     );
     let plan = read(&text, &[]).unwrap();
     let of = |case| plan.spec(Task { case, run: 0 }).unwrap().mesh.unwrap();
-    let rates: Vec<Rate> = (0..4).map(|case| of(case).up.nominal_rate()).collect();
+    let rates: Vec<Rate> = (0..4).map(|case| of(case).links.up.nominal_rate()).collect();
     assert_eq!(rates, [5, 5, 25, 25].map(Rate::from_mbps));
     assert_eq!(of(1).network.begins().since(of(0).network.begins()), Span::from_secs(40));
+}
+
+#[test]
+fn shells_have_links_of_their_own() {
+    let text = TORONTO.replace("kuiper-630", "kuiper").replace(
+        "links.fibre",
+        "links.shell.kuiper-610 = { up = { rate = \"4 Mbps\" }, down.queue = \"9 packets\" }\n\
+         links.fibre",
+    );
+    let plan = read(&text, &[]).unwrap();
+    let mesh = spec(&plan, 0).mesh.unwrap();
+    // What a shell leaves out it has from its kind.
+    let own = &mesh.shells[&1];
+    let rates = [&own.isl, &own.up, &own.down].map(|model| model.nominal_rate());
+    assert_eq!(rates, [10, 4, 10].map(Rate::from_mbps));
+    assert_eq!(mesh.shells.len(), 1);
+    assert_eq!(mesh.links.up.nominal_rate(), Rate::from_mbps(10));
+    // The slowest link sizes windows, and the summary names the shell.
+    let path = plan.path().unwrap();
+    assert!(path.bdp_bytes.abs_diff((path.rtt_ms * 500.0) as u64) <= 1, "{}", path.bdp_bytes);
+    let names: Vec<&str> = path.hops.iter().map(|hop| hop.name.as_str()).collect();
+    let expected =
+        ["ground", "ground (kuiper-610)", "inter-satellite", "inter-satellite (kuiper-610)"];
+    assert_eq!(names, expected);
+    let swept = read(&text, &["path.orbit.links.shell.kuiper-610.up.rate=7 Mbps"]).unwrap();
+    let mesh = spec(&swept, 0).mesh.unwrap();
+    assert_eq!(mesh.shells[&1].up.nominal_rate(), Rate::from_mbps(7));
+}
+
+#[test]
+fn shells_that_all_have_rates_need_no_other() {
+    let text = TORONTO.replace("rate = \"10 Mbps\", ", "").replace(
+        "links.fibre",
+        "links.shell.kuiper-630 = { up.rate = \"4 Mbps\", down.rate = \"5 Mbps\" }\n\
+         links.isl.rate = \"1 Gbps\"\nlinks.fibre",
+    );
+    let plan = read(&text, &[]).unwrap();
+    let mesh = spec(&plan, 0).mesh.unwrap();
+    let own = &mesh.shells[&0];
+    let rates = [&own.isl, &own.up, &own.down].map(|model| model.nominal_rate());
+    assert_eq!(rates, [1000, 4, 5].map(Rate::from_mbps));
+    let names: Vec<String> = plan.path().unwrap().hops.iter().map(|hop| hop.name.clone()).collect();
+    assert!(!names.contains(&"ground".to_owned()), "{names:?}");
 }
 
 #[test]

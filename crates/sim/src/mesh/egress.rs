@@ -3,9 +3,10 @@
 use super::coverage_log::SkyLink;
 use crate::link_state::LinkState;
 use crate::spec::{MeshSpec, RunSpec};
-use bentpipe_link::{DirectionModel, LinkContext};
-use bentpipe_orbit::{Network, Node};
+use bentpipe_link::LinkContext;
+use bentpipe_orbit::Node;
 use bentpipe_timeseries::SeriesLimit;
+use std::collections::BTreeMap;
 
 /// Value for "none" in numbers of links, ports or stations.
 const NONE: u32 = u32::MAX;
@@ -39,17 +40,8 @@ impl EgressPort {
     }
 }
 
-/// Link models with external delays.
-struct Models {
-    isl: DirectionModel,
-    up: DirectionModel,
-    down: DirectionModel,
-    fibre: DirectionModel,
-}
-
 /// All egress ports in use.
 pub struct Egress {
-    models: Models,
     shared_ground: bool,
     /// Context of all links, except their names.
     context: LinkContext,
@@ -58,8 +50,9 @@ pub struct Egress {
     egress: Vec<EgressPort>,
     /// By node: its neighbours, and the egress port towards each.
     of_node: Vec<Vec<(Node, u32)>>,
-    /// By node: the transmitter shared by its ground links.
-    shared: Vec<u32>,
+    /// Transmitters that several links share, by node and, at a station, by the shell that they
+    /// lead to if that has links of its own.
+    shared: BTreeMap<(Node, Option<u32>), u32>,
 }
 
 impl Egress {
@@ -67,12 +60,6 @@ impl Egress {
     pub fn new(spec: &RunSpec, mesh: &MeshSpec) -> Self {
         let nodes = mesh.network.nodes();
         Self {
-            models: Models {
-                isl: mesh.isl.with_external_delay(),
-                up: mesh.up.with_external_delay(),
-                down: mesh.down.with_external_delay(),
-                fibre: mesh.fibre.with_external_delay(),
-            },
             shared_ground: mesh.shared_ground,
             context: LinkContext {
                 rtt: spec.base_rtt,
@@ -83,7 +70,7 @@ impl Egress {
             traced: spec.trace,
             egress: Vec::new(),
             of_node: vec![Vec::new(); nodes],
-            shared: vec![NONE; nodes],
+            shared: BTreeMap::new(),
         }
     }
 
@@ -116,7 +103,7 @@ impl Egress {
     /// Returns the egress port from `from` to `to`. Creates it, and its link if necessary.
     pub fn find_or_create(
         &mut self,
-        network: &Network,
+        mesh: &MeshSpec,
         from: Node,
         to: Node,
         links: &mut Vec<LinkState>,
@@ -124,29 +111,35 @@ impl Egress {
         if let Some(out) = self.find(from, to) {
             return out;
         }
+        let network = &mesh.network;
         let (station, other) = (network.station_of(from), network.station_of(to));
         let name = |end: &str| format!("{}>{end}", network.name(from));
-        let (shares, model, name) = match (station, other) {
-            (None, None) => (false, &self.models.isl, name(network.name(to))),
-            (Some(_), Some(_)) => (false, &self.models.fibre, name(network.name(to))),
-            (Some(_), None) => (true, &self.models.up, name("sky")),
-            (None, Some(_)) if self.shared_ground => (true, &self.models.down, name("ground")),
-            (None, Some(_)) => (false, &self.models.down, name(network.name(to))),
+        let (sharing, name) = match (station, other) {
+            (Some(_), None) => match mesh.own_shell(to) {
+                Some(shell) => {
+                    let own = &network.constellation().shells()[shell as usize].name;
+                    (Some((from, Some(shell))), name(&format!("sky ({own})")))
+                }
+                None => (Some((from, None)), name("sky")),
+            },
+            (None, Some(_)) if self.shared_ground => (Some((from, None)), name("ground")),
+            _ => (None, name(network.name(to))),
         };
-        let shared = &mut self.shared[from.0 as usize];
-        let link = if shares && *shared != NONE {
-            *shared as usize
-        } else {
-            let context = LinkContext { name: name.clone(), ..self.context.clone() };
-            let mut state = LinkState::new(name, model.clone(), context, Vec::new());
-            if let Some(limit) = self.traced.filter(|_| links.len() < MAX_TRACED) {
-                state.record(limit);
+        let link = match sharing.and_then(|sharing| self.shared.get(&sharing)) {
+            Some(&link) => link as usize,
+            None => {
+                let context = LinkContext { name: name.clone(), ..self.context.clone() };
+                let model = mesh.model(from, to).with_external_delay();
+                let mut state = LinkState::new(name, model, context, Vec::new());
+                if let Some(limit) = self.traced.filter(|_| links.len() < MAX_TRACED) {
+                    state.record(limit);
+                }
+                links.push(state);
+                links.len() - 1
             }
-            links.push(state);
-            links.len() - 1
         };
-        if shares {
-            *shared = link as u32;
+        if let Some(sharing) = sharing {
+            self.shared.insert(sharing, link as u32);
         }
         let port = links[link].port_destinations.len() as u32;
         links[link].port_destinations.push(to.0);

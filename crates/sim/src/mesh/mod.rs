@@ -132,8 +132,7 @@ impl Mesh {
 
     /// Returns true if a queue tells flows apart by [`Packet::flow`].
     pub fn needs_flow(&self) -> bool {
-        let MeshSpec { isl, up, down, fibre, .. } = &self.spec;
-        [isl, up, down, fibre].into_iter().any(DirectionModel::needs_flow)
+        self.spec.models().any(DirectionModel::needs_flow)
     }
 
     /// Returns an upper bound of the number of links.
@@ -143,7 +142,7 @@ impl Mesh {
         let down =
             if mesh.shared_ground { satellites } else { satellites.saturating_mul(stations) };
         (2 * (network.isls().len() + network.fibres().len()))
-            .saturating_add(stations)
+            .saturating_add(stations.saturating_mul(1 + mesh.shells.len()))
             .saturating_add(down)
     }
 
@@ -157,7 +156,7 @@ impl Mesh {
     #[cold]
     fn look_up(&mut self, net_node: u32, destination: usize, links: &mut Vec<LinkState>) -> u32 {
         let out = match self.timeline.routes().next(Node(net_node), destination) {
-            Some(to) => self.egress.find_or_create(&self.spec.network, Node(net_node), to, links),
+            Some(to) => self.egress.find_or_create(&self.spec, Node(net_node), to, links),
             None => NO_ROUTE,
         };
         self.table[destination * self.nodes + net_node as usize] = out;

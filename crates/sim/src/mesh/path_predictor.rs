@@ -14,17 +14,15 @@ pub struct PathPredictor {
     horizon: Span,
     /// Path of each flow's data at the timeline's time.
     paths: Vec<Option<Path>>,
-    /// Link rates: ISL, up, down, fibre.
-    rates: [Rate; 4],
+    /// The links and their rates.
+    mesh: MeshSpec,
 }
 
 impl PathPredictor {
     /// Creates a predictor at time zero, with the routes of `timeline`.
     pub fn new(mesh: &MeshSpec, timeline: RouteTimeline, horizon: Span, flows: &[Ends]) -> Self {
         let paths = flows.iter().map(|ends| ends.data_path(timeline.routes())).collect();
-        let rates =
-            [&mesh.isl, &mesh.up, &mesh.down, &mesh.fibre].map(|model| model.nominal_rate());
-        Self { timeline, horizon, paths, rates }
+        Self { timeline, horizon, paths, mesh: mesh.clone() }
     }
 
     /// Returns the time at which the next change must be announced.
@@ -68,16 +66,8 @@ impl PathPredictor {
 
     /// Returns the rate of the slowest link on a path.
     fn rate(&self, nodes: &[Node]) -> Option<Rate> {
-        let network = self.timeline.network();
-        let on_ground = |node: Node| network.station_of(node).is_some();
-        let [isl, up, down, fibre] = self.rates;
         let links = nodes.iter().zip(nodes.iter().skip(1));
-        let rates = links.map(|(&from, &to)| match (on_ground(from), on_ground(to)) {
-            (false, false) => isl,
-            (true, false) => up,
-            (false, true) => down,
-            (true, true) => fibre,
-        });
+        let rates = links.map(|(&from, &to)| self.mesh.model(from, to).nominal_rate());
         rates.min()
     }
 

@@ -177,7 +177,7 @@ fn packets_at_the_old_satellite_continue_to_the_new_one() {
         let with = |handover| {
             let (outcome, at) = over_a_handover(1, OUTAGE, 3_000, |spec| {
                 let mesh = mesh(spec);
-                (mesh.down, mesh.shared_ground, mesh.handover) =
+                (mesh.links.down, mesh.shared_ground, mesh.handover) =
                     (direction(2, 1000), shared, handover);
             });
             assert!(outcome.links.iter().any(|link| link.name.ends_with(slow)));

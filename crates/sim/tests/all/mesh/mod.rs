@@ -4,6 +4,7 @@
 
 mod handover;
 mod setup;
+mod shells;
 
 use bentpipe_orbit::{Network, Node, RouteTimeline, RouteUpdates, SPEED_OF_LIGHT, Topology};
 use bentpipe_quic::congestion::{CongestionConfig, PathChangeResponse};

@@ -12,9 +12,12 @@ use bentpipe_orbit::{
 };
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Http, QuicSettings};
-use bentpipe_sim::{DatagramTraffic, Direction, FlowSpec, MeshSpec, RunSpec, Stack, Visit};
+use bentpipe_sim::{
+    DatagramTraffic, Direction, FlowSpec, MeshSpec, RunSpec, SatelliteLinks, Stack, Visit,
+};
 use bentpipe_tcp::http::Version;
 use bentpipe_units::{Bytes, Epoch, Rate, Span, Time};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub const STEP: Span = Span::from_millis(100);
@@ -54,9 +57,13 @@ pub fn wuhan() -> Station {
 }
 
 pub fn network(shell: Shell, stations: Vec<Station>) -> Arc<Network> {
+    network_of(&[shell], stations)
+}
+
+pub fn network_of(shells: &[Shell], stations: Vec<Station>) -> Arc<Network> {
     let begins = Epoch::from_unix_secs(1_750_000_000);
     let spec = NetworkSpec {
-        constellation: Constellation::from_shells(&[shell], begins).unwrap(),
+        constellation: Constellation::from_shells(shells, begins).unwrap(),
         begins,
         stations,
         isl: IslPattern::PlusGrid,
@@ -96,9 +103,8 @@ pub fn spec(network: Arc<Network>, flows: Vec<FlowSpec>) -> RunSpec {
     let mesh = MeshSpec {
         network,
         step: RouteUpdates::Stepped(STEP),
-        isl: link.clone(),
-        up: link.clone(),
-        down: link.clone(),
+        links: SatelliteLinks { isl: link.clone(), up: link.clone(), down: link.clone() },
+        shells: BTreeMap::new(),
         fibre: link,
         shared_ground: true,
         handover: HandoverLoss::None,
