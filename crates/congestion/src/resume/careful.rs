@@ -6,7 +6,7 @@ use super::mode::ResumeMode;
 use super::observation::PathObserver;
 use super::packet_range::PacketRange;
 use super::parameters::Parameters;
-use super::phase::{Jump, PhaseState, Reconnaissance, Retreat};
+use super::phase::{Jump, PhaseState, Reconnaissance, Retreat, UndoRetreat};
 use super::queue_check::QueueCheck;
 use super::saved::SavedParameters;
 use super::transitions::{Phase, Transition, Trigger};
@@ -31,6 +31,7 @@ pub struct CarefulResume {
     pub(super) unvalidated: PacketRange,
     /// PipeSize: validated bytes in flight.
     pub(super) pipesize: Bytes,
+    pub(super) undo: Option<UndoRetreat>,
     /// Bytes in flight.
     pub(super) flight_size: Bytes,
     pub(super) next_number: u64,
@@ -72,6 +73,7 @@ impl CarefulResume {
             saved: None,
             unvalidated: PacketRange::default(),
             pipesize: Bytes::ZERO,
+            undo: None,
             flight_size: Bytes::ZERO,
             next_number: 0,
             queue: QueueCheck::new(),

@@ -98,6 +98,7 @@ impl CarefulResume {
                 true
             }
             _ => {
+                self.note_jump_loss();
                 self.on_retreat_congestion(loss.newest().number);
                 self.end_retreat_if_settled(loss.now);
                 if loss.persistent {
@@ -151,6 +152,7 @@ impl Controller for CarefulResume {
                 });
             }
             PhaseState::Normal => {
+                self.expire_undo(ack);
                 self.controller.on_ack(ack);
                 self.observe(ack);
             }
@@ -212,15 +214,15 @@ impl Controller for CarefulResume {
     }
 
     fn on_spurious_loss(&mut self, now: Time) {
-        // A retreat is final: the saved parameters are deleted, and the window of the jump was
-        // never validated.
-        if !matches!(self.phase, PhaseState::SafeRetreat(_)) {
+        // The window of a jump is not the controller's to return to.
+        if !self.on_late_jump(now) && !matches!(self.phase, PhaseState::SafeRetreat(_)) {
             self.controller.on_spurious_loss(now);
         }
     }
 
     fn on_path_change(&mut self, change: &PathChange) {
         let now = change.now;
+        self.undo = None;
         match self.phase {
             PhaseState::Reconnaissance(_) => {
                 self.go(now, PhaseState::Normal, Some(Trigger::PathChanged))

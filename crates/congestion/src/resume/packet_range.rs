@@ -21,6 +21,7 @@ pub(super) struct PacketRange {
     /// Packets that are acknowledged or lost, and the lost ones among them.
     accounted: u64,
     losses: u64,
+    lost_bytes: Bytes,
     /// Number of the next packet when an ACK reached the end of the range.
     reached: Option<u64>,
     overtaken: bool,
@@ -76,8 +77,16 @@ impl PacketRange {
 
     pub(super) fn on_loss(&mut self, packets: &[SentPacket]) {
         let before = self.accounted;
-        self.take(packets);
+        let bytes = self.take(packets);
+        self.lost_bytes += bytes;
         self.losses += self.accounted - before;
+    }
+
+    /// Counts all packets that were lost as acknowledged, and returns their bytes: they were only
+    /// late.
+    pub(super) fn forgive_losses(&mut self) -> Bytes {
+        self.losses = 0;
+        std::mem::take(&mut self.lost_bytes)
     }
 
     /// Returns true if more packets were lost than random losses of the fraction `tolerance`

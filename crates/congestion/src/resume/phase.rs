@@ -78,6 +78,17 @@ pub(super) enum Retreat {
     Rate,
 }
 
+/// What a retreat took away, in case all losses that led to it prove to be spurious.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct UndoRetreat {
+    /// Window before it.
+    pub(super) window: Bytes,
+    /// True if all packets that were declared lost have arrived.
+    pub(super) late: bool,
+    /// Once the retreat has ended: an ACK of this packet, or a later one, makes it final.
+    pub(super) until: Option<u64>,
+}
+
 impl PhaseState {
     /// Returns the phase without its data.
     pub(super) fn phase(&self) -> Phase {

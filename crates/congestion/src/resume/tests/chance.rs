@@ -51,6 +51,65 @@ fn a_loss_is_congestion_once_the_rtt_has_stayed_above_the_saved_one() {
     assert_eq!(rig.last_step(), ("safe_retreat", "packet_loss"));
 }
 
+/// Returns a retreat for which ten packets are declared lost, with all others acknowledged but the
+/// last one.
+fn retreating() -> Rig {
+    let mut rig = validating();
+    rig.at(200).ack(10, 40);
+    rig.lose(41, 50);
+    rig.at(201).ack(51, 158);
+    assert_eq!(rig.resume.resume_phase(), Phase::SafeRetreat);
+    rig
+}
+
+#[test]
+fn a_retreat_whose_losses_were_only_late_ends_with_the_window_of_the_jump() {
+    // The report comes before the retreat has ended, or soon after.
+    for early in [true, false] {
+        let mut rig = retreating();
+        let low = rig.resume.send_control().cwnd;
+        if early {
+            rig.resume.on_spurious_loss(rig.now);
+            assert_eq!(rig.resume.send_control().cwnd, low);
+        }
+        rig.ack(159, 159);
+        assert_eq!(rig.last_step(), ("normal", "exit_recovery"));
+        if !early {
+            assert_eq!(rig.resume.send_control().cwnd, low);
+            rig.resume.on_spurious_loss(rig.now);
+        }
+        assert_eq!(rig.resume.send_control().cwnd, packets(150), "early: {early}");
+        assert!(rig.resume.send_control().in_slow_start);
+    }
+}
+
+#[test]
+fn a_retreat_stays_after_ecn_ce_more_losses_or_an_rtt() {
+    let strikes: [Strike; 3] = [
+        |rig| {
+            rig.mark(60);
+            rig.resume.on_spurious_loss(rig.now);
+            rig.ack(159, 159);
+        },
+        |rig| {
+            rig.resume.on_spurious_loss(rig.now);
+            rig.lose(159, 159);
+        },
+        |rig| {
+            rig.ack(159, 159);
+            rig.send(1);
+            rig.at(301).ack(160, 160);
+            rig.resume.on_spurious_loss(rig.now);
+        },
+    ];
+    for (number, strike) in strikes.into_iter().enumerate() {
+        let mut rig = retreating();
+        strike(&mut rig);
+        assert_eq!(rig.resume.resume_phase(), Phase::Normal);
+        assert!(rig.resume.send_control().cwnd < packets(100), "strike {number}");
+    }
+}
+
 #[test]
 fn ecn_ce_and_persistent_congestion_are_never_chance() {
     let mut rig = validating();
