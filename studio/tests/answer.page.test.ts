@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Bench, clean, layoutFaults, NO_WEBGL, type Opened } from "./browser.ts";
-import { accessibilityFaults } from "./editing.ts";
 import { explained, geoReport, singleReport } from "./fixture.ts";
 import { matrixReport } from "./matrixfixture.ts";
 import { hostileReport, oddReport } from "./oddfixture.ts";
@@ -63,7 +62,7 @@ describe("the first screen", () => {
         expect(answer).toBeLessThanOrEqual(ROOM / 2);
         expect(await layoutFaults(opened)).toEqual([]);
         clean(opened);
-        await page.close();
+        await bench.leave(page);
       });
     }
   }
@@ -76,7 +75,7 @@ describe("the first screen", () => {
     const tops: number[] = [];
     for (const one of order) tops.push((await page.locator(one).first().boundingBox())!.y);
     expect(tops).toEqual([...tops].sort((a, b) => a - b));
-    await page.close();
+    await bench.leave(page);
   });
 
   it("follows the baseline, the point and the picture, which the address keeps", async () => {
@@ -98,7 +97,7 @@ describe("the first screen", () => {
     await page.reload();
     expect(await page.innerText("h2.answer")).toBe(shown);
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("has bars from zero whose parts add up to the time, each with a tip", async () => {
@@ -118,7 +117,7 @@ describe("the first screen", () => {
     expect(tip).toContain("Slow start: 1.50 s 37.5 % of 4.00 s");
     expect(await page.innerText(".budget-key")).toMatch(/needed\s+Handshake.*causes\s+Slow start/s);
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("keeps its bars when it is printed", async () => {
@@ -129,23 +128,7 @@ describe("the first screen", () => {
       () => getComputedStyle(document.querySelector(".budget-bar span")!).printColorAdjust,
     );
     expect(kept).toBe("exact");
-    await page.close();
-  });
-
-  it("has no findings of axe, light and dark, with every chip open", async () => {
-    for (const dark of [false, true]) {
-      const opened = await bench.open(geoReport({ repeats: 3 }), { dark });
-      const { page } = opened;
-      expect(await accessibilityFaults(page, ["#answer"])).toEqual([]);
-      for (const chip of await page.locator(".verdict > button").all()) {
-        await chip.click();
-        expect(await accessibilityFaults(page, ["#answer"])).toEqual([]);
-        await page.keyboard.press("Escape");
-      }
-      for (const strip of await page.locator(".strip-line > summary").all()) await strip.click();
-      expect(await accessibilityFaults(page, ["#answer"])).toEqual([]);
-      await page.close();
-    }
+    await bench.leave(page);
   });
 
   it("does not move when the pointer enters and leaves a plot", async () => {
@@ -168,7 +151,7 @@ describe("the first screen", () => {
         expect(now.map((y, i) => Math.abs(y - before[i]!) <= 0.5)).not.toContain(false);
       }
     }
-    await page.close();
+    await bench.leave(page);
   });
 
   it("folds the figures of a run that are 0", async () => {
@@ -179,6 +162,6 @@ describe("the first screen", () => {
     expect(facts.filter((text) => /^0(\s|$)/.test(text))).toEqual([]);
     const zeros = page.locator(".zeros").first();
     expect(await zeros.locator("summary").innerText()).toMatch(/^\d+ figures? of 0$/);
-    await page.close();
+    await bench.leave(page);
   });
 });

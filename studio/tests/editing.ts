@@ -68,25 +68,33 @@ export async function ran(page: Page): Promise<void> {
   await expect.poll(() => page.getAttribute(".runs li", "class"), { timeout: 20_000 }).toBe("done");
 }
 
-/** Faults of accessibility in parts of the page, outside frames: the serious ones, or any. */
+/**
+ * Faults of accessibility in parts of the page, outside frames: the serious ones, any, or any that
+ * a change of colours can make.
+ */
 export async function accessibilityFaults(
   page: Page,
   parts = ["body"],
-  which: "serious" | "any" = "serious",
+  which: "serious" | "any" | "colours" = "serious",
 ): Promise<string[]> {
   if (!(await page.evaluate("'axe' in window")))
     await page.addScriptTag({ path: createRequire(import.meta.url).resolve("axe-core") });
   return await page.evaluate(
-    async ([include, any]) => {
+    async ([include, kinds]) => {
       type Axe = {
         run(
           of: unknown,
+          options: object,
         ): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }>;
       };
       const { axe } = window as unknown as { axe: Axe };
-      const { violations } = await axe.run({ include, exclude: ["iframe"] });
+      const options =
+        kinds === "colours" ? { runOnly: ["color-contrast", "link-in-text-block"] } : {};
+      const { violations } = await axe.run({ include, exclude: ["iframe"] }, options);
       return violations
-        .filter(({ impact }) => any || impact === "serious" || impact === "critical")
+        .filter(
+          ({ impact }) => kinds !== "serious" || impact === "serious" || impact === "critical",
+        )
         .map(
           ({ id, nodes }) =>
             `${id}: ${nodes
@@ -95,7 +103,7 @@ export async function accessibilityFaults(
               .join(" ")}`,
         );
     },
-    [parts, which === "any"] as [string[], boolean],
+    [parts, which] as [string[], string],
   );
 }
 

@@ -66,7 +66,7 @@ describe("figures", () => {
     await page.keyboard.press("Escape");
     expect(await page.locator(".figure-menu[open]").count()).toBe(0);
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("have width, letters and greys of a paper, and leave the page as it was", async () => {
@@ -89,7 +89,7 @@ describe("figures", () => {
     // All figures are drawn anew, in the same place.
     await page.waitForTimeout(200);
     expect((await page.screenshot()).toString("base64")).toBe(before);
-    await page.close();
+    await bench.leave(page);
   });
 
   it.each([
@@ -120,6 +120,6 @@ describe("figures", () => {
         }, last),
       )
       .toBe(true);
-    await page.close();
+    await bench.leave(page);
   });
 });

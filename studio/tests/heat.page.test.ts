@@ -29,7 +29,7 @@ for (const dark of [false, true]) {
       expect(cut).toEqual([]);
       expect(await layoutFaults(opened)).toEqual([]);
       clean(opened);
-      await page.close();
+      await bench.leave(page);
     });
   }
 }
@@ -78,7 +78,7 @@ it("a cell says both goodputs, and a click opens its run", async () => {
   expect(await page.innerText(".dist h3")).toContain("cubic");
   expect(await layoutFaults(opened)).toEqual([]);
   clean(opened);
-  await page.close();
+  await bench.leave(page);
 });
 
 it("offers other metrics and lines, flows without values, and all flows together", async () => {
@@ -103,7 +103,7 @@ it("offers other metrics and lines, flows without values, and all flows together
   expect(await page.locator("#results .sweep-dot").count()).toBe(128);
   await page.waitForFunction(() => location.hash.includes("picture=lines"));
   clean(opened);
-  await page.close();
+  await bench.leave(page);
 });
 
 it("any sweep of two keys with three values each may be one", async () => {
@@ -122,5 +122,5 @@ it("any sweep of two keys with three values each may be one", async () => {
   expect(await page.innerText(".dist h3")).toContain("rtt 100 ms, loss 0 %");
   expect(await layoutFaults(opened)).toEqual([]);
   clean(opened);
-  await page.close();
+  await bench.leave(page);
 });

@@ -73,7 +73,7 @@ describe("forty variants at twelve points", () => {
     await page.keyboard.press("Enter");
     expect(await lines(page)).toHaveLength(40);
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("are sorted by a point, hidden, and chosen by what they set", async () => {
@@ -102,7 +102,7 @@ describe("forty variants at twelve points", () => {
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Space");
     expect(await page.innerText(".finder [role=status]")).toBe("8 of 40 shown");
-    await page.close();
+    await bench.leave(page);
   });
 
   it("have intervals of the differences, and say which are larger than chance", async () => {
@@ -112,7 +112,7 @@ describe("forty variants at twelve points", () => {
     expect(cells[11]!.replaceAll("\u00a0", " ")).toMatch(/^\d+\.\d+\s\+\d+ to \+\d+ %$/);
     const sides = await page.locator("#table td small.better, #table td small.worse").count();
     expect(sides).toBeGreaterThan(100);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("are drawn in less than a second, and fit", async () => {
@@ -132,7 +132,7 @@ describe("forty variants at twelve points", () => {
       expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
       expect(await accessibilityFaults(page, ["#table"], "any")).toEqual([]);
       expect(await layoutFaults(opened)).toEqual([]);
-      await page.close();
+      await bench.leave(page);
     }
   });
 });

@@ -31,7 +31,7 @@ it("shows packets and ACKs between sender and receiver, zoomed with all other pl
   expect(now[1] - now[0]).toBeLessThan((whole[1] - whole[0]) / 5);
   expect(await layoutFaults(opened)).toEqual([]);
   clean(opened);
-  await page.close();
+  await bench.leave(page);
 });
 
 it("moves packets along the path with the cursor of the plots, and plays them", async () => {
@@ -65,7 +65,7 @@ it("moves packets along the path with the cursor of the plots, and plays them", 
   await card.getByRole("button", { name: "Pause" }).click();
   expect(await layoutFaults(opened)).toEqual([]);
   clean(opened);
-  await page.close();
+  await bench.leave(page);
 });
 
 it("puts the baseline beside the best, on one axis, with one click", async () => {
@@ -84,5 +84,5 @@ it("puts the baseline beside the best, on one axis, with one click", async () =>
   await page.waitForFunction(() => location.hash.includes("versus="));
   expect(await layoutFaults(opened)).toEqual([]);
   clean(opened);
-  await page.close();
+  await bench.leave(page);
 });

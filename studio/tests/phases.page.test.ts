@@ -78,7 +78,7 @@ describe("phases", () => {
         );
         expect(await layoutFaults(opened)).toEqual([]);
         clean(opened);
-        await opened.page.close();
+        await bench.leave(opened.page);
       });
     }
   }
@@ -98,7 +98,7 @@ describe("phases", () => {
     for (let i = 0; i < 12; i++) await page.keyboard.press(".");
     expect(await said(opened, "window")).toBe(phases[0]!.label);
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("follow zoom and window, and go where they are switched off", async () => {
@@ -126,7 +126,7 @@ describe("phases", () => {
     await page.waitForTimeout(150);
     expect(await inStrip(opened, "pacing", "unvalidated")).toBeGreaterThan(0);
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("are those of the flow that is chosen, unknown ones among them", async () => {
@@ -145,7 +145,7 @@ describe("phases", () => {
     await pointAt(opened, "window", 4 / end!);
     expect(await said(opened, "window")).toBe("a new phase");
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("are absent where the report knows none", async () => {
@@ -156,6 +156,6 @@ describe("phases", () => {
     expect(await opened.page.locator(".phases").count()).toBe(0);
     expect(await opened.page.innerText(panel("window"))).not.toContain("Careful Resume");
     clean(opened);
-    await opened.page.close();
+    await bench.leave(opened.page);
   });
 });

@@ -46,7 +46,7 @@ describe("paper", () => {
         ).length,
     );
     expect(outside).toBe(0);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("has the plots of a run that was never in sight, two beside each other", async () => {
@@ -71,6 +71,6 @@ describe("paper", () => {
     expect(boxes[1]!.left).toBeGreaterThan(boxes[0]!.left);
     for (const { filled } of boxes) expect(filled).toBeGreaterThan(0.85);
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 });

@@ -53,7 +53,7 @@ describe("a realistic report", () => {
         expect(back).toBe(dark ? "rgb(14, 18, 23)" : "rgb(245, 246, 248)");
         expect(await layoutFaults(opened)).toEqual([]);
         clean(opened);
-        await page.close();
+        await bench.leave(page);
       });
     }
   }
@@ -99,7 +99,7 @@ describe("a realistic report", () => {
     expect(drawing).toContain("50 Mbps");
     expect(await page.title()).toContain("Resuming");
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("counts expectations in a chip, and lists those that failed first", async () => {
@@ -133,7 +133,7 @@ describe("a realistic report", () => {
     await chip.click();
     expect(await layoutFaults(opened)).toEqual([]);
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("draws every run, follows the selectors, and fills the table", async () => {
@@ -163,7 +163,7 @@ describe("a realistic report", () => {
     expect(await page.innerText(".dist")).toContain("times the goodput of");
     await page.waitForFunction(() => location.hash.includes("metric=goodput_mbps"));
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("shows the time series, zooms by wheel, drag and keys, and resets", async () => {
@@ -226,7 +226,7 @@ describe("a realistic report", () => {
     await page.waitForTimeout(100);
     expect((await view(opened))[1] - (await view(opened))[0]).toBeLessThan(whole[1] - whole[0]);
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("paints in the plots, and less once a series is switched off", async () => {
@@ -247,7 +247,7 @@ describe("a realistic report", () => {
     expect(before).toBeGreaterThan(500);
     await page.click(".panel[data-panel=window] button.chip:has-text('cwnd')");
     await expect.poll(ink).toBeLessThan(before / 10);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("opens a linked view, and two runs beside each other on one axis", async () => {
@@ -266,7 +266,7 @@ describe("a realistic report", () => {
       () => document.querySelectorAll(".panel[data-panel=window] canvas").length === 1,
     );
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("switches colours by hand and copies and saves the data", async () => {
@@ -291,7 +291,7 @@ describe("a realistic report", () => {
     await page.click("text=The resolved scenario");
     expect(await page.innerText("details pre")).toContain('profile = "geo-50-10"');
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("can be reached by keyboard, every control with a name", async () => {
@@ -314,7 +314,7 @@ describe("a realistic report", () => {
     expect(await view(opened)).toEqual(whole);
     await page.keyboard.press(".");
     expect(await page.locator(".cursor-line:visible").count()).toBe(6);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("prints in light colours without the controls", async () => {
@@ -332,7 +332,7 @@ describe("a realistic report", () => {
     ).toBeLessThan(1031);
     expect((await opened.page.pdf({ preferCSSPageSize: true })).length).toBeGreaterThan(20_000);
     clean(opened);
-    await opened.page.close();
+    await bench.leave(opened.page);
   });
 });
 
@@ -351,7 +351,7 @@ describe("particular reports", () => {
     );
     expect(await page.innerText("#table caption")).toBe("Completion time (s), one run each");
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("with missing, unknown and broken series show what there is", async () => {
@@ -375,7 +375,7 @@ describe("particular reports", () => {
     await page.waitForFunction(() => document.querySelectorAll(".panel").length === 0);
     expect(await layoutFaults(opened)).toEqual([]);
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("with damaged traces say so and keep the rest", async () => {
@@ -386,7 +386,7 @@ describe("particular reports", () => {
     await opened.page.waitForSelector("text=could not be read");
     expect(await opened.page.locator(".dist .strip").count()).toBe(1);
     clean(opened);
-    await opened.page.close();
+    await bench.leave(opened.page);
   });
 
   it("with hostile names show them as text", async () => {
@@ -404,14 +404,14 @@ describe("particular reports", () => {
     expect(await page.locator(".panel").count()).toBe(4);
     expect(await page.evaluate("({}).x")).toBeUndefined();
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("that cannot be read say so", async () => {
     const opened = await bench.open({ report: { nonsense: 1 }, blob: null } as unknown as Fixture);
     expect(await opened.page.innerText("[role=alert]")).toContain("no list of runs");
     clean(opened);
-    await opened.page.close();
+    await bench.leave(opened.page);
   });
 });
 
@@ -430,7 +430,7 @@ describe("the empty page", () => {
     }, "{ not json");
     await page.waitForSelector("text=broken.json could not be shown");
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
   it("says the settings of its variants in one line if they are the same", async () => {
     const same = singleReport();
@@ -446,7 +446,7 @@ describe("the empty page", () => {
         "handshake 1rtt, resume none",
     );
     expect(await opened.page.locator(".settings").count()).toBe(0);
-    await opened.page.close();
+    await bench.leave(opened.page);
   });
 
   it("names what does not fit its schema instead of staying empty", async () => {
@@ -458,7 +458,7 @@ describe("the empty page", () => {
         'runs[0].flows[0].bytes is "many": expected integer',
     );
     clean(opened);
-    await opened.page.close();
+    await bench.leave(opened.page);
   });
 
   it("takes a results file by drop", async () => {
@@ -477,7 +477,7 @@ describe("the empty page", () => {
     expect(await page.locator("#table tbody td").count()).toBe(4 * 4);
     expect(await page.innerText("#series")).toContain("No time series were recorded");
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 });
 

@@ -45,7 +45,7 @@ describe("reverse traffic", () => {
         expect(await ink(opened, `.panel[data-panel="${id}"]`), id).toBeGreaterThan(200);
       expect(await layoutFaults(opened)).toEqual([]);
       clean(opened);
-      await page.close();
+      await bench.leave(page);
     });
   }
 
@@ -81,7 +81,7 @@ describe("reverse traffic", () => {
     expect(await page.locator("#reverse .runs input:disabled").count()).toBe(1);
     expect(await page.isDisabled("#reverse label:has-text('quic 1:10') input")).toBe(true);
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("has its own window, and a folded plot that is drawn once it is opened", async () => {
@@ -103,7 +103,7 @@ describe("reverse traffic", () => {
     );
     expect(await page.locator("#reverse .panel[data-panel=ack-size] canvas").count()).toBe(1);
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("stays folded without anything to see, and is missing in early reports", async () => {
@@ -118,10 +118,10 @@ describe("reverse traffic", () => {
     await drawn(opened);
     expect(await opened.page.locator(".layer-bar:visible").count()).toBe(2);
     clean(opened);
-    await opened.page.close();
+    await bench.leave(opened.page);
     const old = await bench.open(geoReport({ repeats: 1, sizes: ["2 MB"] }));
     expect(await old.page.locator("#reverse, a:has-text('ACKs')").count()).toBe(0);
-    await old.page.close();
+    await bench.leave(old.page);
   });
 });
 
@@ -155,7 +155,7 @@ describe("inside a run", () => {
     );
     expect(await layoutFaults(opened)).toEqual([]);
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("flow control is folded if it blocked no sender, and opens in both runs", async () => {
@@ -169,7 +169,7 @@ describe("inside a run", () => {
       () => document.querySelectorAll(".panel[data-panel=flow-control] canvas").length === 2,
     );
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 });
 
@@ -198,7 +198,7 @@ describe("a sweep of return capacity", () => {
       expect(await page.locator(".sweep .key > button").count()).toBe(8);
       expect(await layoutFaults(opened)).toEqual([]);
       clean(opened);
-      await page.close();
+      await bench.leave(page);
     });
   }
 });

@@ -41,7 +41,7 @@ describe("many points", () => {
     expect(await page.locator(".strip").count()).toBe(0);
     expect(await layoutFaults(opened)).toEqual([]);
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   for (const width of [1440, 1000, 400]) {
@@ -67,7 +67,7 @@ describe("many points", () => {
       await page.click(".check");
       expect(await page.innerText("#table caption")).toContain("The first 1000 of");
       clean(opened);
-      await page.close();
+      await bench.leave(page);
     });
   }
 
@@ -87,7 +87,7 @@ describe("many points", () => {
     expect(await page.locator(".sweep-dot").count()).toBe(6);
     expect(await layoutFaults(opened)).toEqual([]);
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 });
 
@@ -124,7 +124,7 @@ describe("flows", () => {
       "95 % CI",
     ]);
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
   it("of several reported visits can be chosen", async () => {
     const opened = await bench.open(resumedReport(true));
@@ -137,7 +137,7 @@ describe("flows", () => {
     expect(await page.locator(".strip-name").count()).toBe(2);
     expect(await page.innerText("#table caption")).toContain("main, second reported visit");
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
   it("that did not complete are counted, with the reason", async () => {
     const opened = await bench.open(failedReport());
@@ -156,6 +156,6 @@ describe("flows", () => {
       "2 traces were left out.",
     ]);
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 });

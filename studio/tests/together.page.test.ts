@@ -43,5 +43,5 @@ it("draws all flows of a run together, each with its name and value at the curso
   await page.selectOption("#series select >> nth=1", { label: "probing" });
   await page.waitForSelector(".panel[data-panel=sequence]");
   clean(opened);
-  await page.close();
+  await bench.leave(page);
 });

@@ -29,7 +29,7 @@ describe("the page of a trace", () => {
         expect(await layoutFaults(opened)).toEqual([]);
         expect(await ink(opened, "[data-panel=sequence] .chart")).toBeGreaterThan(200);
         clean(opened);
-        await opened.page.close();
+        await bench.leave(opened.page);
       });
 
   it("has the answer, its size, the remedy and the bars on the first screen", async () => {
@@ -46,7 +46,7 @@ describe("the page of a trace", () => {
       ),
     );
     for (const bottom of bottoms) expect(bottom).toBeLessThan(720);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("has a bar on a phone that its times fit into, and options as code", async () => {
@@ -59,7 +59,7 @@ describe("the page of a trace", () => {
     for (const height of heights) expect(height).toBeGreaterThanOrEqual(16);
     expect(await page.innerText("#help .below-list code")).toBe("--rate");
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 
   it("shows what the file says as text", async () => {
@@ -67,7 +67,7 @@ describe("the page of a trace", () => {
     expect(await opened.page.innerText(".kicker-more")).toContain(HOSTILE);
     expect(await opened.page.title()).toBe("server.sqlog – Bentpipe");
     expect(await opened.page.locator("main img").count()).toBe(0);
-    await opened.page.close();
+    await bench.leave(opened.page);
   });
 
   it("sorts the requests by a column, and zooms", async () => {
@@ -88,6 +88,6 @@ describe("the page of a trace", () => {
     const closer = await view(opened);
     expect(closer[1] - closer[0]).toBeLessThan((whole[1] - whole[0]) * 0.6);
     clean(opened);
-    await page.close();
+    await bench.leave(page);
   });
 });

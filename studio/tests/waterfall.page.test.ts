@@ -27,7 +27,7 @@ it.for([
   expect(await inkOf(opened)).toBeGreaterThan(500);
   expect(await layoutFaults(opened)).toEqual([]);
   clean(opened);
-  await opened.page.close();
+  await bench.leave(opened.page);
 });
 
 it("a waterfall shares window and cursor with the plots, and its kinds can be hidden", async () => {
@@ -57,7 +57,7 @@ it("a waterfall shares window and cursor with the plots, and its kinds can be hi
   const closer = await view(opened);
   expect(closer[1] - closer[0]).toBeLessThan((whole[1] - whole[0]) * 0.6);
   expect(opened.requests).toEqual([]);
-  await page.close();
+  await bench.leave(page);
 });
 
 it("an object under the pointer shows its numbers, as does that of the other run", async () => {
@@ -91,7 +91,7 @@ it("an object under the pointer shows its numbers, as does that of the other run
   await page.mouse.move(box.x + 100, box.y - 120);
   expect(await tips()).toEqual([]);
   clean(opened);
-  await page.close();
+  await bench.leave(page);
 });
 
 it("the list of objects has the same rows in the same order", async () => {
@@ -109,7 +109,7 @@ it("the list of objects has the same rows in the same order", async () => {
   expect(names).toHaveLength(40);
   expect(plain(await page.innerText(".run-card tbody tr >> nth=4"))).toContain("never");
   clean(opened);
-  await page.close();
+  await bench.leave(page);
 });
 
 it("the open list of objects scrolls in its card on a phone", async () => {
@@ -140,14 +140,14 @@ it("a visit over several connections says whose series it has, and what a proxy 
   expect(h2).toMatch(/Largest proxy buffer\s+253 kB/);
   expect(h2).toMatch(/ACKs suppressed by a proxy\s+12/);
   clean(opened);
-  await page.close();
+  await bench.leave(page);
 });
 
 it("a visit of one object has no waterfall", async () => {
   const opened = await bench.open(geoReport({ repeats: 1, sizes: ["2 MB"] }));
   await bench.plots(opened);
   expect(await opened.page.locator(OBJECTS).count()).toBe(0);
-  await opened.page.close();
+  await bench.leave(opened.page);
 });
 
 // Others may be using the machine: three tries.
@@ -192,5 +192,5 @@ it("a thousand objects in two runs zoom in under 50 ms a frame", { retry: 2 }, a
   console.log(`a thousand objects twice: ${median.toFixed(1)} ms a frame`);
   expect(median).toBeLessThan(50);
   expect(opened.requests).toEqual([]);
-  await page.close();
+  await bench.leave(page);
 });
