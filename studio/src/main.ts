@@ -1,7 +1,8 @@
 import "uplot/dist/uPlot.min.css";
 import "./style/index.css";
+import { usualFlow } from "./answer/index.ts";
 import { competitionOf } from "./data/fairness.ts";
-import { flowKey, flowsOf } from "./data/flows.ts";
+import { flowKey } from "./data/flows.ts";
 import { hasRuns, usualMetric } from "./data/offered.ts";
 import { embedded, readReport } from "./data/read.ts";
 import type { Report } from "./data/report.types.ts";
@@ -86,7 +87,7 @@ function jump(event: MouseEvent, id: string): void {
 
 /** What the page shows unless the address says otherwise. */
 function usualState(report: Report): State {
-  const [flow] = flowsOf(report);
+  const flow = usualFlow(report);
   const measured = hasRuns(report);
   return {
     metric: usualMetric(report, flow),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { differences } from "../src/answer/differs.ts";
-import { answerOf } from "../src/answer/index.ts";
+import { answerOf, usualFlow } from "../src/answer/index.ts";
 import {
   isRatio,
   publishedOf,
@@ -9,7 +9,7 @@ import {
 } from "../src/answer/published.ts";
 import { plain, taskOf } from "../src/answer/words.ts";
 import { axisEnd } from "../src/charts/static/bar-rows.ts";
-import { spread } from "../src/charts/static/ratio-lines.ts";
+import { outstanding, spread } from "../src/charts/static/ratio-lines.ts";
 import { flowKey } from "../src/data/flows.ts";
 import { metricOf } from "../src/data/metrics.ts";
 import { valueWords } from "../src/data/points.ts";
@@ -204,7 +204,7 @@ describe("an answer", () => {
       ["b", "2 %", sent(4000)],
     ]);
     expect(answer(r, "bytes_sent")!.more).toContain(
-      "Over 2 points, b is 2.00 to 4.00 times a's value.",
+      "Over 2 points, b is 2.00 to 4.00 times that of a.",
     );
   });
 
@@ -243,6 +243,86 @@ describe("an answer", () => {
     expect(answer(r)!.more[0]!.replaceAll("\u00a0", " ")).toBe(
       "With b, 4.50 s less slow start and 1.00 s less handshake, but 1.50 s more pacing.",
     );
+  });
+
+  it("says what the time of a page was spent on, if that makes up half of the difference", () => {
+    const explained = (variant: string, parts: Record<string, number>) => ({
+      ...{ variant, completion_s: 10, parts, point: {}, flow: "main", visit: 1, runs: 1 },
+      ...{ text: "", compared: null },
+    });
+    const loaded = (onload_s: number): Partial<Flow>[] => [{ onload_s } as object];
+    const r = report(
+      [
+        ["h1", "", loaded(9)],
+        ["h3", "", loaded(5)],
+      ],
+      {
+        explanations: [
+          explained("h1", { request_s: 4.5, slow_start_s: 2.5 }),
+          explained("h3", { request_s: 1.5, slow_start_s: 2 }),
+        ],
+      },
+    );
+    const why = (): string => answer(r, "onload_s")!.more[0]!.replaceAll("\u00a0", " ");
+    expect(why()).toBe("Round trips of requests: 4.50 s of 10.0 s with h1, 1.50 s with h3.");
+    r.explanations![1]!.parts.request_s = 2.6;
+    expect(why()).toBe("Slow start: 2.50 s of 10.0 s with h1, 2.00 s with h3.");
+  });
+
+  it("says what a score is made up of, where that differs", () => {
+    const video = (mean_bitrate_kbps: number, qoe_linear: number): Partial<Flow>[] => [
+      { qoe_linear, mean_bitrate_kbps, stall_s: 0 } as object,
+    ];
+    const r = report([
+      ["a", "", video(1200, 75)],
+      ["b", "", video(3400, 105)],
+    ]);
+    expect(answer(r, "qoe_linear")!.more.map((t) => t.replaceAll("\u00a0", " "))).toEqual([
+      "The mean bitrate is 1.20 Mbps with a, 3.40 Mbps with b.",
+    ]);
+  });
+
+  it("says in which direction all points differ, once", () => {
+    const r = report([
+      ["a", "1 %", took(10)],
+      ["b", "1 %", took(11)],
+      ["a", "2 %", took(10)],
+      ["b", "2 %", took(12)],
+      ["a", "3 %", took(10)],
+      ["b", "3 %", took(15)],
+    ]);
+    expect(said(r)).toContain("1.50 times as long");
+    expect(answer(r)!.more).toEqual(["The slowdown grows with loss: 1.10× at 1 %, 1.20× at 2 %."]);
+    const words = report(
+      r.runs.map(({ variant, point, flows }) => [variant, `x${point["path.loss"]!}`, flows]),
+    );
+    expect(answer(words)!.more).toEqual(["Over 3 points, b takes 1.10 to 1.50 times as long."]);
+  });
+
+  it("does not repeat the ends of a single variant's points", () => {
+    const r = report([
+      ["a", "1 %", took(1)],
+      ["a", "2 %", took(2)],
+      ["a", "3 %", took(4)],
+    ]);
+    expect(said(r)).toContain("4.00 s instead of 1.00 s");
+    expect(answer(r)!.more).toEqual([]);
+  });
+
+  it("is about the first visit that differs, if the first one does not", () => {
+    const visits = (second: number): Partial<Flow>[] => [
+      { visit: 1, completion_s: 4 },
+      { visit: 2, completion_s: second },
+    ];
+    const of = (second: number): number | undefined =>
+      usualFlow(
+        report([
+          ["a", "", visits(2)],
+          ["b", "", visits(second)],
+        ]),
+      )?.place;
+    expect(of(4)).toBe(2);
+    expect(of(2)).toBe(1);
   });
 
   it("has nothing to say of a metric that no run has", () => {
@@ -383,4 +463,14 @@ describe("the figures of the first screen", () => {
       expect(sorted[i]! - sorted[i - 1]!).toBeGreaterThanOrEqual(14);
     expect(Math.max(...at)).toBeLessThanOrEqual(200);
   });
+});
+
+it("lines that stand out are those where the page is, or at the end", () => {
+  const lines = Array.from({ length: 12 }, (_, index) => ({
+    ...{ name: `v${index}`, index, words: [] },
+    values: [index, 12 - index],
+  }));
+  const names = (shown: number): string[] => outstanding(lines, shown).map((l) => l.name);
+  expect(names(0)).toEqual(["v0", "v1", "v8", "v9", "v10", "v11"]);
+  expect(names(-1)).toEqual(["v0", "v1", "v2", "v3", "v10", "v11"]);
 });

@@ -25,7 +25,10 @@ function quantity(text: string): number {
   const m = /^([−-]?[\d.\u202f]+)\s*(\D*)$/.exec(text.replaceAll("\u00a0", " ").trim());
   if (!m) throw new Error(`no quantity: ${text}`);
   const value = Number(m[1]!.replaceAll("\u202f", "").replace("−", "-"));
-  const scale: Record<string, number> = { ms: 1e-3, kB: 1e3, MB: 1e6, GB: 1e9, "%": 0.01 };
+  const scale: Record<string, number> = {
+    ...{ ms: 1e-3, kB: 1e3, MB: 1e6, GB: 1e9, "%": 0.01 },
+    ...{ kbps: 1e-3, Gbps: 1e3 },
+  };
   return value * (scale[m[2]!] ?? 1);
 }
 
@@ -188,6 +191,26 @@ function reason(a: Answer, text: string): string[] {
   return faults;
 }
 
+/** What is wrong with a sentence of one cause: its time and the whole time with both. */
+function cause(a: Answer, text: string): string[] {
+  const c = a.comparison!;
+  const m = /^(.+): (.+?) of (.+?) with (.+), ([\d.]+\s(?:ms|s)) with (.+)\.$/u.exec(text)!;
+  const [, words, first, whole, base, second, other] = m as unknown as string[];
+  const part = TIME_PARTS.find((p) => p.words.toLowerCase() === words!.toLowerCase());
+  if (!part) return [`unknown part: ${words}`];
+  const [from, to] = [base, other].map((name) => {
+    const row = c.rows.find((r) => r.name === name);
+    return row && explanationOf(c, row);
+  });
+  if (!from || !to) return [`no explanation for: ${text}`];
+  const right: [string, number][] = [
+    [first!, from.parts[part.name] ?? 0],
+    [whole!, from.completion_s],
+    [second!, to.parts[part.name] ?? 0],
+  ];
+  return right.flatMap(([said, v]) => (near(quantity(said), v) ? [] : `${said} is not ${v}`));
+}
+
 /** The medians of the first row's variant over those of the baseline, at each point. */
 function gains(a: Answer): { point: Point; gain: number; ratio: number }[] {
   const c = a.comparison!;
@@ -208,7 +231,9 @@ function gains(a: Answer): { point: Point; gain: number; ratio: number }[] {
 /** What is wrong with a sentence about the sweep. */
 function change(a: Answer, text: string): string[] {
   const all = gains(a);
-  const over = /^Over (\d+) points, .+ is ([\d.]+) to ([\d.]+) times( as fast)?/.exec(text);
+  const over = /^Over (\d+) points, .+ (?:is|takes) ([\d.]+) to ([\d.]+) times( as fast)?/.exec(
+    text,
+  );
   if (over) {
     const values = all.map((g) => (over[4] ? g.gain : g.ratio));
     const right: [string, number][] = [
@@ -225,7 +250,9 @@ function change(a: Answer, text: string): string[] {
     const there = all.filter(({ point }) =>
       Object.values(point).some((v) => valueWords(v) === where),
     );
-    if (!there.some((g) => near(Number(gain), g.gain))) faults.push(`${gain}× at ${where}`);
+    const said = ({ gain, ratio }: (typeof all)[number]): number =>
+      text.startsWith("The slowdown") ? ratio : gain;
+    if (!there.some((g) => near(Number(gain), said(g)))) faults.push(`${gain}× at ${where}`);
   }
   return faults;
 }
@@ -238,7 +265,10 @@ export function faultsOf(a: Answer): string[] {
   for (const text of a.more) {
     if (/^(Of the|With .+?, [\d.]+\s(ms|s) (less|more))/u.test(text))
       faults.push(...reason(a, text));
-    else if (/^(Over \d+ points, |The (gain|ratio) )/.test(text)) faults.push(...change(a, text));
+    else if (/^(Over \d+ points, |The (gain|ratio|slowdown) )/.test(text))
+      faults.push(...change(a, text));
+    else if (/^[^‘.]+: .+ of .+ with .+, [\d.]+\s(ms|s) with /u.test(text))
+      faults.push(...cause(a, text));
   }
   return faults.map((fault) => `${c.report.scenario}: ${fault} (${plain(a.sentence)})`);
 }

@@ -31,7 +31,10 @@ describe("statistics", () => {
     expect(pointKey({ a: "1", b: "2" })).toBe(pointKey({ b: "2", a: "1" }));
     expect(pointLabel({ "workload.download": "10 MB" })).toBe("download 10 MB");
     expect(pointLabel({ "path.forward.loss": "0", "path.return.loss": "0.1" })).toBe(
-      "path.forward.loss 0, path.return.loss 0.1",
+      "forward loss 0, return loss 0.1",
+    );
+    expect(pointLabel({ "flow.a.path.loss": "0", "flow.b.path.loss": "0.1" })).toBe(
+      "flow.a.path.loss 0, flow.b.path.loss 0.1",
     );
     expect(within({ a: "1" }, { a: "1", b: "2" })).toBe(true);
     expect(within({ a: "2" }, { a: "1", b: "2" })).toBe(false);

@@ -46,14 +46,17 @@ function alongAxis(c: Comparison, sweep: Sweep, row: Row): string | null {
   if (sweep.values.some((v) => v.number === null)) return null;
   const { compared } = c.metric;
   const better = along.every(({ gain }) => gain >= evenOf(compared));
-  const gains = along.map((p) => (better ? p.gain : shownOf(p)));
+  const longer = isTime(c.metric) && along.every(({ gain }) => gain <= 1);
+  const said = (p: Contrast): number => (longer ? p.change : shownOf(p));
+  const gains = along.map((p) => (better ? p.gain : said(p)));
   // Towards the end at which there is most to say.
   const grows = gains.every((g, i) => i === 0 || g >= gains[i - 1]!);
   const shrinks = gains.every((g, i) => i === 0 || g <= gains[i - 1]!);
   if (grows === shrinks) return null;
   const others = some(along.filter((p) => !p.here));
-  const list = others.map((p) => `${changeWords(c.metric, shownOf(p))} at ${p.text}`).join(", ");
-  const what = better ? "The gain" : compared === "ratio" ? "The ratio" : "The difference";
+  const list = others.map((p) => `${changeWords(c.metric, said(p))} at ${p.text}`).join(", ");
+  const plain = compared === "ratio" ? "The ratio" : "The difference";
+  const what = better ? "The gain" : longer ? "The slowdown" : plain;
   return `${what} ${grows ? "grows" : "shrinks"} with ${sweep.name}: ${list}.`;
 }
 
@@ -63,18 +66,20 @@ function overAll(c: Comparison, row: Row): string | null {
   const time = isTime(c.metric);
   const all = pointsOf(c.report).flatMap((point) => {
     const contrast = contrastAt(c, row.name, point);
-    const one = contrast && (time ? contrast.gain : contrast.change);
-    return one !== null && Number.isFinite(one) ? [one] : [];
+    return contrast && Number.isFinite(contrast.gain * contrast.change) ? contrast : [];
   });
   if (all.length < 2) return null;
-  const [low, high] = [Math.min(...all), Math.max(...all)].map((x) =>
+  const longer = time && all.every(({ gain }) => gain <= 1);
+  const said = all.map(({ gain, change }) => (time && !longer ? gain : change));
+  const [low, high] = [Math.min(...said), Math.max(...said)].map((x) =>
     ratio ? significant(x) : changeWords(c.metric, x),
   );
   if (low === high) return `It is the same at all ${all.length} points.`;
   if (!ratio)
     return `Over ${all.length} points, the difference to ${c.base.name} is ${low} to ${high}.`;
-  const what = time ? "times as fast" : `times ${c.base.name}'s value`;
-  return `Over ${all.length} points, ${row.name} is ${low} to ${high} ${what}.`;
+  const range = `${low} to ${high} times`;
+  const what = time ? `is ${range} as fast` : `is ${range} that of ${c.base.name}`;
+  return `Over ${all.length} points, ${row.name} ${longer ? `takes ${range} as long` : what}.`;
 }
 
 /** The range of a single variant's medians over the points of a sweep. */
@@ -83,6 +88,8 @@ function ofPoints(c: Comparison): string | null {
   if (known.length < 3) return null;
   const by = [...known].sort((a, b) => a.group.median! - b.group.median!);
   const [low, high] = [by[0]!, by.at(-1)!];
+  // The answer has said so.
+  if ([low, high].every((row) => row === c.base || row === strongest(c)[0])) return null;
   const at = (row: Row): string => `${metricValue(c.metric, row.group.median)} at ${row.name}`;
   const what = capital(inSentence(c.metric.label));
   return `${what} over ${known.length} points: ${at(low)} to ${at(high)}.`;

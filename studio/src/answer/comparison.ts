@@ -80,7 +80,7 @@ function comparison(
 export const failuresOf = (row: Row): number => row.group.failed.length;
 
 /** How much a comparison has to say: failures of some rows count more than any difference. */
-function weight({ rows }: Comparison): number {
+export function weight({ rows }: Comparison): number {
   const failing = rows.filter((row) => failuresOf(row) > 0).length;
   const some = failing > 0 && failing < rows.length ? ABOVE_EFFECTS : 0;
   return some + Math.max(...rows.map((row) => effectOf(row.contrast)));

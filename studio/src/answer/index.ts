@@ -1,10 +1,11 @@
 import { competitionOf } from "../data/fairness.ts";
-import { chosenFlow } from "../data/flows.ts";
-import { METRIC, type Metric } from "../data/metrics.ts";
+import { chosenFlow, type FlowId, flowsOf } from "../data/flows.ts";
+import { METRIC, type Metric, metricOf } from "../data/metrics.ts";
+import { usualMetric } from "../data/offered.ts";
 import type { Report } from "../data/report.types.ts";
 import { besideSentences } from "./beside.ts";
 import { changeSentence } from "./change.ts";
-import { type Choice, type Comparison, compare } from "./comparison.ts";
+import { type Choice, type Comparison, compare, weight } from "./comparison.ts";
 import { pairsSentence } from "./pairs.ts";
 import { publishedSentence } from "./published.ts";
 import { reasonSentence } from "./reason.ts";
@@ -25,6 +26,18 @@ export interface Answer {
 /** True if a report and a metric are about pairs of controllers. */
 export const isOfPairs = (report: Report, metric: Metric): boolean =>
   metric.key === METRIC.share && competitionOf(report) !== null;
+
+/** The flow that a report opens with: the first, or its first visit that differs if it does not. */
+export function usualFlow(report: Report): FlowId | undefined {
+  const [first, ...rest] = flowsOf(report);
+  const visits = [first, ...rest.filter((f) => f.name === first?.name)];
+  const differs = (flow: FlowId | undefined): boolean => {
+    const metric = metricOf(usualMetric(report, flow));
+    const c = flow && compare(report, flow, metric, { baseline: "", point: "" });
+    return !!c && weight(c) > 0;
+  };
+  return visits.length > 1 ? (visits.find(differs) ?? first) : first;
+}
 
 /** The answer of a report for a metric of a flow; null if no run has it. */
 export function answerOf(

@@ -1,9 +1,24 @@
+import { METRIC, metricOf } from "../data/metrics.ts";
 import type { Explanation } from "../data/report.types.ts";
 import { PARTS, type TimePart } from "../data/time-budget.ts";
+import { metricValue } from "../format/metric.ts";
 import { seconds } from "../format/numbers.ts";
-import { type Comparison, explanationOf, failuresOf, isTime, type Row } from "./comparison.ts";
+import {
+  type Comparison,
+  explanationOf,
+  failuresOf,
+  isTime,
+  medianIn,
+  type Row,
+} from "./comparison.ts";
 import { strongest } from "./sentence.ts";
-import { capital, listed } from "./words.ts";
+import { capital, listed, theMetric } from "./words.ts";
+
+/** What scores are made up of. */
+const MADE_OF: Record<string, string[]> = {
+  [METRIC.opinionScore]: [METRIC.frameDelayP99],
+  [METRIC.quality]: [METRIC.bitrate, METRIC.stall],
+};
 
 /** Most parts that a reason names, and the least share of the difference that it names. */
 const MOST_PARTS = 2;
@@ -53,10 +68,20 @@ function ofTime(base: Explanation, other: Explanation, name: string): string | n
 /** True if a part may be the reason of a result: pauses of the application itself are none. */
 const isCause = (part: TimePart): boolean => !part.needed && part.name !== "application_s";
 
-/** What the time of a flow that lasts a given time was spent on, and how that differs. */
-function ofCauses(base: Explanation, other: Explanation, names: [string, string]): string | null {
-  const all = [...changes(base, other), ...changes(other, base)].filter(({ part }) =>
-    isCause(part),
+/**
+ * What the time of a flow that lasts a given time was spent on, and how that differs. Of other
+ * times, such as that of a page, what every transfer needs is a cause if it makes up half.
+ */
+function ofCauses(
+  { metric, base: { group } }: Comparison,
+  row: Row,
+  base: Explanation,
+  other: Explanation,
+  names: [string, string],
+): string | null {
+  const whole = metric.unit === "s" ? Math.abs(row.group.median! - group.median!) : Infinity;
+  const all = [...changes(base, other), ...changes(other, base)].filter(
+    ({ part, time }) => isCause(part) || (part.needed && time >= whole / 2),
   );
   const [top] = largest(all, 0);
   if (!top || top.time < 0.01 * base.completion_s) return null;
@@ -80,15 +105,27 @@ function ofOne(e: Explanation): string | null {
   return `The largest cause beyond what every transfer needs: ${most!.words}, ${share}.`;
 }
 
+/** What a score is made up of, where both rows differ in it; null of other metrics. */
+function ofScore(c: Comparison, row: Row): string | null {
+  const all = (MADE_OF[c.metric.key] ?? []).flatMap((key) => {
+    const m = metricOf(key);
+    const [a, b] = [c.base, row].map((r) => metricValue(m, medianIn(c, r, key)));
+    return a === b ? [] : `${theMetric(m)} is ${a} with ${c.base.name}, ${b} with ${row.name}`;
+  });
+  return all.length > 0 ? `${capital(all.join("; "))}.` : null;
+}
+
 /** Why a comparison came out as it did, in a sentence; null if that is unknown. */
 export function reasonSentence(c: Comparison): string | null {
   if (c.rows.some((row) => failuresOf(row) > 0)) return null;
+  const [first]: Row[] = strongest(c);
+  const score = first && ofScore(c, first);
+  if (score) return score;
   const base = explanationOf(c, c.base);
   if (!base) return null;
-  const [first]: Row[] = strongest(c);
   const other = first && explanationOf(c, first);
   if (!first || !other) return ofOne(base);
   return isTime(c.metric)
     ? ofTime(base, other, first.name)
-    : ofCauses(base, other, [c.base.name, first.name]);
+    : ofCauses(c, first, base, other, [c.base.name, first.name]);
 }

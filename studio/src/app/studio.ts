@@ -249,7 +249,10 @@ export class Studio {
       else {
         this.file.unnamed();
         await this.runs.open(this.file.name);
-        if (place.text === null) this.notify(`no scenarios in ${directory}; New makes one`);
+        if (place.text === null) {
+          this.notify(`no scenarios in ${directory}; New makes one`);
+          this.askNew();
+        }
       }
       if (place.text !== null) {
         this.#editor.exchange(place.text);

@@ -25,14 +25,20 @@ export const TEMPLATES: readonly Template[] = [
   {
     key: "download",
     title: "One download over GEO",
-    question: "Which congestion control is faster?",
+    question: "What does slow start cost?",
     text: `[path]
 profile = "geo-50-10"
 
 [workload]
 download = "2 MB"
 
-${TWO}`,
+[[variant]]
+name = "standard"
+slow_start = "standard"
+
+[[variant]]
+name = "auto"
+`,
   },
   {
     key: "resume",

@@ -48,6 +48,8 @@ export const METRIC = {
   freezePercent: "freeze_percent",
   segmentMean: "segment_mean_s",
   stall: "stall_s",
+  quality: "qoe_linear",
+  bitrate: "mean_bitrate_kbps",
   rttMin: "rtt_min_ms",
   rttMean: "rtt_mean_ms",
   rttP99: "rtt_p99_ms",

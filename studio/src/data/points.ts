@@ -10,13 +10,15 @@ export const pointKey = memoised((point: Point): string =>
 );
 
 /**
- * A swept key in words: its last part, after "return" if it belongs to that direction. The whole
- * key is used if another one ends in the same part.
+ * A swept key in words: its last part, after "return" if it belongs to that direction. It has two
+ * parts if another key ends in the same one, and the whole key if that does not tell them apart.
  */
 export function keyLabel(key: string, among: string[]): string {
-  const [last, before] = key.split(".").reverse() as [string, string?];
-  const rival = among.some((other) => other !== key && other.split(".").at(-1) === last);
-  return (rival ? key : before === "return" ? `return ${last}` : last).replaceAll("_", " ");
+  const ends = (n: number): string => key.split(".").slice(-n).join(".");
+  const rivals = (end: string): boolean =>
+    among.some((other) => other !== key && `.${other}`.endsWith(`.${end}`));
+  const own = rivals(ends(1)) || /\breturn\.\w+$/.test(key) ? ends(2) : ends(1);
+  return (rivals(own) ? key : own.replace(".", " ")).replaceAll("_", " ");
 }
 
 /** Keys of tables that are abbreviations: those of capacity allocation (ETSI EN 301 545-2). */

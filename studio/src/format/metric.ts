@@ -25,8 +25,7 @@ export function metricValue(m: Metric, x: number | null | undefined): string {
   if (m.unit === "bytes") return bytes(x);
   if (m.unit === "%") return percent(x / 100);
   if (m.unit === "fraction") return percent(x);
-  if (m.unit === "Mbps")
-    return x > 0 && x < 1e-3 ? unitValue("Mbps", x) : `${significant(x)}\u00a0Mbps`;
+  if (m.unit.endsWith("bps")) return unitValue(m.unit, x);
   return Number.isInteger(x) ? count(x) : significant(x);
 }
 

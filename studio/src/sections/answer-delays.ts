@@ -7,15 +7,15 @@ import { type Child, h } from "../page/dom.ts";
 /** What the delays of a workload are, and its metrics: median, 95th and 99th percentile. */
 const DELAYS: Record<string, { what: string; metrics: [string, string, string] }> = {
   probe: {
-    what: "response times",
+    what: "Response times",
     metrics: [METRIC.responseMedian, METRIC.responseP95, METRIC.responseP99],
   },
   call: {
-    what: "delays of frames",
+    what: "Frame delays",
     metrics: [METRIC.frameDelayMedian, METRIC.frameDelayP95, METRIC.frameDelayP99],
   },
   cbr: {
-    what: "one-way delays",
+    what: "One-way delays",
     metrics: [METRIC.delayMedian, METRIC.delayP95, METRIC.delayP99],
   },
 };
@@ -52,5 +52,5 @@ export function delaysPanel(c: Comparison): Child {
   const kind = DELAYS[flowOf(c, c.base, c.flow.name)?.workload ?? ""];
   if (!kind) return null;
   const rows = c.rows.flatMap((row) => delayRow(c, row, row.name, kind.metrics));
-  return delayFigure("How long it takes", `${kind.what} of ${c.flow.name}`, rows);
+  return delayFigure(kind.what, `of ${c.flow.name}`, rows);
 }

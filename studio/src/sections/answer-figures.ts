@@ -196,9 +196,9 @@ function inWords(c: Comparison): Child {
     h(
       "p",
       { class: "howto" },
-      "Parts exclude each other and add up to the completion time of the median run. Grey parts " +
-        "are what every transfer needs on this path; coloured parts are time in which the " +
-        "slowest link carried no new data of this flow, by cause. Point at a part for its meaning.",
+      "Parts add up to the completion time of the median run. Grey: what every transfer needs on " +
+        "this path. Coloured: time in which the slowest link carried no new data of this flow, " +
+        "by cause.",
     ),
   );
 }

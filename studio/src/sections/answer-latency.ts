@@ -11,7 +11,7 @@ const PHASES: { words: string; metrics: [string, string, string] }[] = [
   { words: "idle", metrics: [METRIC.idleMedian, METRIC.idleP95, METRIC.idleP99] },
   { words: "under load", metrics: [METRIC.loadedMedian, METRIC.loadedP95, METRIC.loadedP99] },
   {
-    words: "on the load's connection",
+    words: "load's connection",
     metrics: [METRIC.selfMedian, METRIC.selfP95, METRIC.selfP99],
   },
 ];
@@ -44,9 +44,7 @@ export function latencyPanel(c: Comparison): Child {
   const rows = c.rows.flatMap((row) =>
     PHASES.flatMap(({ words, metrics }) => delayRow(c, row, `${row.name}, ${words}`, metrics)),
   );
-  const notes = c.rows.map((row) => {
-    const said = sentence(c, row);
-    return said && h("p", { class: "note" }, said);
-  });
-  return delayFigure("Latency under load", "small requests", rows, notes);
+  const said = sentence(c, c.base);
+  const note = said && h("p", { class: "howto" }, said);
+  return delayFigure("Latency under load", "small requests", rows, note);
 }

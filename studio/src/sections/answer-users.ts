@@ -85,7 +85,8 @@ function experiencePanel(c: Comparison): Child {
     h(
       "p",
       { class: "howto" },
-      "A line between the median and what 95 % of the users reach; the mark is at its lower end.",
+      "From the median to what 95 % of users reach; the mark is at the lower end. In the order " +
+        "of the bars.",
     ),
   );
 }

@@ -96,11 +96,11 @@ export function howto(m: Metric, single: boolean): string {
   const side = m.better === "lower" ? "left" : "right";
   const better = m.better !== "neither" ? `; further ${side} is better` : "";
   return single
-    ? `Each dot is the one run of its variant${better}. A diamond is a published value for the ` +
-        "same case: hollow for an objective, filled for a measurement."
+    ? `Each dot is the one run of its variant${better}. Diamonds are published values: hollow ` +
+        "for an objective, filled for a measurement."
     : `Each dot is a run${better}. If the lines of two variants do not overlap, the difference ` +
         "is larger than chance. Steps show the share of runs at or below " +
         "a value: a steep line means that runs are alike, a line that ends below 100 % that some " +
-        "never finished. Axes need not begin at zero. Click a dot to open the time series of its " +
-        "run, if they were recorded.";
+        "never finished. Axes need not begin at zero. A click on a dot opens its run, if it was " +
+        "recorded.";
 }

@@ -43,7 +43,8 @@ interface View {
 }
 
 /** The title of a metric's medians. */
-const medianOf = (label: string): string => `Median ${inSentence(label)}`;
+const medianOf = (label: string): string =>
+  label.endsWith("median") ? label : `Median ${inSentence(label)}`;
 
 /** The section with the distributions of a metric. */
 export class ResultsSection {
@@ -200,7 +201,7 @@ export class ResultsSection {
       h(
         "p",
         { class: "howto" },
-        "Visits that begin at different times of a path that changes meet different conditions.",
+        "Visits that begin at other times of a changing path meet other conditions.",
       ),
     );
   }

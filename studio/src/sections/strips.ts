@@ -26,7 +26,10 @@ function pathStrip(report: Report): Child {
   const { path } = report;
   if (!path) return null;
   const [client, server] = endsOf(report);
-  const brief = (text: string): string => text.replaceAll(", ", " · ").replace(" · queue ", " · ");
+  // Of many hops, rates and delays: the rest is below.
+  const most = path.hops.length > 2 ? 2 : Infinity;
+  const brief = (text: string): string =>
+    text.split(", ").slice(0, most).join(" · ").replace(" · queue ", " · ");
   const hops = path.hops.map((hop) => [
     path.hops.length > 1 && h("i", {}, hop.name),
     h("span", {}, h("span", { class: "arrow forward" }, "◂ "), brief(hop.forward)),
@@ -70,7 +73,7 @@ function aboutStrip(report: Report): Child {
   const runs = `${count(report.runs.length)} runs`;
   return strip(
     "About",
-    withCode(text),
+    h("span", {}, withCode(text)),
     report.runs.length > 0 && runs,
     h("p", { class: "lead" }, withCode(text)),
   );

@@ -73,7 +73,7 @@ export function usersFigure(
       "p",
       { class: "howto" },
       "A dot is a user: its completion time over the least possible on the idle path. Variants " +
-        "have the same users; choose another flow above to see who pays.",
+        "have the same users.",
     ),
   ];
 }

@@ -245,21 +245,16 @@ export function causeLegend(explanations: Explanation[]): HTMLElement {
       Object.entries(of.parts).flatMap(([name, time]) => (time >= least ? name : [])),
     ),
   );
-  const list = (needed: boolean): Child =>
-    PARTS.filter((part) => part.needed === needed && used.has(part.name)).map((part) =>
+  // What a group is called stays in the line of its first part.
+  const list = (needed: boolean, name: string): Child =>
+    PARTS.filter((part) => part.needed === needed && used.has(part.name)).map((part, i) =>
       h(
         "span",
         { title: part.about },
+        i === 0 && h("small", {}, name),
         h("i", { class: "block", style: `background: ${partColour(part)}` }),
         part.label,
       ),
     );
-  return h(
-    "div",
-    { class: "key budget-key" },
-    h("small", {}, "needed"),
-    list(true),
-    PARTS.some((part) => !part.needed && used.has(part.name)) && h("small", {}, "causes"),
-    list(false),
-  );
+  return h("div", { class: "key budget-key" }, list(true, "needed"), list(false, "causes"));
 }

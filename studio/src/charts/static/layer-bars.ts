@@ -61,8 +61,8 @@ export function layerBars(all: ReverseTraffic[]): HTMLElement {
       "p",
       { class: "howto" },
       "All bytes sent against the data, including handshake and requests. Only ACK and " +
-        "flow-control frames, or TCP headers and options, are about the data; the rest is the " +
-        "cost of sending them as packets.",
+        "flow-control frames, or TCP headers and options, are about the data; the rest is " +
+        "their cost as packets.",
     ),
   );
 }

@@ -142,7 +142,7 @@ export function ratioLines(lines: Line[], o: LineOptions): HTMLElement {
   const tip = h("div", { class: "tip", hidden: true });
   const el = h("div", { class: "ratio-stage" }, plot, tip);
   const { lo, hi, log } = rangeOfLines(lines, o.even, o.scale.divisor);
-  const named = lines.length <= LABELLED ? lines : outstanding(lines);
+  const named = lines.length <= LABELLED ? lines : outstanding(lines, o.shown);
   let spots: Spot[] = [];
   onWidth(el, (width) => {
     const height = Math.max(220, Math.min(360, el.clientHeight || 300));
@@ -183,10 +183,13 @@ export function ratioLines(lines: Line[], o: LineOptions): HTMLElement {
   return el;
 }
 
-/** Lines that stand out of many: those with the largest and smallest values, and the first. */
-function outstanding(lines: Line[]): Line[] {
-  const last = (l: Line): number => l.values.findLast((v) => v !== null) ?? 0;
-  const by = [...lines].sort((a, b) => last(b) - last(a));
+/**
+ * Lines that stand out of many: those with the largest and smallest values where the page is, or at
+ * the end, and the first.
+ */
+export function outstanding(lines: Line[], shown: number): Line[] {
+  const at = (l: Line): number => l.values[shown] ?? l.values.findLast((v) => v !== null) ?? 0;
+  const by = [...lines].sort((a, b) => at(b) - at(a));
   const picked = new Set([lines[0]!, ...by.slice(0, 4), ...by.slice(-2)]);
   return lines.filter((l) => picked.has(l));
 }

@@ -75,8 +75,8 @@ export function sizeBars(all: ReverseTraffic[]): HTMLElement | null {
     h(
       "p",
       { class: "howto" },
-      "Bytes of the frame alone, at least five (RFC 9000 §19.3). Large packet numbers and long " +
-        `ACK delays take more, and each gap in the packets received adds a range.${tcp}`,
+      "Bytes of the frame alone, at least five (RFC 9000 §19.3); large packet numbers, long ACK " +
+        `delays and gaps in the packets received take more.${tcp}`,
     ),
   );
 }
