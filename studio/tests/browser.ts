@@ -47,6 +47,21 @@ export async function view({ page }: Opened): Promise<[number, number]> {
   return [a!, b!];
 }
 
+/**
+ * Counts the processor's time in milliseconds that a page's tasks take from now on: unlike time on
+ * the clock, it is the same beside other work on the machine.
+ */
+export async function processorTime(page: Page): Promise<() => Promise<number>> {
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send("Performance.enable", { timeDomain: "threadTicks" });
+  const used = async (): Promise<number> => {
+    const { metrics } = await devtools.send("Performance.getMetrics");
+    return 1000 * metrics.find((m) => m.name === "TaskDuration")!.value;
+  };
+  const before = await used();
+  return async () => (await used()) - before;
+}
+
 /** Elements that reach beyond the window, and texts of the drawings that overlap each other. */
 export async function layoutFaults({ page }: Opened): Promise<string[]> {
   return page.evaluate(() => {

@@ -274,8 +274,11 @@ describe("with WebGL", () => {
       await page.click("[aria-label=Play]");
       const frames = await page.evaluate(async () => {
         const gaps: number[] = [];
-        let before = performance.now();
-        while (gaps.reduce((a, b) => a + b, 0) < 2500) {
+        const drawn = (): number => performance.getEntriesByName("bentpipe-sky").length;
+        const start = performance.now();
+        let before = start;
+        // Longer where others use the machine.
+        while (before - start < 2500 || (drawn() < 3 && before - start < 20_000)) {
           await new Promise((done) => requestAnimationFrame(done));
           gaps.push(performance.now() - before);
           before = performance.now();
@@ -289,7 +292,7 @@ describe("with WebGL", () => {
           gap: middle(gaps),
           sky: of("bentpipe-sky"),
           globe: of("bentpipe-globe"),
-          n: performance.getEntriesByName("bentpipe-sky").length,
+          n: drawn(),
         };
       });
       console.log(
