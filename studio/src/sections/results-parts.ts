@@ -99,8 +99,7 @@ export function howto(m: Metric, single: boolean): string {
     ? `Each dot is the one run of its variant${better}. Diamonds are published values: hollow ` +
         "for an objective, filled for a measurement."
     : `Each dot is a run${better}. If the lines of two variants do not overlap, the difference ` +
-        "is larger than chance. Steps show the share of runs at or below " +
-        "a value: a steep line means that runs are alike, a line that ends below 100 % that some " +
-        "never finished. Axes need not begin at zero. A click on a dot opens its run, if it was " +
-        "recorded.";
+        "is larger than chance. Steps show the share of runs at or below a value; below 100 %, " +
+        "some never finished. Axes need not begin at zero. A click on a dot opens its run, if it " +
+        "was recorded.";
 }

@@ -198,11 +198,6 @@ export class ResultsSection {
         h("h3", {}, `${metric.label} by start time`, several && ` at ${pointLabel(point)}`),
       ),
       startTimes(runs, metric, choose),
-      h(
-        "p",
-        { class: "howto" },
-        "Visits that begin at other times of a changing path meet other conditions.",
-      ),
     );
   }
 

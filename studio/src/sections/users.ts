@@ -72,8 +72,7 @@ export function usersFigure(
     h(
       "p",
       { class: "howto" },
-      "A dot is a user: its completion time over the least possible on the idle path. Variants " +
-        "have the same users.",
+      "A dot is a user: its completion time over the least possible on the idle path.",
     ),
   ];
 }

@@ -60,7 +60,7 @@ export function layerBars(all: ReverseTraffic[]): HTMLElement {
     h(
       "p",
       { class: "howto" },
-      "All bytes sent against the data, including handshake and requests. Only ACK and " +
+      "All bytes sent against the data, with handshake and requests. ACK and " +
         "flow-control frames, or TCP headers and options, are about the data; the rest is " +
         "their cost as packets.",
     ),
