@@ -2,7 +2,7 @@
 
 use crate::algorithms::bbr::{v1, v3};
 use crate::algorithms::{
-    copa, cubic, cubic_linux, fixed_rate, geo_reno, hybla, newreno, prague, vegas,
+    copa, cubic, cubic_linux, fixed_rate, geo_reno, hybla, ledbat_plus_plus, newreno, prague, vegas,
 };
 use crate::controller::{Controller, ControllerConfig};
 use crate::loss_filter::{self, LossFilter};
@@ -164,6 +164,15 @@ pub const CONTROLLERS: &[Registration<Box<dyn Controller>>] = &[
         source: "Arun and Balakrishnan, NSDI 2018",
         parameters: copa::Parameters::TABLE,
         make: &|config, values| Box::new(copa::Copa::new(config, &values.into())),
+    },
+    Registration {
+        name: ledbat_plus_plus::NAME,
+        about: "keeps 60 ms of queue and gives way to others, for transfers in the background",
+        source: "draft-irtf-iccrg-ledbat-plus-plus",
+        parameters: ledbat_plus_plus::Parameters::TABLE,
+        make: &|config, values| {
+            Box::new(ledbat_plus_plus::LedbatPlusPlus::new(config, &values.into()))
+        },
     },
     Registration {
         name: prague::NAME,

@@ -1,7 +1,7 @@
 //! The choice of a controller, a slow start and a resume mode, with their parameters, as users
 //! write it.
 
-use crate::algorithms::fixed_rate;
+use crate::algorithms::{fixed_rate, ledbat_plus_plus};
 use crate::catalogue::{CONTROLLERS, LOSS_FILTERS, RESUMPTIONS, SLOW_STARTS, controllers, find};
 use crate::factory::ControllerFactory;
 use crate::parameters::{Parameter, ParameterError, ParameterValues};
@@ -156,6 +156,10 @@ pub struct CongestionConfig {
 /// The slow start behind `auto`, if the connection is allowed to use it.
 const FAST_START: &str = "long-path";
 
+/// Controllers whose own slow start is the one behind `auto`: a faster one in front would fill the
+/// queue that they keep short.
+const OWN_START: [&str; 1] = [ledbat_plus_plus::NAME];
+
 /// The loss filter behind `auto`, and the controllers for which it is chosen: those that take every
 /// loss as congestion and see no queue. Who chooses a slow start wants the controller as it is.
 const AUTO_FILTER: &str = "chance";
@@ -212,6 +216,17 @@ impl CongestionConfig {
         self.controller.as_str() != fixed_rate::NAME
     }
 
+    /// Returns the name of the slow start in front of the controller, if there is one.
+    fn start(&self) -> Option<&'static str> {
+        match self.slow_start.as_str() {
+            _ if !self.has_slow_start() => None,
+            "standard" => None,
+            "auto" if OWN_START.contains(&self.controller.as_str()) => None,
+            "auto" => Some(FAST_START),
+            name => Some(name),
+        }
+    }
+
     /// Returns the name of the loss filter in front of the controller, if there is one.
     pub fn filter(&self) -> Option<&'static str> {
         match self.loss_filter.as_str() {
@@ -226,12 +241,7 @@ impl CongestionConfig {
     /// Returns the controller's name and what differs from the document that specifies it: the
     /// slow start and the loss filter, with what the scenario changed of them, and parameters.
     pub fn label(&self) -> String {
-        let start = match self.slow_start.as_str() {
-            _ if !self.has_slow_start() => None,
-            "standard" => None,
-            "auto" => Some(FAST_START),
-            name => Some(name),
-        };
+        let start = self.start();
         let component = self.controller.as_str();
         let layer = |name: &str, kind: &str| match self.differing(name).join(", ") {
             changed if changed.is_empty() => format!("{name} {kind}"),
@@ -277,12 +287,7 @@ impl CongestionConfig {
         let all = controllers();
         let named = all.iter().find(|one| one.name == self.controller.as_str());
         let controller = named.copied().unwrap_or(&CONTROLLERS[0]);
-        let slow_start = match self.slow_start.as_str() {
-            _ if !self.has_slow_start() => None,
-            "auto" => find(SLOW_STARTS, FAST_START),
-            name => find(SLOW_STARTS, name),
-        };
-        let slow_start = match slow_start {
+        let slow_start = match self.start().and_then(|name| find(SLOW_STARTS, name)) {
             Some(slow_start) => Some((slow_start, values(&self.parameters, slow_start.name)?)),
             None => None,
         };
@@ -372,6 +377,8 @@ mod tests {
         assert_eq!(label("cubic", "auto", none()), "cubic + long-path start, chance filter");
         assert_eq!(label("cubic", "hystart", none()), "cubic + hystart start");
         assert_eq!(label("vegas", "hystart", none()), "vegas + hystart start");
+        assert_eq!(label("ledbat++", "auto", none()), "ledbat++");
+        assert_eq!(label("ledbat++", "long-path", none()), "ledbat++ + long-path start");
         assert_eq!(label("fixed-rate", "auto", none()), "fixed-rate");
         assert_eq!(
             label("bbr3", "auto", none()),

@@ -7,6 +7,7 @@ pub mod cubic_linux;
 pub mod fixed_rate;
 pub mod geo_reno;
 pub mod hybla;
+pub mod ledbat_plus_plus;
 pub mod newreno;
 pub mod prague;
 pub mod vegas;

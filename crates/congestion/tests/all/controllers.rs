@@ -371,8 +371,10 @@ fn every_controller_grows_on_a_path_without_queue_or_loss() {
     for part in CONTROLLERS {
         let (mut controller, mut sender) = made(part);
         transfer(controller.as_mut(), &mut sender, 6);
+        // LEDBAT++ begins with two packets, others with ten.
+        let least = if part.name == "ledbat++" { 20_000 } else { 48_000 };
         assert!(
-            controller.send_control().cwnd > Bytes::new(48_000),
+            controller.send_control().cwnd > Bytes::new(least),
             "{}: {}",
             part.name,
             controller.send_control().cwnd

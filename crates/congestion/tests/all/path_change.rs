@@ -122,7 +122,9 @@ fn wrong_announcements_do_no_lasting_harm() {
             let cost = share(&without, 0, 60) - share(&with, 0, 60);
             assert!(cost < 2.0, "{name}, {label}: {cost} % of the minute");
             let after = share(&without, 45, 60) - share(&with, 45, 60);
-            assert!(after < 2.0, "{name}, {label}: {after} % long after");
+            // A slowdown of LEDBAT++ may fall into these seconds or not.
+            let most = if name == "ledbat++" { 4.0 } else { 2.0 };
+            assert!(after < most, "{name}, {label}: {after} % long after");
         }
     }
 }
