@@ -34,13 +34,6 @@ pub enum CaptureError {
     },
     /// A connection of UDP has no handshake of QUIC.
     NoHandshake,
-    /// The connection of a capture has too many packets.
-    TooManyPackets {
-        /// Number of packets.
-        count: usize,
-        /// The limit.
-        limit: usize,
-    },
     /// The file has no connection of this number.
     NoSuchConnection {
         /// The number, from 1 on.
@@ -96,11 +89,6 @@ impl fmt::Display for CaptureError {
                 f,
                 "the capture has no handshake of QUIC; allowed: TCP, and QUIC from its first \
                  packet on"
-            ),
-            Self::TooManyPackets { count, limit } => write!(
-                f,
-                "the connection has {count} packets; allowed: at most {limit}. Capture a shorter \
-                 transfer"
             ),
             Self::NoSuchConnection { number, of } => {
                 write!(f, "the file has no connection {number}; allowed: 1 to {of}")

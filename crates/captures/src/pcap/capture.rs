@@ -15,7 +15,8 @@ use crate::summary::{ConnectionSummary, Protocol};
 use bentpipe_units::{Span, Time};
 use std::ops::Range;
 
-/// Most packets of a connection: about 600 MB without receive offload, and 300 MB of memory.
+/// Most packets of a connection that are explained, its first ones: about 600 MB without receive
+/// offload, and 300 MB of memory.
 const MAX_PACKETS: usize = 1_000_000;
 
 /// Most packets of one time among which that of a comment is looked for.
@@ -39,11 +40,18 @@ pub(crate) struct Capture {
     is_complete: bool,
     left_out: usize,
     others: Others,
+    /// Most packets of a connection that are read.
+    most: usize,
 }
 
 impl Capture {
     /// Reads the capture `bytes`, with the content of a key log.
     pub fn new(bytes: &[u8], keys: &[u8]) -> Self {
+        Self::with_most(bytes, keys, MAX_PACKETS)
+    }
+
+    /// Reads the capture `bytes`, with this many packets of each connection at `most`.
+    fn with_most(bytes: &[u8], keys: &[u8], most: usize) -> Self {
         let mut table = Table::default();
         let mut others = Others::default();
         let mut key_log = KeyLog::default();
@@ -59,7 +67,7 @@ impl Capture {
         table.shrink();
         let Table { mut flows, mut entries, left_out, .. } = table;
         entries.sort_unstable_by_key(|entry| (entry.flow, entry.at, entry.start));
-        let entries = without_copies(entries, &mut flows);
+        let entries = without_copies(entries, &mut flows, most);
         let mut capture = Self {
             flows: Vec::new(),
             summaries: Vec::new(),
@@ -67,6 +75,7 @@ impl Capture {
             is_complete,
             left_out,
             others,
+            most,
             entries,
         };
         capture.list(flows);
@@ -99,10 +108,6 @@ impl Capture {
         let data = to_server.bytes + to_client.bytes;
         let problem = match flow.protocol {
             _ if !flow.has_times => Some("the file has no times for its packets".to_owned()),
-            _ if entries.len() > MAX_PACKETS => Some(
-                CaptureError::TooManyPackets { count: entries.len(), limit: MAX_PACKETS }
-                    .to_string(),
-            ),
             Protocol::Tcp if data == 0 => Some("it has no data".to_owned()),
             Protocol::Tcp | Protocol::Quic => None,
             Protocol::Udp => Some("it has no handshake of QUIC".to_owned()),
@@ -144,15 +149,21 @@ impl Capture {
         let Some((flow, range)) = self.flows.get(index) else {
             return Err(CaptureError::NoSuchConnection { number: index + 1, of: self.flows.len() });
         };
-        let entries = &self.entries[range.clone()];
-        if entries.len() > MAX_PACKETS {
-            let count = entries.len();
-            return Err(CaptureError::TooManyPackets { count, limit: MAX_PACKETS });
-        }
+        let all = &self.entries[range.clone()];
         if !flow.has_times {
             return Err(CaptureError::Empty("the file has no times for the packets"));
         }
+        // Copies were looked for among the first ones alone.
+        let entries = all.get(..self.most.saturating_sub(flow.copies)).unwrap_or(all);
         let mut connection = self.convert(bytes, flow, entries)?;
+        if entries.len() < all.len() {
+            connection.notes.push(format!(
+                "the connection has {} packets: its first {} are explained, and what followed them \
+                 is not",
+                all.len(),
+                entries.len()
+            ));
+        }
         match flow.copies {
             0 => {}
             1 => connection.notes.push("a copy of a packet was left out".to_owned()),
@@ -239,22 +250,42 @@ impl Capture {
     }
 }
 
-/// Leaves out the copies of packets that were captured more than once. `entries` are in the order
-/// of connections and times.
-fn without_copies(entries: Vec<Entry>, flows: &mut [Flow]) -> Vec<Entry> {
+/// Leaves out the copies of packets that were captured more than once, among the first `most` of
+/// each connection: what follows is not read. `entries` are in the order of connections and times.
+fn without_copies(entries: Vec<Entry>, flows: &mut [Flow], most: usize) -> Vec<Entry> {
     let mut kept = Vec::with_capacity(entries.len());
-    for one in entries.chunk_by(|a, b| a.flow == b.flow) {
-        let flow = one.first().and_then(|entry| flows.get_mut(entry.flow as usize));
-        // Longer connections are not read.
-        let is_read = |flow: &&mut Flow| flow.has_times && one.len() <= MAX_PACKETS;
-        let Some(flow) = flow.filter(is_read) else {
-            kept.extend_from_slice(one);
+    for all in entries.chunk_by(|a, b| a.flow == b.flow) {
+        let flow = all.first().and_then(|entry| flows.get_mut(entry.flow as usize));
+        let Some(flow) = flow.filter(|flow| flow.has_times) else {
+            kept.extend_from_slice(all);
             continue;
         };
+        let (one, rest) = all.split_at(most.min(all.len()));
         let marks = copies(one);
         let before = kept.len();
         kept.extend(one.iter().zip(marks).filter(|(_, is_copy)| !is_copy).map(|(one, _)| *one));
         flow.copies = one.len() - (kept.len() - before);
+        kept.extend_from_slice(rest);
     }
     kept
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::account;
+    use crate::pcap::tests::samples::{SEGMENT, download, pcap};
+
+    #[test]
+    fn of_a_connection_with_too_many_packets_the_first_ones_are_explained() {
+        let bytes = pcap(&download(400));
+        let read = |most| Capture::with_most(&bytes, &[], most).read(&bytes, 0).unwrap();
+        let whole = account(&read(1_000_000), None).unwrap();
+        let first = read(300);
+        let begin = account(&first, None).unwrap();
+        assert!(first.notes.iter().any(|note| note.contains("its first 300 are explained")));
+        assert!(begin.bytes < whole.bytes && begin.bytes.get() > 100 * u64::from(SEGMENT));
+        assert!(begin.completion < whole.completion);
+    }
 }

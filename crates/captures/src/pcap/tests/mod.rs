@@ -6,7 +6,7 @@ mod contents;
 mod files;
 mod layers;
 mod recordings;
-mod samples;
+pub mod samples;
 mod tcp;
 
 use crate::event::{CapturedConnection, Event, Side};
