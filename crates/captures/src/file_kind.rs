@@ -30,6 +30,14 @@ const KINDS: [(usize, &[u8], &str); 25] = [
     (0, b"<?xml", "an XML document"),
     (0, b"version https://git-lfs", "a pointer of Git LFS: fetch the file itself (`git lfs pull`)"),
 ];
+/// How lines of a key log begin (the format of `SSLKEYLOGFILE`).
+const KEY_LABELS: [&[u8]; 5] = [
+    b"CLIENT_RANDOM ",
+    b"CLIENT_HANDSHAKE_TRAFFIC_SECRET ",
+    b"SERVER_HANDSHAKE_TRAFFIC_SECRET ",
+    b"CLIENT_TRAFFIC_SECRET_0 ",
+    b"SERVER_TRAFFIC_SECRET_0 ",
+];
 /// Bytes that are looked at to tell text.
 const LOOK: usize = 4096;
 
@@ -46,8 +54,11 @@ pub fn describe(bytes: &[u8]) -> Option<&'static str> {
         let may_be_json = matches!(first, b'{' | b'[' | 0x1e);
         let is_text = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
         let look = bytes.get(..LOOK).unwrap_or(bytes);
+        let mut lines = look.split(|byte| *byte == b'\n');
         if may_be_json {
             None
+        } else if lines.any(|line| KEY_LABELS.iter().any(|label| line.starts_with(label))) {
+            Some("a key log: name the capture, and this file with `--keys`")
         } else if look.iter().all(is_text) {
             Some("text, but not JSON")
         } else {
@@ -70,6 +81,7 @@ mod tests {
             (b"PK\x03\x04\x14", "ZIP"),
             (&tar, "tar"),
             (b"Where did the time go?\n", "text"),
+            (b"# secrets\nCLIENT_RANDOM 00ff 00ff\n", "--keys"),
             ("Grüße".as_bytes(), "text"),
             (b"\0\x01\x02", "unknown"),
         ] {
