@@ -12,8 +12,12 @@ const RATE_TIME: Span = Span::from_millis(20);
 const BURST_TIME: Span = Span::from_millis(2);
 /// Silence that ends a burst: batches of a receiver are closer to each other.
 const SILENCE: Span = Span::from_millis(10);
+/// Share of a round trip within which many packets come at once.
+const AT_ONCE: f64 = 0.03;
 /// Share of the bytes of QUIC's bursts that come at a rate that is the link's.
 const COMMON: f64 = 0.25;
+/// The same of TCP, which kernels receive and acknowledge at once: fewer bursts come faster.
+const COMMON_TCP: f64 = 0.1;
 /// Share of the time of a transfer over which a rate that was held is measured.
 const LONG_SHARE: f64 = 0.1;
 /// Share of the highest rate over a short time that the rate over a round trip has if the link was
@@ -96,9 +100,9 @@ pub fn rate_of(
 fn highest_rate(packets: &[Passed], rtt: Span, transport: Transport) -> Option<SeenRate> {
     let arrivals = together(packets);
     let bursts = arrivals.chunk_by(|one, next| next.at.since(one.at) <= SILENCE);
-    let rates = bursts.flat_map(|burst| rates_over(burst, RATE_TIME)).collect();
-    // Kernels receive and acknowledge TCP at once.
-    let short = common_rate(rates, if transport == Transport::Tcp { 0.0 } else { COMMON })?;
+    let rates = bursts.flat_map(|burst| rates_over(burst, RATE_TIME, rtt)).collect();
+    let share = if transport == Transport::Tcp { COMMON_TCP } else { COMMON };
+    let short = common_rate(rates, share)?;
     let took = arrivals.last()?.at.since(arrivals.first()?.at);
     // The highest of many short windows is above the mean.
     let long = highest_over(&arrivals, rtt.max(RATE_TIME * 5).max(took.mul_f64(LONG_SHARE)));
@@ -135,27 +139,30 @@ fn together(packets: &[Passed]) -> Vec<Arrival> {
 /// Returns the highest rate over at least `time`, or over all of them if they take less, and
 /// whether the path determined it.
 fn highest_over(arrivals: &[Arrival], time: Span) -> Option<(Rate, bool)> {
-    rates_over(arrivals, time).into_iter().map(|(rate, by_path, _)| (rate, by_path)).max()
+    let rates = rates_over(arrivals, time, Span::ZERO).into_iter();
+    rates.map(|(rate, by_path, _)| (rate, by_path)).max()
 }
 
 /// Returns the highest rate that this share of the bytes had, which is that of more than a few
-/// bursts: what a program that was not running for a moment takes all at once comes faster than the
-/// link.
+/// bursts: what comes at once, as a program or a machine was not running for a moment, comes faster
+/// than the link. The path determined it if it did so for most of those bytes.
 fn common_rate(mut rates: Vec<(Rate, bool, u64)>, share: f64) -> Option<(Rate, bool)> {
     rates.sort_unstable_by(|one, other| other.cmp(one));
     let all = rates.iter().fold(0_u64, |sum, (.., bytes)| sum.saturating_add(*bytes));
     let least = (all as f64 * share) as u64;
-    let mut sum = 0_u64;
-    let common = rates.iter().find(|(.., bytes)| {
-        sum = sum.saturating_add(*bytes);
-        sum >= least
-    });
-    common.map(|(rate, by_path, _)| (*rate, *by_path))
+    let (mut sum, mut of_path) = (0_u64, 0_u64);
+    rates.into_iter().find_map(|(rate, by_path, bytes)| {
+        sum = sum.saturating_add(bytes);
+        of_path = of_path.saturating_add(if by_path { bytes } else { 0 });
+        let most = if sum == 0 { by_path } else { of_path >= sum.saturating_sub(of_path) };
+        (sum >= least).then_some((rate, most))
+    })
 }
 
 /// Returns the rates over at least `time`, or over all arrivals if they take less, whether the path
-/// determined each, and the bytes for which it stands.
-fn rates_over(arrivals: &[Arrival], time: Span) -> Vec<(Rate, bool, u64)> {
+/// determined each, and the bytes for which it stands. Many packets that take much less than a
+/// round trip, of `rtt`, show no rate: links that hold packets together pass them on at once.
+fn rates_over(arrivals: &[Arrival], time: Span, rtt: Span) -> Vec<(Rate, bool, u64)> {
     let (Some(begin), Some(end)) = (arrivals.first(), arrivals.last()) else { return Vec::new() };
     let passed = end.packets - begin.packets;
     let apart = RATE_ARRIVALS.min(arrivals.len() - 1).max(1);
@@ -180,7 +187,9 @@ fn rates_over(arrivals: &[Arrival], time: Span) -> Vec<(Rate, bool, u64)> {
         let arrived = end.at.since(first.at);
         let sent = first.sent.zip(end.sent).map_or(Span::ZERO, |(from, to)| to.since(from));
         let passed = Bytes::new(end.bytes - first.bytes);
-        let by_path = sent.mul_f64(1.1) < arrived;
+        let is_at_once =
+            end.packets - first.packets >= RATE_PACKETS && arrived < rtt.mul_f64(AT_ONCE);
+        let by_path = sent.mul_f64(1.1) < arrived && !is_at_once;
         let over = arrived.max(sent).max(BURST_TIME);
         rates.push((Rate::over(passed, over), by_path, 0));
     }
@@ -225,6 +234,36 @@ mod tests {
         let seen = highest_rate(&packets, Span::from_millis(40), Transport::Quic).expect("a rate");
         let mbps = seen.rate.as_mbps_f64();
         assert!((2.9..=4.0).contains(&mbps), "{mbps}");
+    }
+
+    #[test]
+    fn one_batch_of_tcp_does_not_show_a_rate_that_others_do_not() {
+        // 28 Mbps for 40 ms of each 240 ms; the second burst came three times as fast.
+        let burst = |round: u64| {
+            let apart = if round == 1 { 120_000 } else { 360_000 };
+            (0..110).map(move |index| {
+                let sent = Time::from_nanos(round * 240_000_000 + index * 10_000);
+                let at = Time::from_nanos((round + 1) * 240_000_000 + index * apart);
+                (Some(sent), at, 1250)
+            })
+        };
+        let packets: Vec<Passed> = (0..20).flat_map(burst).collect();
+        let seen = highest_rate(&packets, Span::from_millis(240), Transport::Tcp).expect("a rate");
+        assert!((seen.rate.as_mbps_f64() - 28.0).abs() < 1.0 && seen.by_path, "{seen:?}");
+    }
+
+    #[test]
+    fn what_a_link_held_together_and_passed_on_at_once_shows_no_rate() {
+        // 60 packets of a window within 5 ms, once in a round trip of 600 ms.
+        let burst = |round: u64| {
+            (0..60).map(move |index| {
+                let sent = Time::from_nanos(round * 600_000_000 + index * 1000);
+                (Some(sent), Time::from_nanos((round + 1) * 600_000_000 + index * 80_000), 1250)
+            })
+        };
+        let packets: Vec<Passed> = (0..5).flat_map(burst).collect();
+        let seen = highest_rate(&packets, Span::from_millis(600), Transport::Tcp).expect("a rate");
+        assert!(!seen.by_path && seen.proven.as_mbps_f64() < 2.0, "{seen:?}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::sent::{DataPacket, Sent, handshake_timeouts, was_late};
 use super::slots::has_slots;
 use super::spending::{FlowLimit, LimitKind, Spending, Turn};
 use super::steady::{COMPARED, COVERED, LONG, Pattern, Steady};
-use super::transfer::{CapturedTransfer, Carried, divide_busy};
+use super::transfer::{CapturedTransfer, Carried, divide_busy, hides_rate};
 use super::waits::least;
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Event, Transport};
@@ -81,6 +81,8 @@ pub fn sender_account(
     // Without acknowledgements, that is the rate of sending.
     let is_queue = losses.queue >= least(*rtt);
     let by_path = seen.by_path || seen.is_sustained && is_queue;
+    let is_shown = far.is_some()
+        || !trace.is_encrypted && !hides_rate(&spending.budget, spending.evidence.reordered);
     let elsewhere = losses.lost - losses.lost_at_queue;
     spending.evidence.lost = losses.lost;
     spending.evidence.lost_at_queue = losses.lost_at_queue;
@@ -103,7 +105,7 @@ pub fn sender_account(
             rtt: *rtt,
             rate: seen.rate,
             proven: seen.proven,
-            is_filled: rate.is_some() || by_path && (!trace.is_encrypted || far.is_some()),
+            is_filled: rate.is_some() || by_path && is_shown,
             queue: losses.queue.saturating_sub(frame),
             is_full: losses.lost_at_queue > 0,
             loss: elsewhere as f64 / packets.len().max(1) as f64,

@@ -61,6 +61,20 @@ pub(crate) fn divide_busy(budget: &mut TimeBudget<f64>, busy_s: f64, wire: &Carr
     budget.add(TimePart::Headers, if total == 0 { busy_s } else { share(total - named) });
 }
 
+/// Share of the time for which acknowledgements are late from which on these, and not the link,
+/// determine when data comes, or when its sender hears of it.
+const LATE_ACKS: f64 = 0.1;
+/// Share of the packets that come late from which on the delay of the path scatters, and with it
+/// the times from which a rate follows.
+const OUT_OF_ORDER: f64 = 0.01;
+
+/// Returns true if acknowledgements that are late, or packets out of order, hide the rate of the
+/// link towards the receiver.
+pub(crate) fn hides_rate(budget: &TimeBudget<f64>, reordered: f64) -> bool {
+    let late = budget.get(TimePart::ReturnLink) + budget.get(TimePart::HeldAcks);
+    late >= LATE_ACKS * budget.total_s() || reordered >= OUT_OF_ORDER
+}
+
 /// Bytes on the link.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Carried {
@@ -74,6 +88,19 @@ pub(crate) struct Carried {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn acknowledgements_that_are_late_and_packets_out_of_order_hide_the_rate() {
+        let hides = |part, seconds, reordered| {
+            let mut budget = TimeBudget::from_iter([]);
+            budget.add(TimePart::Serialisation, 9.0);
+            budget.add(part, seconds);
+            hides_rate(&budget, reordered)
+        };
+        assert!(hides(TimePart::ReturnLink, 1.1, 0.0) && hides(TimePart::HeldAcks, 1.1, 0.0));
+        assert!(hides(TimePart::SlowStart, 1.1, 0.02));
+        assert!(!hides(TimePart::ReturnLink, 0.5, 0.0) && !hides(TimePart::SlowStart, 1.1, 0.0));
+    }
 
     #[test]
     fn busy_time_is_divided_even_if_packets_are_shorter_than_their_data() {

@@ -13,6 +13,8 @@ mod prediction;
 mod remedies;
 mod request;
 mod requests;
+#[cfg(test)]
+mod sample;
 mod simulated;
 mod sockets;
 mod words;

@@ -51,6 +51,8 @@ pub(super) enum Unknown {
     Encrypted,
     /// This trouble of the path took much of the time.
     OfPath(TimePart),
+    /// Silences of a connection that is not opened took much of the time.
+    Silences,
     /// Packets came out of order.
     Reordered,
     /// Packets were lost in bursts.
@@ -73,6 +75,9 @@ impl Unknown {
                      another transfer would meet",
                     part.words()
                 );
+            }
+            Self::Silences => {
+                "without keys, the file does not show whether its silences are outages of the path"
             }
             Self::Reordered => {
                 "packets came out of order, and what that costs depends on how a stack tells losses"
@@ -184,6 +189,12 @@ fn unknown(recorded: &CapturedTransfer) -> Option<Unknown> {
     if recorded.is_encrypted && recorded.is_sender && recorded.both.is_none() {
         return Some(Unknown::Encrypted);
     }
+    // An application that pauses in an answer, and timeouts of losses that are not seen.
+    let silences =
+        recorded.evidence.sender_pauses.as_secs_f64() + recorded.budget.get(TimePart::Timeout);
+    if recorded.is_encrypted && !recorded.is_sender && silences >= least {
+        return Some(Unknown::Silences);
+    }
     // What that costs depends on how.
     if recorded.evidence.reordered > REORDERED {
         return Some(Unknown::Reordered);
@@ -215,4 +226,24 @@ fn others(recorded: &CapturedTransfer, seen: &Simulated) -> Vec<Simulated> {
         }
     }
     others
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::limited;
+    use super::*;
+    use bentpipe_captures::LimitKind;
+
+    #[test]
+    fn without_keys_a_receiver_does_not_know_what_its_silences_were() {
+        let recorded = |is_encrypted, silent_s| {
+            let mut recorded =
+                CapturedTransfer { is_encrypted, is_sender: false, ..limited(LimitKind::Stream) };
+            recorded.budget.add(TimePart::Timeout, silent_s);
+            unknown(&recorded)
+        };
+        assert_eq!(recorded(true, 1.0), Some(Unknown::Silences));
+        assert_eq!(recorded(true, 0.1), None);
+        assert_eq!(recorded(false, 1.0), None);
+    }
 }

@@ -353,43 +353,8 @@ pub(super) fn worth(completion: Span) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sample::{WINDOW, limited};
     use super::*;
-    use bentpipe_captures::{Evidence, PathEstimate};
-    use bentpipe_timeseries::TimeBudget;
-    use bentpipe_units::Rate;
-
-    const WINDOW: Bytes = Bytes::new(100_000);
-
-    /// 2 MB over 20 Mbps and 200 ms, with [`WINDOW`] in flight.
-    fn limited(kind: LimitKind) -> CapturedTransfer {
-        let (rtt, rate) = (Span::from_millis(200), Rate::from_mbps(20));
-        CapturedTransfer {
-            bytes: Bytes::from_mb(2),
-            is_encrypted: false,
-            is_sender: true,
-            is_upload: false,
-            completion: Span::from_millis(2 * 200 + 20 * 200),
-            budget: TimeBudget::from_iter([]),
-            path: PathEstimate {
-                rtt,
-                rate,
-                proven: rate,
-                is_filled: true,
-                queue: Span::ZERO,
-                is_full: false,
-                loss: 0.0,
-            },
-            intervals: Vec::new(),
-            both: None,
-            evidence: Evidence {
-                limit: Some((FlowLimit { kind, size: WINDOW }, Span::from_secs(4))),
-                ..Evidence::default()
-            },
-            exchanges: Vec::new(),
-            losses: Vec::new(),
-            notes: Vec::new(),
-        }
-    }
 
     #[test]
     fn a_wider_limit_of_each_kind_saves_what_it_took() {

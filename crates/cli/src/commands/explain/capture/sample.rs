@@ -1,0 +1,39 @@
+//! A transfer for tests.
+
+use bentpipe_captures::{CapturedTransfer, Evidence, FlowLimit, LimitKind, PathEstimate};
+use bentpipe_timeseries::TimeBudget;
+use bentpipe_units::{Bytes, Rate, Span};
+
+/// What is in flight in [`limited`].
+pub const WINDOW: Bytes = Bytes::new(100_000);
+
+/// 2 MB over 20 Mbps and 200 ms, with [`WINDOW`] in flight.
+pub fn limited(kind: LimitKind) -> CapturedTransfer {
+    let (rtt, rate) = (Span::from_millis(200), Rate::from_mbps(20));
+    CapturedTransfer {
+        bytes: Bytes::from_mb(2),
+        is_encrypted: false,
+        is_sender: true,
+        is_upload: false,
+        completion: Span::from_millis(2 * 200 + 20 * 200),
+        budget: TimeBudget::from_iter([]),
+        path: PathEstimate {
+            rtt,
+            rate,
+            proven: rate,
+            is_filled: true,
+            queue: Span::ZERO,
+            is_full: false,
+            loss: 0.0,
+        },
+        intervals: Vec::new(),
+        both: None,
+        evidence: Evidence {
+            limit: Some((FlowLimit { kind, size: WINDOW }, Span::from_secs(4))),
+            ..Evidence::default()
+        },
+        exchanges: Vec::new(),
+        losses: Vec::new(),
+        notes: Vec::new(),
+    }
+}
