@@ -62,8 +62,8 @@ mod tests {
     use bentpipe_timeseries::TimePart;
 
     /// A client 50 ms away without keys: data each 10 ms, a silence from 250 to 650 ms, and data
-    /// again. Its acknowledgements say whether they name gaps, from 200 ms on.
-    fn silence(names_gaps: bool) -> CapturedConnection {
+    /// again. Its acknowledgements, 2 ms later, say whether they name gaps: from a time on, if any.
+    fn silence(named_from: Option<u64>) -> CapturedConnection {
         let packet = |number, data: &[StreamPart]| Packet {
             is_application: true,
             bytes: 1040,
@@ -82,9 +82,9 @@ mod tests {
         for index in 0..40 {
             let ms = 100 + index * 10 + if index > 15 { 400 } else { 0 };
             events.push((at(ms), Event::Received(packet(index, &[part(index * 1000)]))));
-            let names_gaps = Some(names_gaps && ms >= 200);
+            let names_gaps = Some(named_from.is_some_and(|from| ms >= from));
             let own = Packet { names_gaps, ..packet(index + 2, &[]) };
-            events.push((at(ms), Event::Sent(own)));
+            events.push((at(ms + 2), Event::Sent(own)));
         }
         CapturedConnection {
             events,
@@ -95,23 +95,25 @@ mod tests {
 
     #[test]
     fn gaps_are_known_from_when_they_are_named() {
-        let gaps = NamedGaps::find(&silence(true), false);
+        let gaps = NamedGaps::find(&silence(Some(200)), false);
         let at = Time::from_millis;
-        assert!(gaps.are_none_until(at(199)) && !gaps.are_none_until(at(200)));
-        assert!(gaps.are_some_until(at(200)) && !gaps.are_some_until(at(199)));
+        assert!(gaps.are_none_until(at(201)) && !gaps.are_none_until(at(202)));
+        assert!(gaps.are_some_until(at(202)) && !gaps.are_some_until(at(201)));
         let rtt = Span::from_millis(50);
         assert!(gaps.are_at(at(260), at(650), rtt) && !gaps.are_at(at(100), at(150), rtt));
         // Without sizes that say so, nothing is known.
-        let unknown = NamedGaps::find(&silence(true), true);
+        let unknown = NamedGaps::find(&silence(Some(200)), true);
         assert!(!unknown.are_none_until(at(900)) && !unknown.are_some_until(at(900)));
     }
 
     #[test]
     fn a_silence_after_losses_is_a_timeout_and_another_a_pause() {
-        for (names_gaps, part) in [(true, TimePart::Timeout), (false, TimePart::Application)] {
-            let recorded = account(&silence(names_gaps), None).expect("a transfer");
+        // Those after it are named by what answers the packet that ends it.
+        let named = [Some(200), Some(650)].map(|from| (from, TimePart::Timeout));
+        for (from, part) in named.into_iter().chain([(None, TimePart::Application)]) {
+            let recorded = account(&silence(from), None).expect("a transfer");
             let time = recorded.budget.get(part);
-            assert!((0.35..=0.45).contains(&time), "{names_gaps}: {time}");
+            assert!((0.35..=0.45).contains(&time), "{from:?}: {time}");
         }
     }
 }

@@ -12,7 +12,7 @@ use super::received::{Arrival, Received};
 use super::sent::{handshake_timeouts, was_late};
 use super::spending::{FlowLimit, LimitKind, Spending, Turn};
 use super::steady::{COMPARED, COVERED, LONG, Pattern, Steady, prompt};
-use super::transfer::{CapturedTransfer, Carried, divide_busy};
+use super::transfer::{CapturedTransfer, Carried, divide_busy, hides_rate};
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Event};
 use bentpipe_timeseries::TimePart;
@@ -79,6 +79,7 @@ pub fn receiver_account(
     spending.evidence.frame = frames.map(|frames| frames.period);
     spending.evidence.reordered = late as f64 / arrivals.len() as f64;
     spending.finish();
+    let is_shown = walk.was_full && !hides_rate(&spending.budget, spending.evidence.reordered);
     find_windows(&mut spending, trace, false, *rtt);
     let exchanges = exchanges(trace, false, &walk.asks, &walk.turns, *rtt, &spending.intervals);
     Ok(CapturedTransfer {
@@ -92,7 +93,7 @@ pub fn receiver_account(
             rtt: *rtt,
             rate: seen.rate,
             proven: seen.proven,
-            is_filled: rate.is_some() || seen.is_sustained && walk.was_full,
+            is_filled: rate.is_some() || seen.is_sustained && is_shown,
             queue: Span::ZERO,
             is_full: false,
             loss: walk.repairs as f64 / arrivals.len().max(1) as f64,
@@ -271,9 +272,11 @@ impl<'a> Walk<'a> {
         if let Some(limit) = arrival.limit {
             return spending.limited(limit, from, to);
         }
-        if self.gaps.are_at(from, to, rtt) {
+        let is_timeout = silence > rtt + TIMEOUT;
+        // What ends a timeout shows that packets before it were lost, and its acknowledgement does.
+        let answered = if is_timeout { self.answered(to) } else { to };
+        if self.gaps.are_at(from, answered, rtt) {
             // Without keys, it is not known which data repeats what was lost.
-            let is_timeout = silence > rtt + TIMEOUT;
             let part = if is_timeout { TimePart::Timeout } else { TimePart::CongestionWindow };
             return spending.add(part, from, to);
         }
@@ -314,6 +317,12 @@ impl<'a> Walk<'a> {
             Pattern::Growing if self.slow_start => spending.add(TimePart::SlowStart, from, to),
             _ => spending.add(TimePart::CongestionWindow, from, to),
         }
+    }
+
+    /// Returns when this end answered what came at a time, within a round trip.
+    fn answered(&self, at: Time) -> Time {
+        let next = self.own.get(self.own.partition_point(|own| *own < at));
+        next.copied().filter(|own| *own <= at + self.received.rtt).unwrap_or(at)
     }
 
     /// Returns true if the file would show losses until a time.

@@ -21,6 +21,10 @@ const PADDED: u64 = 100;
 const NAMES: u64 = 5;
 /// Acknowledgements in a row that are so large: limits of flow control are with single ones.
 const IN_A_ROW: usize = 3;
+/// Bytes over the largest of the last ones before a silence of this length, in nanoseconds: the
+/// packets before it were lost, and the numbers do not grow at just that time.
+const NAMES_AFTER: u64 = 2;
+const SILENCE: u64 = 300_000_000;
 /// Place of the usual size among all of an end.
 const USUAL: f64 = 0.25;
 /// Share of one size among them from which on they are padded, and say nothing.
@@ -73,11 +77,31 @@ pub fn note_gaps(seen: &mut [Seen], covered: &[Covered], sender: usize) {
             names.iter_mut().skip(begin).take(IN_A_ROW).for_each(|one| *one = true);
         }
     }
+    let times: Vec<u64> =
+        all.iter().filter_map(|index| seen.get(*index)).map(|(at, ..)| *at).collect();
+    for begin in after_silences(&times, &sizes) {
+        names.iter_mut().skip(begin).take(IN_A_ROW).for_each(|one| *one = true);
+    }
     for (index, names) in all.into_iter().zip(names) {
         if let Some((.., packet)) = seen.get_mut(index) {
             packet.names_gaps = Some(names);
         }
     }
+}
+
+/// Returns where acknowledgements in a row are larger than all of the last ones before a silence.
+fn after_silences(times: &[u64], sizes: &[u64]) -> Vec<usize> {
+    let are_larger = |begin: usize| {
+        let before = begin.checked_sub(RECENT).and_then(|from| sizes.get(from..begin));
+        let after = sizes.get(begin..begin + IN_A_ROW).unwrap_or_default();
+        let largest = before.and_then(|before| before.iter().max());
+        largest.zip(after.iter().min()).is_some_and(|(old, new)| *new >= old + NAMES_AFTER)
+    };
+    let silences = times.windows(2).enumerate().filter_map(|(index, two)| match two {
+        [before, after] => (after.saturating_sub(*before) >= SILENCE).then_some(index + 1),
+        _ => None,
+    });
+    silences.filter(|begin| are_larger(*begin)).collect()
 }
 
 /// Returns the size of an end's padded acknowledgements, if it pads them.
@@ -120,6 +144,20 @@ mod tests {
         let mut padded = vec![42; 100];
         padded[50..53].fill(60);
         assert_eq!(noted(&padded), Vec::<usize>::new(), "padded");
+    }
+
+    #[test]
+    fn acknowledgements_that_are_larger_after_a_silence_name_what_was_lost_before_it() {
+        let mut sizes = vec![42; 40];
+        sizes[20..23].copy_from_slice(&[46, 47, 45]);
+        let times = |silence| -> Vec<u64> {
+            (0..40).map(|index| index * 10_000_000 + if index < 20 { 0 } else { silence }).collect()
+        };
+        assert_eq!(after_silences(&times(4_000_000_000), &sizes), [20]);
+        assert_eq!(after_silences(&times(0), &sizes), Vec::<usize>::new(), "no silence");
+        sizes[22] = 43;
+        let after = after_silences(&times(4_000_000_000), &sizes);
+        assert_eq!(after, Vec::<usize>::new(), "limits of flow control");
     }
 
     #[test]
