@@ -56,6 +56,11 @@ impl PageProgress {
         self.priorities.then(|| self.source(index).priority.place(self.responses))
     }
 
+    /// Returns the number of origins.
+    pub fn origins(&self) -> usize {
+        self.origins.len()
+    }
+
     /// Updates when origins without connections are needed; `due` returns that of an object.
     pub fn update_due(&mut self, due: impl Fn(usize) -> Option<Time>) {
         let is_new = |origin: &Origin| origin.connections.is_empty();

@@ -322,6 +322,10 @@ impl VisitProgress {
                 self.0.over.store(true, Ordering::Relaxed);
             }
             state.update_origins();
+            if state.page.as_ref().is_some_and(|page| page.origins() > 1) {
+                // Requests on other connections may wait for it: a release runs those.
+                state.releases.push(now);
+            }
             state.waiting.drain(..).for_each(Waker::wake);
         } else {
             let error =

@@ -69,5 +69,12 @@ fn visit_s(visit: &Visit, rtt_s: f64) -> f64 {
             .map(|object| packets(object.bytes.get()) * rtt_s + object.delay.as_secs_f64())
             .sum(),
     };
-    HANDSHAKE_PACKETS as f64 * rtt_s + objects_s + visit.start_jitter.as_secs_f64()
+    // A page has a connection to each of its servers, which take their time.
+    let parts = visit.page.iter().flat_map(|page| &page.objects);
+    let server_s: f64 = parts.map(|part| part.object.source.server_time.as_secs_f64()).sum();
+    let servers = visit.page.as_ref().map_or(1, |page| page.origins.len().max(1));
+    (HANDSHAKE_PACKETS * servers as u64) as f64 * rtt_s
+        + objects_s
+        + server_s
+        + visit.start_jitter.as_secs_f64()
 }

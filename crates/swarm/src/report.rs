@@ -1,6 +1,7 @@
 //! What people see: progress, and a failure with all that repeats it.
 
 use crate::case::{Case, Kind};
+use crate::draw::draw;
 use crate::failure::Failure;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -64,5 +65,11 @@ pub fn keep(case: &Case, failure: &Failure, directory: &Path) -> std::io::Result
     text.push_str(&case.text());
     bentpipe_files::create_named_dir(directory)?;
     bentpipe_files::replace(&file, text.as_bytes())?;
+    if suffix == "toml" {
+        // Those that the scenario names.
+        for (name, text) in draw(case.seed, &case.without).0.files {
+            bentpipe_files::replace(&directory.join(name), text.as_bytes())?;
+        }
+    }
     Ok(file)
 }

@@ -124,6 +124,28 @@ fn each_origin_costs_a_name_a_handshake_and_a_request() {
 }
 
 #[test]
+fn an_object_that_waits_for_another_server_leaves_when_that_one_has_answered() {
+    for (stack, name) in [
+        (quic(Http::H3), "h3"),
+        (quic(Http::Raw), "raw"),
+        (tcp(Version::H2), "h2"),
+        (tcp(Version::H1), "h1"),
+    ] {
+        // The connection to the other server is open, and idle, when it is needed.
+        let objects = vec![
+            object(1_000, 0, &[]),
+            object(1_000, 1, &[0]),
+            object(5_000_000, 0, &[0]),
+            object(1_000, 1, &[2]),
+        ];
+        let flow = play(stack, visit(objects, false));
+        let end = |index: usize| flow.objects[index].completion.unwrap();
+        assert!(end(1) + RTT < end(2), "{name}");
+        close(end(3) - end(2), RTT, name);
+    }
+}
+
+#[test]
 fn a_later_visit_knows_names_and_tickets_of_all_origins() {
     for (stack, trips, name) in [(quic(Http::H3), 1, "h3"), (tcp(Version::H2), 2, "h2")] {
         let objects = || vec![object(1_000, 0, &[]), object(1_000, 1, &[0])];

@@ -22,6 +22,7 @@ mod marks;
 mod memory;
 mod outage;
 mod output;
+mod page;
 mod pep;
 mod policer;
 mod queue;
@@ -79,6 +80,7 @@ pub const DIMENSIONS: &[Dimension] = &[
     row("flows", 0.45, flows::draw),
     row("transport", 0.9, transport::draw),
     row("workload", 0.9, workload::draw),
+    row("page", 0.12, page::draw),
     row("memory", 0.35, memory::draw),
     row("congestion", 0.7, congestion::draw),
     row("ack", 0.4, ack::draw),
