@@ -117,7 +117,7 @@ function pathCard(page: TracePage): HTMLElement {
   );
 }
 
-/** What would help against the first cause; "" if nothing is known. */
+/** What would help most; nothing if that is not known. */
 function help({ trace }: TracePage): Child {
   const [first] = trace.remedies;
   if (!first) return null;

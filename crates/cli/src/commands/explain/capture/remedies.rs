@@ -60,14 +60,21 @@ impl Remedy {
     }
 }
 
-/// Returns what helps against the first cause of a transfer's time; with what to look at if no
-/// setting of its transport does.
+/// Returns what helps against the first cause of a transfer's time and against its round trips,
+/// what saves most first; with what to look at if no setting of its transport does.
 pub(super) fn remedies(recorded: &CapturedTransfer, ends: &Ends) -> Vec<Remedy> {
     let completion = recorded.completion.as_secs_f64();
     let first = causes(recorded).into_iter().next();
     let found = first.filter(|(_, time)| *time >= WORTH * completion);
     let by_cause = found.and_then(|(part, time)| of_cause(part, time, recorded, ends));
-    by_cause.into_iter().chain(of_round_trips(recorded, ends)).collect()
+    by_saving(by_cause.into_iter().chain(of_round_trips(recorded, ends)).collect())
+}
+
+/// Returns remedies in the order of what they save at most. What cannot be told may be the most.
+fn by_saving(mut found: Vec<Remedy>) -> Vec<Remedy> {
+    let most_s = |one: &Remedy| one.saves_s.or(one.saves_up_to_s).unwrap_or(f64::INFINITY);
+    found.sort_by(|a, b| most_s(b).total_cmp(&most_s(a)));
+    found
 }
 
 fn of_cause(part: TimePart, time: f64, recorded: &CapturedTransfer, ends: &Ends) -> Option<Remedy> {
@@ -355,6 +362,25 @@ pub(super) fn worth(completion: Span) -> f64 {
 mod tests {
     use super::super::sample::{WINDOW, limited};
     use super::*;
+
+    #[test]
+    fn what_saves_most_stands_first() {
+        let remedy = |value: &str, saves_s, saves_up_to_s| Remedy {
+            cause: TimePart::Request,
+            setting: String::new(),
+            end: "client".to_owned(),
+            value: value.to_owned(),
+            saves_s,
+            saves_up_to_s,
+        };
+        let found = vec![
+            remedy("pauses", None, Some(2.28)),
+            remedy("requests", Some(3.25), Some(4.5)),
+            remedy("losses", None, None),
+        ];
+        let values: Vec<_> = by_saving(found).into_iter().map(|one| one.value).collect();
+        assert_eq!(values, ["losses", "requests", "pauses"]);
+    }
 
     #[test]
     fn a_wider_limit_of_each_kind_saves_what_it_took() {
