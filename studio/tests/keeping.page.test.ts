@@ -160,7 +160,9 @@ describe.skipIf(skipped(noCommand))("the studio keeps texts", () => {
     pages.push(page);
     await notice(page, /no scenarios in .*; New makes one/);
     // The templates are the first that a newcomer sees.
-    expect(await page.locator("dialog.gallery[open] .template").count()).toBeGreaterThan(5);
+    const templates = page.locator("dialog.gallery[open] .template");
+    await templates.first().waitFor();
+    expect(await templates.count()).toBeGreaterThan(5);
     await page.keyboard.press("Escape");
     await retype(page, TEXT);
     await status(page, /2 runs/);

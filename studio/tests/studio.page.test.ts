@@ -46,7 +46,10 @@ describe.skipIf(skipped(noCommand))("the studio", () => {
     await status(page, /2 runs/);
     await page.keyboard.press("Control+Enter");
     await ran(page);
-    const rows = await page.locator(".comparison tbody tr:not(.group) th").allInnerTexts();
+    const heads = page.locator(".comparison tbody tr:not(.group) th");
+    // They are drawn once the results have come.
+    await heads.first().waitFor();
+    const rows = await heads.allInnerTexts();
     expect(rows.slice(0, 2).map((row) => row.trim())).toEqual(["cubic", "bbr3"]);
     const frame = page.frameLocator(".report iframe");
     await frame.locator("h1").waitFor();
