@@ -21,6 +21,7 @@ const WINDOW: u32 = 128 * 1024;
 /// Sizes of the response that is asked for first, and of the one that is asked for then, bytes.
 const LARGE: usize = 8_000_000;
 const SMALL: usize = 800_000;
+const TRIES: usize = 5;
 
 /// Error codes (RFC 9114 §8.1).
 const FRAME_UNEXPECTED: u64 = 0x105;
@@ -82,13 +83,29 @@ async fn beside(mut large: RecvStream, mut small: RecvStream) -> usize {
     beside
 }
 
-/// Asks for both, with these fields; `small` is the path of the second.
-async fn ask_for_both(peer: &Peer, fields: [&[u8]; 2], small: &str) -> usize {
+/// Asks for both, with these fields, and returns whether they shared the connection. A server that
+/// waits for the disk or for an upstream lets the large one through meanwhile, so that the least
+/// of a few tries counts.
+async fn share(server: &Server, trust: &Trust, fields: [&[u8]; 2]) -> bool {
+    for _ in 0..TRIES {
+        let peer = connect(server, trust).await;
+        let bytes = ask_for_both(&peer, fields).await;
+        peer.leave().await;
+        // What is on its way when the small one begins, and what the client had not read.
+        if bytes <= 4 * WINDOW as usize {
+            return false;
+        }
+    }
+    true
+}
+
+/// Asks for both, and returns how much of the large one arrived with the small one.
+async fn ask_for_both(peer: &Peer, fields: [&[u8]; 2]) -> usize {
     let (mut first, mut large) = peer.ask(&request(17, "/large.bin", fields[0])).await;
     // A proxy waits for the content of a request that may have some.
     first.finish().unwrap();
     timeout(SOON, large.read_exact(&mut [0; 1024])).await.unwrap().unwrap();
-    let (mut second, small) = peer.ask(&request(17, small, fields[1])).await;
+    let (mut second, small) = peer.ask(&request(17, "/small.bin", fields[1])).await;
     second.finish().unwrap();
     timeout(SOON, beside(large, small)).await.unwrap()
 }
@@ -109,12 +126,7 @@ async fn an_urgent_response_precedes_a_large_one_that_was_asked_for_first() {
         ([&[], &high], false),
         ([&low, &[]], false),
     ] {
-        let peer = connect(&site.server, &site.trust).await;
-        let bytes = ask_for_both(&peer, fields, "/small.bin").await;
-        // What is on its way when the small one begins, and what the client had not read.
-        let shared = bytes > 4 * WINDOW as usize;
-        assert_eq!(shared, in_turn, "{fields:?}: {bytes} bytes beside {SMALL}");
-        peer.leave().await;
+        assert_eq!(share(&site.server, &site.trust, fields).await, in_turn, "{fields:?}");
     }
 }
 
@@ -169,10 +181,8 @@ async fn a_proxy_follows_the_client_and_the_response() {
         // The client has the large one first, and the response's own field precedes that.
         ([&high, &low], false),
     ] {
-        let peer = connect(&proxied.server, &proxied.trust).await;
-        let bytes = ask_for_both(&peer, fields, "/small.bin").await;
-        assert_eq!(bytes > 4 * WINDOW as usize, in_turn, "{fields:?}: {bytes} bytes");
-        peer.leave().await;
+        let shared = share(&proxied.server, &proxied.trust, fields).await;
+        assert_eq!(shared, in_turn, "{fields:?}");
     }
 }
 
