@@ -51,8 +51,8 @@ pub use crate::observer::TrafficStats;
 pub use crate::path_memory::{DEFAULT_LIFETIME, PathLease, PathMemory};
 pub use crate::stream::{
     BidiStream, FrameError, HeaderMemory, Http3, MAX_HEADER_FRAME, MAX_PRIORITY_FIELD, MAX_ZEROS,
-    MalformedSection, Priority, PriorityField, RawStream, Reassembler, RecvStream, SendStream,
-    StreamEnd, WEBSOCKET, take_tokens, zeros,
+    MalformedSection, PriorityField, RawStream, Reassembler, RecvStream, SendStream, StreamEnd,
+    WEBSOCKET, take_tokens, zeros,
 };
 /// Congestion control, for the types in this crate's API.
 pub use bentpipe_congestion as congestion;

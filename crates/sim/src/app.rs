@@ -246,9 +246,9 @@ async fn work(conn: &Conn, progress: &VisitProgress, index: usize, set_priority:
         .as_mut()
         .map(|page| (page.next_place(index), page.source(index).server_time));
     if let Some((place, server_time)) = page {
-        // The stack sends streams of higher priority first; a place fits into 23 bits.
+        // The stack sends streams of higher priority first.
         if let Some(place) = place {
-            set_priority(-(place as i32));
+            set_priority(-place);
         }
         if !server_time.is_zero() {
             let due = conn.now() + server_time;

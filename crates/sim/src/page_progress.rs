@@ -17,7 +17,7 @@ pub struct PageProgress {
     /// nanoseconds.
     arrival_sum: u128,
     /// Responses that servers have begun.
-    responses: u32,
+    responses: u64,
 }
 
 /// An origin of a page.
@@ -51,7 +51,7 @@ impl PageProgress {
 
     /// Returns the place of the next response among those of its server; `None` if they are sent in
     /// turn.
-    pub fn next_place(&mut self, index: usize) -> Option<u32> {
+    pub fn next_place(&mut self, index: usize) -> Option<i32> {
         self.responses += 1;
         self.priorities.then(|| self.source(index).priority.place(self.responses))
     }
@@ -174,7 +174,7 @@ impl PageProgress {
 mod tests {
     use super::*;
     use bentpipe_tcp::http::{Object, ObjectKind};
-    use bentpipe_units::Bytes;
+    use bentpipe_units::{Bytes, Priority};
 
     fn page(objects: &[(ObjectKind, u64)]) -> Arc<Page> {
         let object = |&(kind, bytes): &(ObjectKind, u64)| PageObject {
@@ -244,6 +244,6 @@ mod tests {
         assert_eq!(progress.to_open().collect::<Vec<_>>(), [(0, at(9))]);
         assert_eq!(progress.opened(0, at(9)), 0);
         assert_eq!(progress.to_open().count(), 0);
-        assert_eq!(progress.next_place(0), Some(3 << 20 | 1));
+        assert_eq!(progress.next_place(0), Some(Priority::default().place(1)));
     }
 }

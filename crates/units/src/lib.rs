@@ -8,7 +8,8 @@
 //! Decimal prefixes are powers of ten (`1 MB` = 10⁶ bytes, `1 Mbps` = 10⁶ bits per second). Binary
 //! prefixes (`KiB`, `MiB`, `GiB`) are powers of two.
 //!
-//! [`Printable`] prints texts of others so that they cannot control a terminal.
+//! [`Printable`] prints texts of others so that they cannot control a terminal. [`Priority`] is the
+//! priority of an HTTP response, which QUIC and TCP share.
 
 mod bytes;
 mod decibels;
@@ -17,6 +18,7 @@ mod length;
 mod linear_delay;
 mod parse;
 mod printable;
+mod priority;
 mod rate;
 mod ratio;
 mod symbols;
@@ -29,6 +31,7 @@ pub use length::Length;
 pub use linear_delay::LinearDelay;
 pub use parse::UnitError;
 pub use printable::Printable;
+pub use priority::Priority;
 pub use rate::Rate;
 pub use ratio::Ratio;
 pub use symbols::SymbolRate;

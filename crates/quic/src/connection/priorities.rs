@@ -4,7 +4,8 @@
 //! end of a download that was begun before it. With the first priority that it sends, all its
 //! responses have one, 3 and not incremental if nothing else is known.
 
-use crate::stream::{Priority, PriorityField};
+use crate::stream::PriorityField;
+use bentpipe_units::Priority;
 use noq_proto::StreamId;
 use std::collections::BTreeMap;
 
@@ -31,8 +32,9 @@ struct Request {
 }
 
 impl Request {
-    fn place(&self, id: StreamId) -> i32 {
-        self.client.with(self.response).place(id.index())
+    /// Returns the stack's priority of the stream: it sends higher ones first.
+    fn priority(&self, id: StreamId) -> i32 {
+        -self.response.over(self.client).place(id.index().saturating_add(1))
     }
 }
 
@@ -42,9 +44,14 @@ impl Priorities {
         self.in_use
     }
 
-    /// Returns the requests with the stack's priorities of their streams.
-    pub fn places(&self) -> impl Iterator<Item = (StreamId, i32)> {
-        self.requests.iter().map(|(id, request)| (*id, request.place(*id)))
+    /// Returns the stack's priority of the stream of a request.
+    pub fn of(&self, id: StreamId) -> Option<i32> {
+        self.requests.get(&id).map(|request| request.priority(id))
+    }
+
+    /// Returns all requests.
+    pub fn requests(&self) -> impl Iterator<Item = StreamId> {
+        self.requests.keys().copied()
     }
 
     /// Takes the field of the request on `id`, `None` if it has none.
@@ -53,7 +60,7 @@ impl Priorities {
         let request = self.requests.entry(id).or_default();
         // An update counts whether it came before the request or after it.
         if let Some(field) = field.filter(|_| !request.updated) {
-            request.client = Priority::default().with(field);
+            request.client = field.over(Priority::default());
         }
     }
 
@@ -64,7 +71,7 @@ impl Priorities {
             let request = self.requests.entry(id).or_default();
             // It names all parameters: others have their defaults (RFC 9218 §7).
             *request =
-                Request { client: Priority::default().with(field), updated: true, ..*request };
+                Request { client: field.over(Priority::default()), updated: true, ..*request };
         }
     }
 
@@ -95,11 +102,15 @@ mod tests {
     }
 
     fn place(priorities: &Priorities, index: u64) -> i32 {
-        priorities.requests[&stream(index)].place(stream(index))
+        priorities.of(stream(index)).unwrap()
+    }
+
+    fn in_turn(urgency: u8, index: u64) -> i32 {
+        -Priority { urgency, incremental: true }.place(index + 1)
     }
 
     fn urgency(urgency: u8, index: u64) -> i32 {
-        Priority { urgency, incremental: false }.place(index)
+        -Priority { urgency, incremental: false }.place(index + 1)
     }
 
     #[test]
@@ -114,11 +125,11 @@ mod tests {
         priorities.begin(stream(2), Some(field("u=0, i")));
         assert_eq!(place(&priorities, 2), urgency(5, 2), "the update came first");
         priorities.update(stream(1), field("i"));
-        assert_eq!(place(&priorities, 1), Priority { urgency: 3, incremental: true }.place(1));
+        assert_eq!(place(&priorities, 1), in_turn(3, 1));
         priorities.respond(stream(1), field("u=6"));
-        assert_eq!(place(&priorities, 1), Priority { urgency: 6, incremental: true }.place(1));
+        assert_eq!(place(&priorities, 1), in_turn(6, 1));
         priorities.update(stream(1), field("u=2, i"));
-        assert_eq!(place(&priorities, 1), Priority { urgency: 6, incremental: true }.place(1));
+        assert_eq!(place(&priorities, 1), in_turn(6, 1));
         priorities.remove(stream(1));
         priorities.respond(stream(1), field("u=6"));
         assert_eq!(priorities.requests.len(), 2);

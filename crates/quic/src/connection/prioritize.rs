@@ -4,7 +4,8 @@ use super::handle::Conn;
 use super::priorities::Priorities;
 use super::state::State;
 use super::write::id_of;
-use crate::stream::{Priority, PriorityField};
+use crate::stream::PriorityField;
+use bentpipe_units::Priority;
 use noq_proto::{Dir, Side, StreamId};
 
 impl State {
@@ -12,16 +13,19 @@ impl State {
     fn change_priorities(&mut self, id: StreamId, change: impl FnOnce(&mut Priorities)) {
         let before = self.priorities.in_use();
         change(&mut self.priorities);
-        if !self.priorities.in_use() {
-            return;
+        if before {
+            self.apply_priority(id);
+        } else if self.priorities.in_use() {
+            // With the first priority all requests get one.
+            let all: Vec<_> = self.priorities.requests().collect();
+            all.into_iter().for_each(|id| self.apply_priority(id));
         }
-        // With the first priority all requests get one.
-        let changed = self.priorities.places().filter(|(of, _)| !before || *of == id);
-        let changed: Vec<_> = changed.collect();
-        for (id, priority) in changed {
-            if self.writers.contains_key(&id) {
-                self.set_stream_priority(id, priority);
-            }
+    }
+
+    /// Gives the stream of a request the priority that is known for it.
+    fn apply_priority(&mut self, id: StreamId) {
+        if let Some(priority) = self.priorities.of(id).filter(|_| self.writers.contains_key(&id)) {
+            self.set_stream_priority(id, priority);
         }
     }
 
@@ -57,8 +61,8 @@ impl Conn {
             state.change_priorities(id, |priorities| priorities.update(id, field));
         } else {
             // All of it is written; the stack may still have some of it to send.
-            let place = Priority::default().with(field).place(id.index());
-            let _ = state.quic.send_stream(id).set_priority(place);
+            let place = field.over(Priority::default()).place(id.index().saturating_add(1));
+            let _ = state.quic.send_stream(id).set_priority(-place);
         }
     }
 }

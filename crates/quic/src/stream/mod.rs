@@ -20,7 +20,7 @@ pub(crate) mod zeros;
 pub use frame_filter::{FrameError, MAX_HEADER_FRAME};
 pub use header_memory::HeaderMemory;
 pub use http3::{BidiStream, Http3};
-pub use priority::{MAX_PRIORITY_FIELD, Priority, PriorityField};
+pub use priority::{MAX_PRIORITY_FIELD, PriorityField};
 pub use protocol::WEBSOCKET;
 pub use pseudo_fields::MalformedSection;
 pub use raw::{RawStream, StreamEnd};

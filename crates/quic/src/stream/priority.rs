@@ -1,42 +1,6 @@
-//! Priorities of responses (RFC 9218): what a field says, and the order in which streams are sent.
+//! What a `priority` field says (RFC 9218).
 
-/// Priority of a response (RFC 9218 §4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Priority {
-    /// Urgency, from 0, the first, to 7.
-    pub urgency: u8,
-    /// Whether a part of it is of use, so that it may share the connection with others.
-    pub incremental: bool,
-}
-
-impl Default for Priority {
-    fn default() -> Self {
-        Self { urgency: 3, incremental: false }
-    }
-}
-
-impl Priority {
-    /// Bits that order the streams of one urgency.
-    const ORDER: u32 = 28;
-
-    /// Returns the stack's priority of a response on request stream number `index`: higher ones
-    /// are sent first, equal ones in turn. Of one urgency, incremental responses share the
-    /// connection, and then the others follow one after the other, in the order of the requests.
-    pub fn place(self, index: u64) -> i32 {
-        let last = (1 << Self::ORDER) - 1;
-        let order = if self.incremental { 0 } else { index.saturating_add(1).min(last) as i32 };
-        -((i32::from(self.urgency.min(7)) << Self::ORDER) | order)
-    }
-
-    /// Returns it with what `field` says.
-    #[must_use]
-    pub fn with(self, field: PriorityField) -> Self {
-        Self {
-            urgency: field.urgency.unwrap_or(self.urgency),
-            incremental: field.incremental.unwrap_or(self.incremental),
-        }
-    }
-}
+use bentpipe_units::Priority;
 
 /// What a `priority` field says. Parameters that it does not name are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,6 +17,15 @@ pub const MAX_PRIORITY_FIELD: usize = 1024;
 impl PriorityField {
     /// A response whose parts are of use, such as those of a tunnel (RFC 9218 §11).
     pub const INCREMENTAL: Self = Self { urgency: None, incremental: Some(true) };
+
+    /// Returns `priority` with what the field says.
+    #[must_use]
+    pub fn over(self, priority: Priority) -> Priority {
+        Priority {
+            urgency: self.urgency.unwrap_or(priority.urgency),
+            incremental: self.incremental.unwrap_or(priority.incremental),
+        }
+    }
 
     /// Reads a field: a dictionary of structured values (RFC 8941 §3.2), in which unknown members,
     /// and values out of range, are ignored (RFC 9218 §4). `None` if it is not a dictionary, or
@@ -165,26 +138,6 @@ mod tests {
             assert_eq!(parsed(field), None, "{field:?}");
         }
         assert_eq!(parsed(&format!("u=1, x={}", "1".repeat(MAX_PRIORITY_FIELD))), None);
-    }
-
-    #[test]
-    fn streams_go_by_urgency_then_incremental_ones_then_in_order() {
-        let place = |urgency, incremental, index| Priority { urgency, incremental }.place(index);
-        let order = [
-            place(0, true, 9),
-            place(0, false, 0),
-            place(0, false, 1),
-            place(0, false, u64::MAX),
-            place(1, true, 0),
-            place(3, false, 0),
-            place(7, true, 0),
-            place(7, false, 0),
-            place(7, false, u64::MAX),
-        ];
-        assert!(order.is_sorted_by(|first, second| first > second), "{order:?}");
-        assert_eq!(place(2, true, 1), place(2, true, 7), "in turn");
-        assert_eq!(place(255, true, 0), place(7, true, 0));
-        assert_eq!(order[0], 0, "nothing precedes the connection's own streams");
     }
 
     proptest! {

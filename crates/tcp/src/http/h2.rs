@@ -7,8 +7,8 @@
 use super::message::Message;
 use super::schedule::Schedule;
 use super::tls::RECORD_CONTENT;
-use super::types::{HttpSettings, Priority, Role};
-use bentpipe_units::Time;
+use super::types::{HttpSettings, Role};
+use bentpipe_units::{Priority, Time};
 use std::collections::VecDeque;
 
 /// Header of a frame (RFC 9113 §4.1).
@@ -77,7 +77,7 @@ struct Sending {
     initial: u64,
     /// Whether streams are served by priority, and the number of those so far.
     priorities: bool,
-    count: u32,
+    count: u64,
 }
 
 #[derive(Debug)]
@@ -85,7 +85,7 @@ struct Stream {
     object: usize,
     left: u64,
     /// Its place among the streams by [`Priority::place`]; the same for all without priorities.
-    place: u32,
+    place: i32,
     /// Negative if the peer's settings arrived late with a smaller value (RFC 9113 §6.9.2).
     window: i64,
 }

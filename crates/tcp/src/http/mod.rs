@@ -21,9 +21,9 @@ pub use crate::http::flow_control::{
     FlowControlPreset, FlowControlPresetName, UnknownPreset, presets,
 };
 pub use crate::http::page::{ObjectKind, Page, PageObject, page};
-pub use crate::http::types::{
-    ExchangeEvent, HttpSettings, Object, Opening, Priority, Role, Source, Version,
-};
+pub use crate::http::types::{ExchangeEvent, HttpSettings, Object, Opening, Role, Source, Version};
+/// Priority of an object, for the types in this module's API.
+pub use bentpipe_units::Priority;
 
 use crate::http::connection::Connection;
 use crate::http::schedule::Schedule;

@@ -9,9 +9,9 @@
 //! Sizes of one kind are log-normal around its average. Their spread, the references between
 //! objects, and the time until a browser requests them are our choice.
 
-use super::types::{Object, Priority, Source};
+use super::types::{Object, Source};
 use bentpipe_link::random::{Stream, stream};
-use bentpipe_units::{Bytes, Span};
+use bentpipe_units::{Bytes, Priority, Span};
 
 /// A page: what its objects are, and where they come from.
 #[derive(Debug, Clone, PartialEq, Eq)]

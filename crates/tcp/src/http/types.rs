@@ -1,6 +1,6 @@
 //! Settings, objects and events of the applications.
 
-use bentpipe_units::{Bytes, Span};
+use bentpipe_units::{Bytes, Priority, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -69,34 +69,6 @@ pub struct Source {
     pub server_time: Span,
     /// Its priority.
     pub priority: Priority,
-}
-
-/// Priority of a response (RFC 9218 §4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Priority {
-    /// Urgency, from 0, the first, to 7.
-    pub urgency: u8,
-    /// Whether a part of it is of use, so that it may share the connection with others.
-    pub incremental: bool,
-}
-
-impl Default for Priority {
-    fn default() -> Self {
-        Self { urgency: 3, incremental: false }
-    }
-}
-
-impl Priority {
-    /// Number of objects of one urgency that keep their order.
-    const ORDERED: u32 = 1 << 20;
-
-    /// Returns the place in which a server sends object number `order`, counted from 1 in the
-    /// order of the requests: lower ones first, equal ones in turn. Of one urgency, incremental
-    /// objects share the connection, and then the others follow one after the other.
-    pub fn place(self, order: u32) -> u32 {
-        let urgency = u32::from(self.urgency.min(7)) * Self::ORDERED;
-        urgency + if self.incremental { 0 } else { order.clamp(1, Self::ORDERED - 1) }
-    }
 }
 
 /// One end of a connection.
