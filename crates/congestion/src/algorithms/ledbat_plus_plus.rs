@@ -20,6 +20,7 @@ use crate::controller::{
     minimum_window,
 };
 use crate::parameters::parameters;
+use crate::windowed::WindowedRtt;
 use bentpipe_units::{Bytes, Span, Time};
 use std::collections::VecDeque;
 
@@ -49,9 +50,8 @@ parameters! {
 const SLOWDOWN_RTTS: u64 = 2;
 /// RTTs of which the smallest counts (RFC 6817 §4.2, CURRENT_FILTER).
 const FILTER: usize = 4;
-/// Parts of the history of RTTs, and their length (RFC 6817 §4.2, BASE_HISTORY).
-const HISTORY: usize = 10;
-const HISTORY_PART: Span = Span::from_secs(60);
+/// Time over which the smallest RTT is the path's (RFC 6817 §4.2, BASE_HISTORY).
+const HISTORY: Span = Span::from_secs(600);
 
 /// What the flow does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,43 +70,34 @@ enum Phase {
 }
 
 /// The smallest RTTs of the last samples, and of the last ten minutes.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Delays {
     last: VecDeque<Span>,
-    /// Begin and smallest RTT of each part.
-    base: VecDeque<(Time, Span)>,
+    base: WindowedRtt,
 }
 
 impl Delays {
+    /// Creates them, with `base` if it is known.
+    fn new(now: Time, base: Option<Span>) -> Self {
+        let mut delays = Self { last: VecDeque::new(), base: WindowedRtt::smallest() };
+        if let Some(rtt) = base {
+            delays.base.update(now, HISTORY, rtt);
+        }
+        delays
+    }
+
     fn add(&mut self, now: Time, rtt: Span) {
         if self.last.len() == FILTER {
             self.last.pop_front();
         }
         self.last.push_back(rtt);
-        match self.base.back_mut() {
-            Some((since, base)) if now.since(*since) < HISTORY_PART => {
-                *base = (*base).min(rtt);
-            }
-            _ => self.base.push_back((now, rtt)),
-        }
-        if self.base.len() > HISTORY {
-            self.base.pop_front();
-        }
-    }
-
-    fn base(&self) -> Option<Span> {
-        self.base.iter().map(|(_, rtt)| *rtt).min()
+        self.base.update(now, HISTORY, rtt);
     }
 
     /// Returns the queueing delay.
     fn queue(&self) -> Span {
         let last = self.last.iter().min().copied().unwrap_or_default();
-        last.saturating_sub(self.base().unwrap_or_default())
-    }
-
-    /// Starts anew, with `base` if it is known.
-    fn reset(&mut self, now: Time, base: Option<Span>) {
-        *self = Self { base: base.into_iter().map(|rtt| (now, rtt)).collect(), ..Self::default() };
+        last.saturating_sub(self.base.get().unwrap_or_default())
     }
 }
 
@@ -138,7 +129,7 @@ impl LedbatPlusPlus {
             window: minimum_window(config.mtu).get() as f64,
             ssthresh: None,
             phase: Phase::SlowStart,
-            delays: Delays::default(),
+            delays: Delays::new(config.now, None),
             smoothed_rtt: Span::ZERO,
             recovery_start: 0,
             before: None,
@@ -156,7 +147,7 @@ impl LedbatPlusPlus {
 
     /// Returns the growth per RTT in packets: 1 from twice the target on, less below (draft §4.2).
     fn gain(&self) -> f64 {
-        let base = self.delays.base().unwrap_or_default().as_secs_f64().max(1e-6);
+        let base = self.delays.base.get().unwrap_or_default().as_secs_f64().max(1e-6);
         1.0 / (2.0 * self.target() / base).ceil().clamp(1.0, self.parameters.gain_divisor)
     }
 
@@ -291,8 +282,8 @@ impl Controller for LedbatPlusPlus {
     }
 
     fn on_path_change(&mut self, change: &PathChange) {
-        let base = change.shifted(self.delays.base());
-        self.delays.reset(change.now, base);
+        let base = change.shifted(self.delays.base.get());
+        self.delays = Delays::new(change.now, base);
         self.path_since = change.since;
     }
 
