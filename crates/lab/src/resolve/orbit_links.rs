@@ -41,23 +41,21 @@ pub(super) fn link_kinds(
     let links = &section.links;
     let reader = Reader { links, whole, files };
     let isls = section.isl.as_ref().is_none_or(|isl| *isl.get_ref() != IslText::None);
-    let names: Vec<&str> = constellation.shells().iter().map(|shell| shell.name.as_str()).collect();
-    if let Some(unknown) = links.shell.keys().find(|key| !names.contains(&key.get_ref().as_str())) {
+    let of = |shell: &Shell| links.shell.iter().find(|(key, _)| *key.get_ref() == shell.name);
+    let named = |key: &&Spanned<String>| {
+        constellation.shells().iter().any(|shell| shell.name == *key.get_ref())
+    };
+    if let Some(unknown) = links.shell.keys().find(|key| !named(key)) {
         return Err(unknown_shell(unknown, constellation.shells()));
     }
+    let own: Vec<_> = constellation.shells().iter().map(of).collect();
     // A kind that each shell gives a rate of its own needs no other.
     let general = |kind: fn(&ShellLinksSection) -> Own<'_>| {
-        names.is_empty()
-            || !names.iter().all(|name| {
-                let own = links.shell.iter().find(|(key, _)| key.get_ref() == name);
-                let own = own.and_then(|(_, shell)| kind(shell));
-                own.is_some_and(|own| own.get_ref().rate.is_some())
-            })
+        let has_rate = |own: Own<'_>| own.is_some_and(|own| own.get_ref().rate.is_some());
+        own.is_empty() || !own.iter().all(|own| own.is_some_and(|(_, own)| has_rate(kind(own))))
     };
     let mut shells = Vec::new();
-    for (index, shell) in constellation.shells().iter().enumerate() {
-        let own = links.shell.iter().find(|(key, _)| *key.get_ref() == shell.name);
-        let Some((key, own)) = own else { continue };
+    for (index, (key, own)) in own.iter().enumerate().filter_map(|(i, own)| Some((i, (*own)?))) {
         shells.push(ShellKinds {
             shell: index as u32,
             name: key.get_ref().clone(),
