@@ -62,8 +62,11 @@ pub fn note_gaps(seen: &mut [Seen], covered: &[Covered], sender: usize) {
     };
     let all: Vec<usize> =
         covered.iter().filter(|one| of_end(seen, one)).map(|one| one.index).collect();
-    let sizes: Vec<u64> =
-        all.iter().filter_map(|index| seen.get(*index)).map(|(.., one)| one.bytes).collect();
+    let (times, sizes): (Vec<u64>, Vec<u64>) = all
+        .iter()
+        .filter_map(|index| seen.get(*index))
+        .map(|(at, _, one)| (*at, one.bytes))
+        .unzip();
     let mut sorted = sizes.clone();
     sorted.sort_unstable();
     let usual = sorted.get((sorted.len() as f64 * USUAL) as usize).copied().unwrap_or_default();
@@ -72,14 +75,10 @@ pub fn note_gaps(seen: &mut [Seen], covered: &[Covered], sender: usize) {
         return;
     }
     let mut names = vec![false; sizes.len()];
-    for (begin, window) in sizes.windows(IN_A_ROW).enumerate() {
-        if window.iter().all(|size| *size >= usual + NAMES) {
-            names.iter_mut().skip(begin).take(IN_A_ROW).for_each(|one| *one = true);
-        }
-    }
-    let times: Vec<u64> =
-        all.iter().filter_map(|index| seen.get(*index)).map(|(at, ..)| *at).collect();
-    for begin in after_silences(&times, &sizes) {
+    let are_large = |row: &[u64]| row.iter().all(|size| *size >= usual + NAMES);
+    let rows = sizes.windows(IN_A_ROW).enumerate();
+    let large = rows.filter(|(_, row)| are_large(row)).map(|(begin, _)| begin);
+    for begin in large.chain(after_silences(&times, &sizes)) {
         names.iter_mut().skip(begin).take(IN_A_ROW).for_each(|one| *one = true);
     }
     for (index, names) in all.into_iter().zip(names) {

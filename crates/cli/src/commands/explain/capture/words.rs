@@ -369,7 +369,9 @@ pub(super) fn span(span: Span) -> Span {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sample::limited;
     use super::*;
+    use bentpipe_captures::PathEstimate;
 
     #[test]
     fn sizes_have_three_digits_and_a_unit_that_suits_them() {
@@ -398,33 +400,19 @@ mod tests {
         let (rtt, rate) = (Span::from_millis(100), bentpipe_units::Rate::from_mbps(20));
         let limit = FlowLimit { kind: LimitKind::Sender, size: Bytes::new(40_000) };
         let told = |hides_losses| {
+            let own = limited(LimitKind::Sender);
             let recorded = CapturedTransfer {
                 bytes: Bytes::from_mb(1),
                 is_encrypted: true,
-                is_sender: true,
-                is_upload: false,
                 completion: Span::from_secs(4),
-                budget: bentpipe_timeseries::TimeBudget::from_iter([]),
-                path: bentpipe_captures::PathEstimate {
-                    rtt,
-                    rate,
-                    proven: rate,
-                    is_filled: false,
-                    queue: Span::ZERO,
-                    is_full: false,
-                    loss: 0.0,
-                },
-                intervals: Vec::new(),
-                both: None,
+                path: PathEstimate { rtt, rate, proven: rate, is_filled: false, ..own.path },
                 evidence: Evidence {
                     hides_losses,
                     sender_pauses: Span::from_secs(1),
                     limit: Some((limit, Span::from_secs(2))),
                     ..Evidence::default()
                 },
-                exchanges: Vec::new(),
-                losses: Vec::new(),
-                notes: Vec::new(),
+                ..own
             };
             let ends = Ends { transport: Transport::Quic, sender: "server", asker: "client" };
             let pauses = detail(TimePart::Application, &recorded, &ends, &mut false);
