@@ -31,6 +31,15 @@ def said(*command, **options):
     return done.stdout.removesuffix("\n")
 
 
+def part(text):
+    """The number and the count of a part, such as "3/12"; ends if it is none."""
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        program = pathlib.Path(sys.argv[0]).name
+        sys.exit(f"{program}: --part {text}; allowed: 1/N to N/N, such as 3/12")
+    return int(number), int(count)
+
+
 def waited(condition, seconds=10):
     """Waits for a condition; returns its last value."""
     end = time.monotonic() + seconds

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+from tools import running
 from tools.atlas.rows import same
 
 
@@ -19,9 +20,7 @@ def estimates(root, bentpipe, files, extra):
 
 def part_of(files, seconds, part):
     """Returns the K-th of N parts of `files` that take about as long; `part` is "K/N"."""
-    number, count = (int(text) for text in part.split("/"))
-    if not 1 <= number <= count:
-        sys.exit(f"tools/atlas/run: --part {part}; allowed: 1/{count} to {count}/{count}")
+    number, count = running.part(part)
     loads = [0.0] * count
     parts = [[] for _ in range(count)]
     for file in sorted(files, key=lambda file: -seconds[file]):
