@@ -9,6 +9,10 @@ use std::collections::VecDeque;
 const SMALL: u32 = 128;
 /// Most packets tracked: several RTTs of them.
 const MAX_PENDING: usize = 64;
+/// Most bytes of packets with a PING that wait for an answer. The stack sends no ACK while a PING
+/// waits for room in its congestion window. That has two packets of 1200 bytes at the least (RFC
+/// 9002 §7.2), and the stack asks for room for a whole one.
+const MAX_PING_BYTES: u32 = 1000;
 /// Half of the window of the minimum filter: the minimum is that of the current period and the one
 /// before, so that a path that became longer is noticed. As BBR's filter of ten seconds.
 const PERIOD: Span = Span::from_secs(10);
@@ -20,6 +24,12 @@ const PERIOD: Span = Span::from_secs(10);
 #[derive(Debug, Clone, Default)]
 pub(super) struct AckRtt {
     pending: VecDeque<(u64, Time)>,
+    /// Packets in flight with an ACK and a PING, of any size, and their bytes: ranges can make them
+    /// large.
+    pings: VecDeque<(u64, u32)>,
+    ping_bytes: u32,
+    /// When the last of them left.
+    last_ping: Option<Time>,
     /// Minimum of the current period, and the period's start.
     current: Option<(Span, Time)>,
     /// Minimum of the period before.
@@ -31,7 +41,15 @@ pub(super) struct AckRtt {
 impl AckRtt {
     /// Handles a packet that left.
     pub fn on_sent(&mut self, now: Time, packet: &PacketInfo) {
-        if packet.space == Space::Data && packet.frames.eliciting && packet.bytes() <= SMALL {
+        if packet.space != Space::Data || !packet.frames.eliciting {
+            return;
+        }
+        if packet.frames.ack > 0 && packet.frames.stream == 0 {
+            self.pings.push_back((packet.number, packet.bytes()));
+            self.ping_bytes = self.ping_bytes.saturating_add(packet.bytes());
+            self.last_ping = Some(now);
+        }
+        if packet.bytes() <= SMALL {
             if self.pending.len() >= MAX_PENDING {
                 self.pending.pop_front();
             }
@@ -44,6 +62,10 @@ impl AckRtt {
     pub fn on_received(&mut self, now: Time, packet: &PacketInfo) -> Option<Span> {
         let acknowledges = packet.frames.acknowledges.filter(|_| packet.space == Space::Data)?;
         self.any_acknowledged = true;
+        while let Some((_, bytes)) = self.pings.pop_front_if(|(number, _)| *number <= acknowledges)
+        {
+            self.ping_bytes = self.ping_bytes.saturating_sub(bytes);
+        }
         let mut sample = None;
         while let Some(&(_, sent)) =
             self.pending.front().filter(|(number, _)| *number <= acknowledges)
@@ -73,9 +95,11 @@ impl AckRtt {
         self.pending.front().map(|&(_, sent)| now.since(sent))
     }
 
-    /// Returns the time at which the newest unacknowledged packet left.
-    pub fn newest(&self) -> Option<Time> {
-        self.pending.back().map(|&(_, sent)| sent)
+    /// Returns true if a PING may leave at `now`, at most one in `interval`.
+    pub fn may_ping(&self, now: Time, interval: Span) -> bool {
+        let newest = self.pending.back().map(|&(_, sent)| sent).max(self.last_ping);
+        self.ping_bytes < MAX_PING_BYTES
+            && newest.is_none_or(|newest| now.since(newest) >= interval)
     }
 
     /// Returns the shortest RTT of the current period and the one before.

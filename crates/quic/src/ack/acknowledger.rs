@@ -11,6 +11,11 @@ use bentpipe_units::{Span, Time};
 /// to.
 pub const QUIET: u64 = 8;
 
+/// Gaps after which an ACK leaves at once, whatever the policy. The stack reports the newest 64
+/// ranges of packets and forgets older ones, which its peer then declares lost. Half of them leaves
+/// a second ACK if the first is lost.
+const MAX_GAPS: u32 = 32;
+
 /// Whether an ACK-only packet of the stack leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AckDecision {
@@ -111,6 +116,9 @@ impl Acknowledger {
     fn is_due(&self) -> bool {
         let unreported = &self.unreported;
         let prompt = unreported.event() || unreported.requested();
+        if unreported.gaps() >= MAX_GAPS {
+            return true;
+        }
         match self.rule {
             AckRule::Stack => true,
             AckRule::Every(every) => prompt || unreported.packets() >= u64::from(every),

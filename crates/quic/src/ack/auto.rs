@@ -168,7 +168,7 @@ impl AutoFrequency {
     pub fn wants_ping(&self, now: Time, smoothed_rtt: Span) -> bool {
         let interval = self.rtt.min().unwrap_or(smoothed_rtt) / self.auto.pings.max(1);
         self.rtt.any_acknowledged()
-            && self.rtt.newest().is_none_or(|newest| now.since(newest) >= interval)
+            && self.rtt.may_ping(now, interval)
             && self.next(smoothed_rtt) <= now
     }
 }

@@ -204,6 +204,44 @@ fn a_gap_is_reported_at_once_and_by_auto_within_its_interval() {
 }
 
 #[test]
+fn auto_reports_every_packet_of_a_burst_of_losses() {
+    let mut receiver = Receiver::measured();
+    // Every other packet is lost, 3,000 of 6,000 per RTT. The stack remembers 64 ranges.
+    let mut gaps = Vec::new();
+    for _ in 0..3_000 {
+        let reported = receiver.sent.len();
+        receiver.on_packet(receiver.largest + 2);
+        receiver.wait(MILLISECOND / 5);
+        gaps.push(receiver.sent.len() > reported);
+    }
+    let longest = gaps.split(|sent| *sent).map(<[bool]>::len).max().unwrap();
+    assert!(longest < 64, "{longest} ranges between two ACKs");
+}
+
+#[test]
+fn pings_in_flight_leave_room_for_another_packet() {
+    let mut receiver = Receiver::measured();
+    // No answer: the queue of the other direction is long, and each ACK has many ranges.
+    let mut bytes = 0;
+    for number in 1..200 {
+        for _ in 0..2 {
+            receiver.largest += 1;
+            let context = AckContext { marked: false, smoothed_rtt: Some(RTT) };
+            receiver.policy.on_received(receiver.now, &data(receiver.largest), context);
+            receiver.now += MILLISECOND * 20;
+        }
+        let mut packet = ack(number, receiver.largest);
+        packet.frames.ack = 140;
+        if receiver.policy.wants_ping(receiver.now) {
+            packet.frames.eliciting = true;
+            bytes += packet.bytes();
+        }
+        receiver.policy.on_sent(receiver.now, &packet);
+    }
+    assert!((500..=1200).contains(&bytes), "{bytes} B of PINGs");
+}
+
+#[test]
 fn a_mark_after_packets_without_is_reported_at_once_and_the_next_is_not() {
     let mut receiver = Receiver::new("1:64");
     receiver.stream(3, MILLISECOND);

@@ -14,6 +14,8 @@ pub(super) struct Unreported {
     total: u64,
     /// Ack-eliciting packets that no ACK which left covers.
     packets: u64,
+    /// Gaps in the packet numbers since the last ACK left.
+    gaps: u32,
     /// Ack-eliciting packets that arrived since the stack last made an ACK.
     since_ack_made: u64,
     /// Arrival times of the oldest and the newest ack-eliciting packet.
@@ -37,6 +39,8 @@ impl Unreported {
         // A number that the sender skipped looks like a loss (RFC 9000 §21.4): one ACK more.
         self.event |=
             self.largest.is_some_and(|largest| packet.number != largest.saturating_add(1));
+        let skips = self.largest.is_some_and(|largest| packet.number > largest.saturating_add(1));
+        self.gaps = self.gaps.saturating_add(u32::from(skips));
         self.event |= marked && !self.marked;
         self.marked = marked;
         self.requested |= packet.frames.immediate;
@@ -64,13 +68,17 @@ impl Unreported {
         };
         let largest = self.largest_eliciting.unwrap_or_default();
         if acknowledges >= largest {
-            (self.packets, self.oldest) = (0, None);
+            (self.packets, self.oldest, self.gaps) = (0, None, 0);
             (self.event, self.requested) = (false, false);
         } else {
             // It was made before the newest packet arrived.
             self.packets = self.packets.min(largest - acknowledges);
             self.oldest = self.oldest.map(|_| self.newest);
         }
+    }
+
+    pub fn gaps(&self) -> u32 {
+        self.gaps
     }
 
     pub fn total(&self) -> u64 {
