@@ -182,7 +182,7 @@ fn short(seeds: u64, only: &str, parameters: &Parameters) {
             let mut seconds: Vec<f64> = (0..seeds)
                 .map(|seed| {
                     let transfer = Transfer::of(megabytes * 1_000_000);
-                    let controller = make(name, "standard", parameters);
+                    let controller = make(name, "long-path", parameters);
                     let limit = Span::from_secs(600);
                     let outcome =
                         run(path, vec![(transfer, controller)], 500 + seed, limit).remove(0);

@@ -7,9 +7,13 @@
 //! the rate, is undone. A queue, policer or AQM that the sender itself overflows loses nothing
 //! after a reduction, so that nothing is learnt there; one that others overflow loses in clumps.
 //!
+//! The controller's own slow start goes on after few losses, before anything can be learnt: a queue
+//! that it overflows loses up to half of a round trip's packets.
+//!
 //! For alternatives and measurements, see `docs/decisions/0082-losses-by-chance.md`.
 
 mod delay;
+mod own_start;
 mod parameters;
 mod rate;
 #[cfg(test)]
@@ -22,6 +26,7 @@ use crate::controller::{
 };
 use bentpipe_units::Bytes;
 use delay::Delay;
+use own_start::OwnStart;
 use rate::{Bursts, ChanceRate, LastRounds};
 
 /// A filter to be put in front of a controller.
@@ -77,6 +82,7 @@ pub struct ChanceFilter {
     last_rounds: LastRounds,
     reduction: Option<Reduction>,
     undo: Option<Undo>,
+    start: OwnStart,
     round: u64,
     /// True once the path has marked packets: its queues speak by marks.
     marked: bool,
@@ -97,6 +103,7 @@ impl ChanceFilter {
             last_rounds: LastRounds::default(),
             reduction: None,
             undo: None,
+            start: OwnStart::Over,
             round: 0,
             marked: false,
             known: None,
@@ -147,6 +154,23 @@ impl ChanceFilter {
             && self.delay.has_room(&self.parameters)
     }
 
+    /// Lets a slow start that few losses have reduced go on from there, if no queue stands.
+    fn resume_start(&mut self, ack: &Ack<'_>) {
+        let Some(next_number) = self.start.known_at(ack) else { return };
+        self.start = OwnStart::Over;
+        if self.may_be_chance() && !self.delay.is_queueing(&self.parameters) {
+            self.start = OwnStart::Running { gave_way: None };
+            self.controller.restart(&Restart {
+                now: ack.now,
+                window: self.controller.send_control().cwnd,
+                ssthresh: Some(Bytes::MAX),
+                rate: None,
+                min_rtt: Some(self.delay.base()),
+                recovery_start: next_number,
+            });
+        }
+    }
+
     /// Returns to the window before the last reductions.
     fn undo(&mut self, loss: &Loss<'_>) {
         if self.parameters.undo < 0.5 || self.known.is_none() {
@@ -169,7 +193,7 @@ impl ChanceFilter {
 impl Controller for ChanceFilter {
     forward_to!(controller:
         on_packet_sent, on_timeout, on_spurious_loss, on_upcoming_path_change, on_mtu_update,
-        restart, report_state, rate_based);
+        report_state, rate_based);
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
         self.delay.note(ack.now, ack.rtt);
@@ -186,10 +210,12 @@ impl Controller for ChanceFilter {
             self.delay.note_calm();
         }
         self.controller.on_ack(ack);
+        self.resume_start(ack);
     }
 
     fn on_loss(&mut self, loss: &Loss<'_>) {
-        self.last_rounds.lost(self.bursts.count(loss.packets.iter()));
+        let found = self.bursts.count(loss.packets.iter());
+        self.last_rounds.lost(found);
         let queueing = self.delay.is_queueing(&self.parameters);
         let is_calm = self.is_calm();
         let calm = loss.packets.iter().filter(&is_calm).count();
@@ -208,11 +234,14 @@ impl Controller for ChanceFilter {
         }
         let SendControl { cwnd: before, in_slow_start, .. } = self.controller.send_control();
         self.controller.on_loss(loss);
+        let reduced = self.controller.send_control().cwnd < before;
+        let is_start = in_slow_start && reduced && !queueing;
+        self.start = self.start.after(loss, found.losses(), self.parameters.few, is_start);
         if loss.persistent {
             self.rate = ChanceRate::default();
             self.known = None;
         }
-        if self.controller.send_control().cwnd < before {
+        if reduced {
             self.reduction = Some(Reduction { window: before, next_number: loss.next_number });
             // The first of several reductions is the one to return to.
             let first = self.undo.filter(|undo| undo.window >= before);
@@ -229,6 +258,11 @@ impl Controller for ChanceFilter {
     fn on_ecn_ce(&mut self, ecn_ce: &EcnCe) {
         self.marked = true;
         self.controller.on_ecn_ce(ecn_ce);
+    }
+
+    fn restart(&mut self, to: &Restart) {
+        self.start = OwnStart::restarted(to);
+        self.controller.restart(to);
     }
 
     fn on_path_change(&mut self, change: &PathChange) {

@@ -28,7 +28,7 @@ parameters! {
             "part of the largest queue without losses up to which a queue has room";
         few: 2.0, 0.0 => 100.0, "packets",
             "losses in two round trips that are by chance where a queue of the path had room for \
-             more than what is in it";
+             more than what is in it, and after which the controller's own slow start goes on";
         undo: 1.0, 0.0 => 1.0, "", "0.5 or more: undo a reduction that proves to be by chance";
     }
 }

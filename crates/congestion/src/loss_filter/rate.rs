@@ -19,6 +19,11 @@ pub(super) struct Count {
 }
 
 impl Count {
+    /// Returns the losses: bursts count as one.
+    pub(super) fn losses(self) -> f64 {
+        self.losses
+    }
+
     fn add(&mut self, other: Self) {
         self.packets += other.packets;
         self.losses += other.losses;

@@ -107,6 +107,91 @@ fn a_slow_start_that_chance_has_ended_goes_on() {
     assert!(packets(&controller) > 1000 && controller.send_control().in_slow_start);
 }
 
+/// A start that goes on in the controller because the path is short, after four round trips.
+fn short_start() -> (ChanceFilter, Path) {
+    let mut controller = filtered(cubic());
+    let mut path = Path::new(Span::from_millis(30));
+    path.round(&mut controller, |_| false);
+    let window = controller.send_control().cwnd;
+    controller.restart(&Restart {
+        now: path.now,
+        window,
+        ssthresh: None,
+        rate: None,
+        min_rtt: None,
+        recovery_start: 0,
+    });
+    for _ in 0..3 {
+        path.round(&mut controller, |_| false);
+    }
+    (controller, path)
+}
+
+/// Windows of the four round trips after one in which `lost` selects packets.
+fn after_losses(
+    (mut controller, mut path): (ChanceFilter, Path),
+    lost: impl Fn(u64) -> bool,
+) -> Vec<u64> {
+    path.round(&mut controller, lost);
+    let mut windows = Vec::new();
+    for _ in 0..4 {
+        windows.push(packets(&controller));
+        path.round(&mut controller, |_| false);
+    }
+    windows
+}
+
+#[test]
+fn a_start_over_a_short_path_goes_on_after_few_losses() {
+    for lost in [|index| index == 40, |index| [40, 41, 60].contains(&index)] {
+        let windows = after_losses(short_start(), lost);
+        assert!(windows[3] > 3 * windows[0], "{windows:?}");
+    }
+}
+
+#[test]
+fn a_start_is_over_after_many_losses_or_before_a_queue_or_where_a_layer_ends_it() {
+    let ended = |windows: Vec<u64>| assert!(windows[3] < 2 * windows[0], "{windows:?}");
+    ended(after_losses(short_start(), |index| index % 8 == 0));
+    let (controller, mut path) = short_start();
+    path.rtt += Span::from_millis(20);
+    ended(after_losses((controller, path), |index| index == 40));
+    let (mut controller, path) = short_start();
+    let window = packets(&controller);
+    set_window(&mut controller, window);
+    ended(after_losses((controller, path), |index| index == 40));
+    // None was allowed in front: others start.
+    let mut controller = filtered(cubic());
+    let mut path = Path::new(Span::from_millis(30));
+    for _ in 0..4 {
+        path.round(&mut controller, |_| false);
+    }
+    ended(after_losses((controller, path), |index| index == 40));
+}
+
+#[test]
+fn losses_that_end_a_start_in_front_do_not_let_another_go_on() {
+    let (mut controller, mut path) = short_start();
+    let window = controller.send_control().cwnd;
+    // As `WithSlowStart` does when its slow start has found congestion.
+    let restart = Restart {
+        now: path.now,
+        window,
+        ssthresh: None,
+        rate: None,
+        min_rtt: None,
+        recovery_start: 0,
+    };
+    controller.restart(&restart);
+    let mut sent = crate::sent_packets::SentPackets::new();
+    sent.on_sent(path.now, MTU);
+    sent.on_lost(0);
+    sent.report_loss(path.now, false, |loss| controller.on_loss(loss));
+    assert!(matches!(controller.start, OwnStart::Over));
+    path.round(&mut controller, |_| false);
+    assert!(!controller.send_control().in_slow_start);
+}
+
 #[test]
 fn a_path_that_marks_packets_is_not_filtered() {
     let mut controller = filtered(cubic());

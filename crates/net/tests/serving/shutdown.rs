@@ -99,7 +99,7 @@ async fn an_http3_request_sent_before_goaway_arrived_is_served() {
 
     let TestServer { server, directory, .. } = site;
     let stopping = tokio::spawn(server.stop(Span::from_secs(60)));
-    sleep(Duration::from_millis(150)).await;
+    sleep(Duration::from_millis(30)).await;
     let second = soon(client.get(&url, &HeaderMap::new())).await.unwrap();
     assert_eq!(soon(content(second)).await.unwrap(), b"hello");
     // The connection ends by itself after that.
