@@ -1,4 +1,3 @@
-import "uplot/dist/uPlot.min.css";
 import "./style/index.css";
 import { usualFlow } from "./answer/index.ts";
 import { competitionOf } from "./data/fairness.ts";

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { sweepAxis } from "./base.ts";
 import { Bench, clean, layoutFaults, NO_WEBGL, type Opened } from "./browser.ts";
 import { explained, geoReport, singleReport } from "./fixture.ts";
 import { matrixReport } from "./matrixfixture.ts";
@@ -6,7 +7,14 @@ import { hostileReport, oddReport } from "./oddfixture.ts";
 import { phaseReport } from "./phasefixture.ts";
 import { reverseReport } from "./reversefixture.ts";
 import { constellationReport } from "./skyfixture.ts";
-import { failedReport, lossReport, policySweep, resumedReport } from "./sweepfixture.ts";
+import { summarise } from "./summarise.ts";
+import {
+  failedReport,
+  lossReport,
+  policySweep,
+  resumedReport,
+  sweepReport,
+} from "./sweepfixture.ts";
 import { pageReport } from "./waterfallfixture.ts";
 
 let bench: Bench;
@@ -118,6 +126,71 @@ describe("the first screen", () => {
     expect(await page.innerText(".budget-key")).toMatch(/needed\s+Handshake.*causes\s+Slow start/s);
     clean(opened);
     await bench.leave(page);
+  });
+
+  it("names every part that is seen in a bar, and shows no others", async () => {
+    const made = explained();
+    // At the width of a bar, 3 px and a third of one.
+    Object.assign(made.report.explanations![0]!.parts, { held_acks_s: 0.025, pacing_s: 0.003 });
+    const opened = await bench.open(made);
+    const [seen, named] = await opened.page.evaluate(() => {
+      const colour = (el: Element): string => getComputedStyle(el).backgroundColor;
+      const parts = [...document.querySelectorAll<HTMLElement>(".budget-bar [data-part]")];
+      const visible = parts.filter((el) => getComputedStyle(el).visibility === "visible");
+      return [visible, [...document.querySelectorAll(".budget-key .block")]].map((list) => [
+        ...new Set(list.map(colour)),
+      ]);
+    });
+    expect(seen!.length).toBe(3);
+    expect([...seen!].sort()).toEqual([...named!].sort());
+    clean(opened);
+    await bench.leave(opened.page);
+  });
+
+  it("draws the causes of a page's time as its bar, if they add up to it", async () => {
+    const made = explained();
+    made.report.runs.forEach((run) => {
+      Object.assign(run.flows[0]!, { onload_s: run.flows[0]!.completion_s });
+    });
+    made.report.summary = summarise(made.report.runs);
+    const opened = await bench.open(made, { hash: "#metric=onload_s" });
+    const { page } = opened;
+    expect(await page.innerText(".budgets h3")).toContain("Page load and where the time went");
+    expect(await page.locator(".bar-cell.causes").count()).toBe(0);
+    expect(await page.locator(".bar-row [data-part]").count()).toBe(4);
+    clean(opened);
+    await bench.leave(page);
+  });
+
+  it("names every value of a sweep of names, in two lines if one has no room", async () => {
+    const names = ["CRA 1 Mbps", "RBDC 2 Mbps", "VBDC 500 kB", "FCA, RBDC 2 Mbps"];
+    const axis = sweepAxis("path.return.allocation", names);
+    const made = sweepReport(
+      [axis],
+      ["tcp", "quic"],
+      1,
+      (p, v) => 5 + names.indexOf(p[axis.key]!) * (2 - v),
+    );
+    for (const width of [1440, 390]) {
+      const opened = await bench.open(made, { width });
+      const ticks = await opened.page.locator(".ratio-lines .tick").allTextContents();
+      const words = ticks.join(" ");
+      for (const name of names) expect(words).toContain(name);
+      expect(await layoutFaults(opened)).toEqual([]);
+      clean(opened);
+      await bench.leave(opened.page);
+    }
+  });
+
+  it("tells a queue of some time from a delay, and rounds the path's numbers", async () => {
+    const made = singleReport();
+    const [hop] = made.report.path!.hops;
+    Object.assign(hop!, { forward: "32.011785 Mbps, queue 100 ms", return: "2 Mbps, queue 1 BDP" });
+    const opened = await bench.open(made);
+    const path = await opened.page.innerText(".strip-line .line >> nth=0");
+    expect(path).toContain("32.01 Mbps · queue 100 ms");
+    expect(path).toContain("2 Mbps · 1 BDP");
+    await bench.leave(opened.page);
   });
 
   it("keeps its bars when it is printed", async () => {

@@ -134,7 +134,7 @@ describe("an answer", () => {
       ["b", "3 %", took(0.5)],
     ]);
     expect(said(r)).toContain("8.00 times as fast: 0.500 s instead of 4.00 s");
-    expect(answer(r)!.more).toEqual(["The gain grows with loss: 2.00× at 1 %, 4.00× at 2 %."]);
+    expect(answer(r)!.more).toEqual(["The gain grows with the loss: 2.00× at 1 %, 4.00× at 2 %."]);
     const at = JSON.stringify([["path.loss", "2 %"]]);
     expect(said(r, "completion_s", "", at)).toContain("4.00 times as fast");
   });
@@ -219,7 +219,7 @@ describe("an answer", () => {
       ["b", "3 %", call(1.5)],
     ]);
     expect(answer(r, "mos")!.more).toEqual([
-      "The gain shrinks with loss: +1 at 2 %, +0.500 at 3 %.",
+      "The gain shrinks with the loss: +1 at 2 %, +0.500 at 3 %.",
     ]);
   });
 
@@ -237,11 +237,12 @@ describe("an answer", () => {
       { explanations: [explained("a", 6, parts(5, 1)), explained("b", 2, parts(1.5, 0.5))] },
     );
     expect(answer(r)!.more[0]!.replaceAll("\u00a0", " ")).toBe(
-      "Of the 4.00 s saved, 3.50 s is slow start and 0.500 s is handshake.",
+      "Of the 4.00 s saved, 3.50 s is slow start and 0.500 s is the handshake.",
     );
     r.explanations![1]!.parts = { slow_start_s: 0.5, pacing_s: 1.5 };
     expect(answer(r)!.more[0]!.replaceAll("\u00a0", " ")).toBe(
-      "With b, 4.50 s less slow start and 1.00 s less handshake, but 1.50 s more pacing.",
+      "With b, 4.50 s less goes to slow start and 1.00 s less to the handshake, " +
+        "but 1.50 s more to pacing.",
     );
   });
 
@@ -267,6 +268,34 @@ describe("an answer", () => {
     expect(why()).toBe("Round trips of requests: 4.50 s of 10.0 s with h1, 1.50 s with h3.");
     r.explanations![1]!.parts.request_s = 2.6;
     expect(why()).toBe("Slow start: 2.50 s of 10.0 s with h1, 2.00 s with h3.");
+    // Where the parts add up to the time of the page, they are what was saved.
+    r.explanations!.forEach((e, i) => {
+      e.completion_s = [9, 5][i]!;
+    });
+    expect(why()).toBe(
+      "Of the 4.00 s saved, 1.90 s is round trips of requests and 0.500 s is slow start.",
+    );
+    expect(said(r, "onload_s")).toMatch(/^h3 lowers the page load time by 44.4 %/);
+  });
+
+  it("says at which points a variant fails", () => {
+    const never: Partial<Flow>[] = [{ completion_s: null, completed: false, error: "reset" }];
+    const r = report([
+      ["tcp", "1 %", never],
+      ["quic", "1 %", took(2)],
+      ["tcp", "2 %", never],
+      ["quic", "2 %", took(3)],
+    ]);
+    expect(answer(r)!.more).toEqual(["tcp fails at every point."]);
+    const some = {
+      ...r,
+      runs: r.runs.map((run, i) =>
+        i === 2
+          ? { ...run, flows: run.flows.map((f) => ({ ...f, completed: true, completion_s: 3 })) }
+          : run,
+      ),
+    };
+    expect(answer(some as Report)!.more).toEqual(["tcp fails at 1 of 2 points."]);
   });
 
   it("says what a score is made up of, where that differs", () => {
@@ -292,7 +321,9 @@ describe("an answer", () => {
       ["b", "3 %", took(15)],
     ]);
     expect(said(r)).toContain("1.50 times as long");
-    expect(answer(r)!.more).toEqual(["The slowdown grows with loss: 1.10× at 1 %, 1.20× at 2 %."]);
+    expect(answer(r)!.more).toEqual([
+      "The slowdown grows with the loss: 1.10× at 1 %, 1.20× at 2 %.",
+    ]);
     const words = report(
       r.runs.map(({ variant, point, flows }) => [variant, `x${point["path.loss"]!}`, flows]),
     );

@@ -10,6 +10,7 @@ import {
   ms,
   percent,
   plotScale,
+  rounded,
   seconds,
   shortest,
   significant,
@@ -94,6 +95,13 @@ describe("numbers", () => {
       expect(metricValue(metricOf("completion_s"), x)).toBe("–");
     }
   });
+  it("has four digits of the long numbers in a text, and all of short ones", () => {
+    const path = "32.011785 Mbps in clear sky, 311.75 ms, 0.25 BDP, frames of 26.5 ms, 1500 B";
+    expect(rounded(path)).toBe(
+      "32.01 Mbps in clear sky, 311.8 ms, 0.25 BDP, frames of 26.5 ms, 1500 B",
+    );
+  });
+
   it("drop zeros at the end of given values", () => {
     expect([3, 3.5, 0.874, 100, 1234.5678, 3.83].map(shortest)).toEqual([
       "3",

@@ -180,9 +180,10 @@ function reason(a: Answer, text: string): string[] {
   if (total && !near(quantity(total[1]!), Math.abs(base.completion_s - own.completion_s)))
     faults.push(`${total[1]} is not the difference`);
   for (const [, time, how, words] of text.matchAll(
-    /([\d.]+\s(?:ms|s)) (is|less|more) ([^,.]+?)(?= and [\d.]+\s|, but|[,.]|$)/gu,
+    /([\d.]+\s(?:ms|s)) (is|less|more)(?: goes)?(?: to)? ([^,.]+?)(?= and [\d.]+\s|, but|[,.]|$)/gu,
   )) {
-    const part = TIME_PARTS.find((p) => p.words === words);
+    const called = words!.replace(/^(the|a) /, "").replace(/^sending/, "time to send");
+    const part = TIME_PARTS.find((p) => p.words === called);
     if (!part) return [`unknown part: ${words}`];
     const change = (own.parts[part.name] ?? 0) - (base.parts[part.name] ?? 0);
     if (!near(quantity(time!), Math.abs(change))) faults.push(`${time} ${words} is not ${change}`);
@@ -263,6 +264,7 @@ export function faultsOf(a: Answer): string[] {
   if (!c) return [];
   const faults = sentence(a);
   for (const text of a.more) {
+    if (/^(‘.+?’): .*\1/u.test(text)) faults.push(`says twice whom it is about: ${text}`);
     if (/^(Of the|With .+?, [\d.]+\s(ms|s) (less|more))/u.test(text))
       faults.push(...reason(a, text));
     else if (/^(Over \d+ points, |The (gain|ratio|slowdown) )/.test(text))

@@ -44,7 +44,8 @@ function others(c: Comparison): string[] {
       if (own.rows.length < 2) return c.rows.length < 2 ? [plain(answerSentence(own))] : [];
       if (own.rows.some((row) => failuresOf(row) > 0)) return [];
       const name = `‘${flowLabel(c.report, flow)}’`;
-      if (strongest(own).length > 0) return [`${name}: ${plain(answerSentence(own))}`];
+      const said = plain(answerSentence(own));
+      if (strongest(own).length > 0) return [said.includes(name) ? said : `${name}: ${said}`];
       const chance = own.rows.some((row) => row.contrast?.chance) ? " larger than chance" : "";
       return [`For ${name}, there is no difference${chance}.`];
     });

@@ -57,7 +57,7 @@ function alongAxis(c: Comparison, sweep: Sweep, row: Row): string | null {
   const list = others.map((p) => `${changeWords(c.metric, said(p))} at ${p.text}`).join(", ");
   const plain = compared === "ratio" ? "The ratio" : "The difference";
   const what = better ? "The gain" : longer ? "The slowdown" : plain;
-  return `${what} ${grows ? "grows" : "shrinks"} with ${sweep.name}: ${list}.`;
+  return `${what} ${grows ? "grows" : "shrinks"} with the ${sweep.name}: ${list}.`;
 }
 
 /** The range of what a variant gains, or of its changes, over all points. */
@@ -105,7 +105,8 @@ function failing(c: Comparison): string | null {
       (g) => g.variant === row.name && g.failed.length > 0,
     ),
   );
-  return `${row.name} fails at ${failed.length} of ${points.length} points.`;
+  const all = failed.length === points.length;
+  return `${row.name} fails at ${all ? "every point" : `${failed.length} of ${points.length} points`}.`;
 }
 
 /** How a comparison changes over the sweep, in a sentence; null without a sweep. */

@@ -1,3 +1,4 @@
+import { isApart } from "../data/compared.ts";
 import { type FlowId, visitOf } from "../data/flows.ts";
 import { flowIn, type Group, groupsAt, runsAt } from "../data/groups.ts";
 import { METRIC, type Metric } from "../data/metrics.ts";
@@ -144,6 +145,15 @@ export function explanationOf(
       pointKey(e.point) === key,
   );
 }
+
+/** True if the causes of each row add up to what was measured: of whole transfers and pages. */
+export const addsUp = (c: Comparison): boolean =>
+  isTime(c.metric) ||
+  (c.metric.unit === "s" &&
+    c.rows.every((row) => {
+      const of = explanationOf(c, row);
+      return of ? !isApart(of.completion_s, row.group.median ?? 0) : row.group.median === null;
+    }));
 
 /** The first flow of a row's runs, which says what is transferred. */
 export function flowOf({ report }: Comparison, { group }: Row, name: string): Flow | undefined {

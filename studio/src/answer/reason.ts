@@ -4,10 +4,10 @@ import { PARTS, type TimePart } from "../data/time-budget.ts";
 import { metricValue } from "../format/metric.ts";
 import { seconds } from "../format/numbers.ts";
 import {
+  addsUp,
   type Comparison,
   explanationOf,
   failuresOf,
-  isTime,
   medianIn,
   type Row,
 } from "./comparison.ts";
@@ -56,12 +56,14 @@ function ofTime(base: Explanation, other: Explanation, name: string): string | n
   const verb = saved > 0 ? "saved" : "added";
   // Parts that were won back elsewhere are no share of what is left of them.
   if (!back && sum <= Math.abs(saved) * 1.01) {
-    const parts = main.map(({ part, time }) => `${seconds(time)} is ${part.words}`);
+    const parts = main.map(({ part, time }) => `${seconds(time)} is ${part.said}`);
     return `Of the ${seconds(Math.abs(saved))} ${verb}, ${listed(parts)}.`;
   }
   const [less, more] = saved > 0 ? ["less", "more"] : ["more", "less"];
-  const parts = main.map(({ part, time }) => `${seconds(time)} ${less} ${part.words}`);
-  const but = back ? `, but ${seconds(back.time)} ${more} ${back.part.words}` : "";
+  const parts = main.map(
+    ({ part, time }, i) => `${seconds(time)} ${less}${i > 0 ? "" : " goes"} to ${part.said}`,
+  );
+  const but = back ? `, but ${seconds(back.time)} ${more} to ${back.part.said}` : "";
   return `With ${name}, ${listed(parts)}${but}.`;
 }
 
@@ -125,7 +127,7 @@ export function reasonSentence(c: Comparison): string | null {
   if (!base) return null;
   const other = first && explanationOf(c, first);
   if (!first || !other) return ofOne(base);
-  return isTime(c.metric)
+  return addsUp(c)
     ? ofTime(base, other, first.name)
     : ofCauses(c, first, base, other, [c.base.name, first.name]);
 }

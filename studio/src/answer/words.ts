@@ -59,6 +59,7 @@ const PHRASES: Record<string, string> = {
   [METRIC.freezePercent]: "the share of time with a frozen picture",
   [METRIC.frameDelayP99]: "the 99th percentile of frame delays",
   [METRIC.stall]: "the time of stalls",
+  [METRIC.pageLoad]: "the page load time",
   [METRIC.medianOpinionScore]: "the users' median opinion score",
 };
 

@@ -4,7 +4,6 @@ import "../style/header.css";
 import "../style/page.css";
 import "../style/plots.css";
 import "../style/sky.css";
-import "uplot/dist/uPlot.min.css";
 import "./studio.css";
 import "./drawing.css";
 import "./picture/picture.css";

@@ -47,6 +47,7 @@ export const METRIC = {
   opinionScore: "mos",
   freezePercent: "freeze_percent",
   segmentMean: "segment_mean_s",
+  pageLoad: "onload_s",
   stall: "stall_s",
   quality: "qoe_linear",
   bitrate: "mean_bitrate_kbps",

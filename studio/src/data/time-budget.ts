@@ -10,6 +10,8 @@ export interface TimePart {
   label: string;
   /** What it is called in a sentence. */
   words: string;
+  /** The same as the object of a sentence: what time goes to. */
+  said: string;
   /** True if every transfer needs it: not a cause of slowness. */
   needed: boolean;
   about: string;
@@ -45,9 +47,18 @@ const COLOURS: Record<(typeof TIME_PARTS)[number]["name"], [light: string, dark:
   unattributed_s: ["#f6db8d", "#fce6ab"],
 };
 
+/** Parts whose words need an article there, or others. */
+const SAID: Record<string, string> = {
+  handshake_s: "the handshake",
+  serialisation_s: "sending the data",
+  path_change_s: "a longer path",
+  congestion_window_s: "the congestion window",
+};
+
 /** All parts, in the order in which bars and legends show them. */
 export const PARTS: readonly TimePart[] = TIME_PARTS.map((part) => ({
   ...part,
+  said: SAID[part.name] ?? part.words,
   colour: COLOURS[part.name],
 }));
 

@@ -21,6 +21,10 @@ export function shortest(x: number): string {
     : NONE;
 }
 
+/** A text with four digits of its longer numbers: the rate of a carrier has eight. */
+export const rounded = (text: string): string =>
+  text.replace(/\d+\.\d\d+/g, (n) => shortest(Number(n)));
+
 /** Thousands set apart by thin spaces from 10 000 up. */
 export function grouped(text: string): string {
   const [whole = "", rest] = text.split(".");

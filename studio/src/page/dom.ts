@@ -92,6 +92,9 @@ const observer =
     ? null
     : new ResizeObserver((entries) => entries.forEach((e) => sized.get(e.target)?.()));
 
+/** True on a screen as narrow as a phone's. */
+export const onPhone = (): boolean => matchMedia("(max-width: 640px)").matches;
+
 /** Calls back with the width of an element, now and at each change, while it is on the page. */
 export function onWidth(el: Element, draw: (width: number) => void): void {
   let width = -1;

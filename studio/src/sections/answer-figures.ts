@@ -1,5 +1,6 @@
 import { contrastAt, panelOf, sweepIn } from "../answer/change.ts";
 import {
+  addsUp,
   type Comparison,
   explanationOf,
   failuresOf,
@@ -27,7 +28,7 @@ import {
   times,
 } from "../format/metric.ts";
 import { clock, plural } from "../format/numbers.ts";
-import { button, type Child, h, replace } from "../page/dom.ts";
+import { button, type Child, h, onPhone, replace } from "../page/dom.ts";
 import type { Store } from "../page/state.ts";
 import { changesFigure } from "./answer-changes.ts";
 import { delaysPanel } from "./answer-delays.ts";
@@ -40,8 +41,7 @@ import { usersPanel } from "./answer-users.ts";
 const MOST_ROWS = 6;
 const MOST_ON_PHONE = 3;
 
-const mostRows = (): number =>
-  matchMedia("(max-width: 640px)").matches ? MOST_ON_PHONE : MOST_ROWS;
+const mostRows = (): number => (onPhone() ? MOST_ON_PHONE : MOST_ROWS);
 
 /** What the figures need. */
 export interface FigureOptions {
@@ -132,14 +132,14 @@ function rowsOf(c: Comparison, rows: Row[]): BarRow[] {
 function mainFigure({ answer, controls }: FigureOptions): HTMLElement {
   const c = answer.comparison!;
   const shown = shownRows(c);
-  const time = isTime(c.metric);
+  const time = addsUp(c);
   const stage = h("div", { class: "bar-stage" });
   const foot = h("div", { class: "budgets-foot" });
   const draw = (rows: Row[]): void => {
     const bars = rowsOf(c, rows);
     const explained = bars.flatMap((b): Explanation[] => (b.of ? [b.of] : []));
     stage.replaceChildren(
-      ...(explained.length > 0 ? [causeLegend(explained)] : []),
+      ...(explained.length > 0 ? [causeLegend(explained, time)] : []),
       barRows(bars, { metric: c.metric, time }),
     );
     const rest = c.rows.length - rows.length;
@@ -153,8 +153,8 @@ function mainFigure({ answer, controls }: FigureOptions): HTMLElement {
   };
   draw(shown);
   const explained = c.rows.some((row) => explanationOf(c, row));
-  const title = time && explained ? "Where the time went" : c.metric.label;
-  const also = !time && explained ? " and where the time went" : "";
+  const title = isTime(c.metric) && explained ? "Where the time went" : c.metric.label;
+  const also = !isTime(c.metric) && explained ? " and where the time went" : "";
   return h(
     "figure",
     {

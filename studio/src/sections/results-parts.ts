@@ -96,8 +96,7 @@ export function howto(m: Metric, single: boolean): string {
   const side = m.better === "lower" ? "left" : "right";
   const better = m.better !== "neither" ? `; further ${side} is better` : "";
   return single
-    ? `Each dot is the one run of its variant${better}. Diamonds are published values: hollow ` +
-        "for an objective, filled for a measurement."
+    ? `Each dot is the one run of its variant${better}.`
     : `Each dot is a run${better}. If the lines of two variants do not overlap, the difference ` +
         "is larger than chance. Steps show the share of runs at or below a value; below 100 %, " +
         "some never finished. Axes need not begin at zero. A click on a dot opens its run, if it " +

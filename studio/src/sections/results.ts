@@ -44,7 +44,9 @@ interface View {
 
 /** The title of a metric's medians. */
 const medianOf = (label: string): string =>
-  label.endsWith("median") ? label : `Median ${inSentence(label)}`;
+  label.endsWith("median")
+    ? label
+    : `Median ${label.startsWith("Mean") ? "of the " : ""}${inSentence(label)}`;
 
 /** The section with the distributions of a metric. */
 export class ResultsSection {

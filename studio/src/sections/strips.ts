@@ -1,6 +1,6 @@
 import { endsOf } from "../data/ends.ts";
 import type { Report } from "../data/report.types.ts";
-import { bytes, count, ms, plural } from "../format/numbers.ts";
+import { bytes, ms, plural, rounded } from "../format/numbers.ts";
 import { type Child, h, withCode } from "../page/dom.ts";
 import { versionOf } from "./parts.ts";
 import { reportPath, sweptInPath } from "./path.ts";
@@ -28,8 +28,13 @@ function pathStrip(report: Report): Child {
   const [client, server] = endsOf(report);
   // Of many hops, rates and delays: the rest is below.
   const most = path.hops.length > 2 ? 2 : Infinity;
+  // A queue in BDPs is known as such; one in ms would be read as a delay.
   const brief = (text: string): string =>
-    text.split(", ").slice(0, most).join(" · ").replace(" · queue ", " · ");
+    rounded(text)
+      .split(", ")
+      .slice(0, most)
+      .join(" · ")
+      .replace(/ · queue (?=\S+ BDP)/, " · ");
   const hops = path.hops.map((hop) => [
     path.hops.length > 1 && h("i", {}, hop.name),
     h("span", {}, h("span", { class: "arrow forward" }, "◂ "), brief(hop.forward)),
@@ -70,7 +75,7 @@ export function runsInWords(report: Report): string {
 function aboutStrip(report: Report): Child {
   const text = report.description?.trim().replace(/\s+/g, " ");
   if (!text) return null;
-  const runs = `${count(report.runs.length)} runs`;
+  const runs = plural(report.runs.length, "run");
   return strip(
     "About",
     h("span", {}, withCode(text)),

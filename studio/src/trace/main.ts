@@ -1,4 +1,3 @@
-import "uplot/dist/uPlot.min.css";
 import "../style/index.css";
 import "./trace.css";
 import { embedded } from "../data/read.ts";

@@ -5,7 +5,7 @@ import { metricScale, metricValue } from "../../format/metric.ts";
 import { LONG, percent, type Scale, seconds, shortest } from "../../format/numbers.ts";
 import { inkOn, partColour, variantColour } from "../../format/palette.ts";
 import { tickLabels, ticks } from "../../format/ticks.ts";
-import { type Child, h, onWidth, replace } from "../../page/dom.ts";
+import { type Child, h, onPhone, onWidth, replace } from "../../page/dom.ts";
 import { swatch } from "./marks.ts";
 
 /** Smallest width of a segment that has its time written in it, in CSS pixels. */
@@ -110,6 +110,8 @@ function causes(name: string, of: Explanation, most: number, tip: HTMLElement): 
     parts.forEach(({ time }, i) => {
       const wide = (time / most) * width;
       segments[i]!.textContent = wide >= WORDED ? seconds(time) : "";
+      // A browser draws a part of a pixel as a whole one, of which no legend says what it is.
+      segments[i]!.style.visibility = wide < 1 ? "hidden" : "";
     }),
   );
   return whole;
@@ -234,16 +236,20 @@ export function barRows(rows: BarRow[], { metric, time }: BarOptions): HTMLEleme
   );
 }
 
-/** The share of the longest bar from which the legend names a part: a pixel or two. */
-const NAMED = 0.004;
+/** The share of a bar from which the legend names a part, on a phone and elsewhere: a pixel. */
+const NAMED_ON_PHONE = 0.004;
+const NAMED = 0.0015;
 
 /** The legend of stacked bars: what every transfer needs, and causes of slowness. */
-export function causeLegend(explanations: Explanation[]): HTMLElement {
-  const least = NAMED * Math.max(...explanations.map((of) => of.completion_s));
+export function causeLegend(explanations: Explanation[], time = true): HTMLElement {
+  const share = onPhone() ? NAMED_ON_PHONE : NAMED;
+  const longest = Math.max(...explanations.map((of) => of.completion_s));
   const used = new Set(
-    explanations.flatMap((of) =>
-      Object.entries(of.parts).flatMap(([name, time]) => (time >= least ? name : [])),
-    ),
+    explanations.flatMap((of) => {
+      // Beside other values, each bar is as long as all.
+      const least = share * (time ? longest : of.completion_s);
+      return Object.entries(of.parts).flatMap(([name, part]) => (part >= least ? name : []));
+    }),
   );
   // What a group is called stays in the line of its first part.
   const list = (needed: boolean, name: string): Child =>

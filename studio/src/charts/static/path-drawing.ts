@@ -1,5 +1,5 @@
 import type { PathSummary } from "../../data/report.types.ts";
-import { bytes, ms } from "../../format/numbers.ts";
+import { bytes, ms, rounded } from "../../format/numbers.ts";
 import { type Child, h, onWidth, svg } from "../../page/dom.ts";
 import { laptop, rack, router, satellite } from "./icons.ts";
 import { orbitDrawing } from "./orbit-drawing.ts";
@@ -29,7 +29,7 @@ function satelliteAt({ rtt_ms: rtt }: PathSummary): number {
 /** Splits "50 Mbps, 325 ms, queue 1 MB" into lines no longer than `room` characters. */
 export function wrapParts(text: string, room: number): string[] {
   const out: string[] = [];
-  for (const part of text.split(/,\s*/).filter(Boolean)) {
+  for (const part of rounded(text).split(/,\s*/).filter(Boolean)) {
     const last = out.at(-1);
     if (last !== undefined && last.length + part.length + 3 <= room)
       out[out.length - 1] = `${last} · ${part}`;

@@ -20,6 +20,8 @@ const LEAST_SPAN = 0.1;
 /** Width of a letter of a label, and most letters of a tick. */
 const LETTER = 6.9;
 const TICK_LETTERS = 16;
+/** Height of a line of a tick. */
+const TICK_LINE = 14;
 
 /** A text of so many letters at most. */
 const cut = (text: string, most: number): string =>
@@ -93,17 +95,50 @@ interface Frame {
   bottom: number;
 }
 
-/** Draws both axes; returns the places of the values across. */
+/** A name in two lines of about the same length. */
+function inTwo(name: string): string[] {
+  const longer = (at: number): number => Math.max(at, name.length - at);
+  const spaces = [...name.matchAll(/ /g)].map((m) => m.index);
+  const [at] = spaces.sort((a, b) => longer(a) - longer(b));
+  return at === undefined ? [name] : [name.slice(0, at), name.slice(at + 1)];
+}
+
+/** Width of the longest of some lines. */
+const widthOf = (lines: string[]): number => Math.max(...lines.map((l) => l.length)) * LETTER;
+
+/** The values across: their places, and their lines of text. */
+interface Across {
+  numeric: boolean;
+  centres: number[];
+  texts: string[][];
+}
+
+/** Places the values across; names that do not fit beside each other are in two lines. */
+function valuesAcross(sweep: Sweep, left: number, right: number): Across {
+  const numeric = sweep.values.every((v) => v.number !== null);
+  const [from, to] = [left + 16, right - 8];
+  const step = (to - from) / Math.max(1, sweep.values.length - 1);
+  const px = numeric ? valueAxis(sweep, from, to).px : (i: number): number => from + i * step;
+  const centres = sweep.values.map((_, i) => px(i));
+  const cutAll = (lines: string[]): string[] => lines.map((l) => cut(l, TICK_LETTERS));
+  const one = sweep.values.map((v) => cutAll([v.text]));
+  if (numeric || fitting(centres, one.map(widthOf)).every(Boolean))
+    return { numeric, centres, texts: one };
+  return { numeric, centres, texts: sweep.values.map((v) => cutAll(inTwo(v.text))) };
+}
+
+/** Room for the values and the name of the axis below the plot. */
+const roomBelow = (texts: string[][]): number =>
+  28 + TICK_LINE * Math.max(...texts.map((lines) => lines.length));
+
+/** Draws both axes. */
 function drawAxes(
   plot: SVGSVGElement,
   y: Axis,
   { left, right, top, bottom }: Frame,
   { sweep, scale, even, shown }: LineOptions,
-): number[] {
-  const numeric = sweep.values.every((v) => v.number !== null);
-  const [from, to] = [left + 16, right - 8];
-  const step = (to - from) / Math.max(1, sweep.values.length - 1);
-  const px = numeric ? valueAxis(sweep, from, to).px : (i: number): number => from + i * step;
+  { numeric, centres, texts }: Across,
+): void {
   const across = (at: number, kind: string): void =>
     plot.append(svg("line", { class: kind, x1: left, x2: right, y1: at, y2: at }));
   for (const t of axisTicks(y, Math.max(3, Math.floor((bottom - top) / 36)))) {
@@ -117,23 +152,27 @@ function drawAxes(
     );
   }
   if (even !== null) across(Math.round(y.px(evenOf(even))) + 0.5, "axis");
-  const centres = sweep.values.map((_, i) => px(i));
   const here = centres[shown];
   if (here !== undefined)
     plot.append(svg("line", { class: "shown-value", x1: here, x2: here, y1: top, y2: bottom }));
-  const texts = sweep.values.map((v) => cut(v.text, TICK_LETTERS));
-  const widths = texts.map((t) => t.length * LETTER);
+  const widths = texts.map(widthOf);
   const fits = fitting(centres, widths);
-  texts.forEach((text, i) => {
+  texts.forEach((lines, i) => {
     if (!fits[i]) return;
     // The outer ones stay within the drawing.
     const x = Math.max(widths[i]! / 2, Math.min(centres[i]!, right + 40 - widths[i]! / 2));
-    plot.append(svg("text", { class: "tick", x, y: bottom + 18, "text-anchor": "middle" }, text));
+    lines.forEach((text, k) => {
+      const y = bottom + 18 + k * TICK_LINE;
+      plot.append(svg("text", { class: "tick", x, y, "text-anchor": "middle" }, text));
+    });
   });
   const caption = sweep.name + (sweep.log && numeric ? " (log scale)" : "");
-  const place = { x: (left + right) / 2, y: bottom + 36, "text-anchor": "middle" };
+  const place = {
+    x: (left + right) / 2,
+    y: bottom + roomBelow(texts) - 6,
+    "text-anchor": "middle",
+  };
   plot.append(svg("text", { class: "caption", ...place }, caption));
-  return centres;
 }
 
 /** Lines along a sweep, labelled at their ends. */
@@ -148,13 +187,16 @@ export function ratioLines(lines: Line[], o: LineOptions): HTMLElement {
     const height = Math.max(220, Math.min(360, el.clientHeight || 300));
     const longest = Math.max(0, ...named.map((l) => l.name.length));
     const room = Math.min(width * 0.36, longest * LETTER + 14);
-    const frame = { left: 48, right: width - room, top: 10, bottom: height - 42 };
+    const [left, right] = [48, width - room];
+    const across = valuesAcross(o.sweep, left, right);
+    const frame = { left, right, top: 10, bottom: height - roomBelow(across.texts) };
     plot.setAttribute("width", String(width));
     plot.setAttribute("height", String(height));
     plot.replaceChildren();
     spots = [];
     const y = axis(lo, hi, frame.bottom, frame.top, log);
-    const centres = drawAxes(plot, y, frame, o);
+    const { centres } = across;
+    drawAxes(plot, y, frame, o, across);
     for (const line of lines.filter((l) => !named.includes(l)))
       drawLine(plot, line, centres, y.px, spots, true);
     const ends = named.flatMap((line) => {
