@@ -249,7 +249,7 @@ function change(a: Answer, text: string): string[] {
   const faults: string[] = [];
   for (const [, gain, where] of text.matchAll(/([\d.]+)× at ([^,]+?)(?=, [\d.]+×|\.$)/g)) {
     const there = all.filter(({ point }) =>
-      Object.values(point).some((v) => valueWords(v) === where),
+      Object.values(point).some((v) => valueWords(v) === where!.replaceAll("\u00a0", " ")),
     );
     const said = ({ gain, ratio }: (typeof all)[number]): number =>
       text.startsWith("The slowdown") ? ratio : gain;

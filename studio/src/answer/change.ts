@@ -54,7 +54,9 @@ function alongAxis(c: Comparison, sweep: Sweep, row: Row): string | null {
   const shrinks = gains.every((g, i) => i === 0 || g <= gains[i - 1]!);
   if (grows === shrinks) return null;
   const others = some(along.filter((p) => !p.here));
-  const list = others.map((p) => `${changeWords(c.metric, said(p))} at ${p.text}`).join(", ");
+  const list = others
+    .map((p) => `${changeWords(c.metric, said(p))} at ${p.text.replaceAll(" ", "\u00a0")}`)
+    .join(", ");
   const plain = compared === "ratio" ? "The ratio" : "The difference";
   const what = better ? "The gain" : longer ? "The slowdown" : plain;
   return `${what} ${grows ? "grows" : "shrinks"} with the ${sweep.name}: ${list}.`;
@@ -105,8 +107,8 @@ function failing(c: Comparison): string | null {
       (g) => g.variant === row.name && g.failed.length > 0,
     ),
   );
-  const all = failed.length === points.length;
-  return `${row.name} fails at ${all ? "every point" : `${failed.length} of ${points.length} points`}.`;
+  const some = `${failed.length} of ${points.length} points`;
+  return `${row.name} fails at ${failed.length === points.length ? "every point" : some}.`;
 }
 
 /** How a comparison changes over the sweep, in a sentence; null without a sweep. */

@@ -37,7 +37,8 @@ const COLOURS: Record<(typeof TIME_PARTS)[number]["name"], [light: string, dark:
   congestion_window_s: ["#d86e2a", "#e2793f"],
   pacing_s: ["#f6d375", "#fadc93"],
   flow_control_s: ["#cc5b29", "#d9683f"],
-  application_s: ["#f7e3a6", "#fff0c4"],
+  // Pauses of the application are no fault of the path: near the background.
+  application_s: ["#f7e3a6", "#8f8560"],
   address_validation_s: ["#ec9821", "#eea23d"],
   loss_detection_s: ["#8e2e1b", "#af484e"],
   timeout_s: ["#c05025", "#d05e3f"],
