@@ -103,6 +103,25 @@ describe.skipIf(skipped(noCommand))("the studio keeps texts", () => {
     expect(await panel(first).count()).toBe(0);
   });
 
+  it("shows a conflict to a reader who writes further down, below the bar", async () => {
+    for (const width of [390, 1024]) {
+      const page = await open();
+      await page.setViewportSize({ width, height: 700 });
+      await retype(page, changed("600 kB"));
+      await page.locator(".cm-editor").evaluate((el) => el.scrollIntoView({ block: "center" }));
+      expect(await page.evaluate(() => scrollY)).toBeGreaterThan(100);
+      writeFileSync(file, changed("800 kB"));
+      await save(page);
+      await panel(page).waitFor();
+      const bar = (await page.locator(".studio-bar").boundingBox())!;
+      const top = async (): Promise<number> => (await panel(page).boundingBox())!.y;
+      await expect.poll(top).toBeGreaterThan(bar.height - 1);
+      await expect.poll(top).toBeLessThan(400);
+      await page.close();
+      writeFileSync(file, TEXT);
+    }
+  });
+
   it("shows the text of an editor beside it, and takes it if asked", async () => {
     const page = await open();
     await retype(page, changed("600 kB"));
@@ -163,6 +182,13 @@ describe.skipIf(skipped(noCommand))("the studio keeps texts", () => {
     const templates = page.locator("dialog.gallery[open] .template");
     await templates.first().waitFor();
     expect(await templates.count()).toBeGreaterThan(5);
+    // On a phone the first of them too, not the name below them.
+    await page.setViewportSize({ width: 390, height: 700 });
+    await page.reload();
+    await templates.first().waitFor();
+    const title = (await page.locator("dialog.gallery h2").boundingBox())!;
+    expect(title.y).toBeGreaterThan(0);
+    await page.setViewportSize({ width: 1280, height: 800 });
     await page.keyboard.press("Escape");
     await retype(page, TEXT);
     await status(page, /2 runs/);

@@ -72,7 +72,8 @@ export class Gallery {
     document.body.append(this.#dialog);
     this.#choose(TEMPLATES[0]!);
     this.#dialog.showModal();
-    this.#name.focus();
+    // On a phone the name is below the templates, which come first.
+    this.#name.focus({ preventScroll: true });
     this.#name.setSelectionRange(0, this.#name.value.length - ".toml".length);
   }
 

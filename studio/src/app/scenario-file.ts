@@ -1,5 +1,5 @@
 /** The file of the text in the editor: opened, saved, saved under a new name, kept as a draft. */
-import { h, replace } from "../page/dom.ts";
+import { h, replace, scrollTo } from "../page/dom.ts";
 import { type Api, Conflict } from "./api.ts";
 import { Drafts } from "./drafts.ts";
 import { Gallery } from "./gallery.ts";
@@ -198,5 +198,7 @@ export class ScenarioFile {
 
   #ask(panel: HTMLElement | null = null): void {
     replace(this.panel, panel);
+    // Whoever writes further down would see nothing of it.
+    scrollTo(panel, "nearest");
   }
 }
