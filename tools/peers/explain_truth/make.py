@@ -178,6 +178,10 @@ def outcome(case, folder):
         found["status"] = "complete" if result["status"] == 0 else f"failed: {result['status']}"
         # Programs of others measure no time; that of their process has their start in it.
         found["measured_s"] = result.get("said", {}).get("completion_s") or result.get("wall_s")
+        says = case.client in programs.SAYS
+        if says and found["status"] == "complete" and not result.get("said"):
+            # Its exit status is 0 if the page did not load, too.
+            found["status"] = "failed: nothing was transferred"
         if result.get("late_start_s", 0) > 0.3:
             found["status"] = f"began {result['late_start_s']:.1f} s late"
     if found["status"] == "complete" and not dominated(case, found["measured_s"]):

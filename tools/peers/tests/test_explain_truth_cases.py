@@ -117,6 +117,18 @@ class Arithmetic(unittest.TestCase):
         self.assertTrue(make.dominated(case, 6.0))
         self.assertFalse(make.dominated(case, 2.5))
 
+    def test_a_browser_that_does_not_say_what_it_transferred_has_failed(self):
+        kind = next(kind for kind in KINDS if kind.name == "clean")
+        cases = (make.draw_case(seed, 0, kind) for seed in range(400))
+        case = next(case for case in cases if case.client == "chromium-quic")
+        case.parts = {"serialisation_s": 5.0, "handshake_s": 0.1}
+        for said, status in (({"completion_s": 6.0}, "complete"),
+                             ({}, "failed: nothing was transferred")):
+            where = folder(self)
+            (where / "result.json").write_text(json.dumps(
+                {"status": 0, "wall_s": 7.0, "late_start_s": 0, "said": said}))
+            self.assertEqual(make.outcome(case, where)["status"], status)
+
 
 if __name__ == "__main__":
     unittest.main()

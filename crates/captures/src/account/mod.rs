@@ -3,6 +3,8 @@
 mod answers;
 mod asks;
 mod back_link;
+#[cfg(test)]
+mod covered_tests;
 mod exchange;
 mod far_end;
 mod fluid_link;

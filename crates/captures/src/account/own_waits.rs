@@ -1,6 +1,7 @@
 //! What data waited for that arrives after a silence, as its receiver knows it: on its way, for an
 //! acknowledgement on its way, or for one that this end held back.
 
+use super::asks::ACK_DELAY;
 use super::path_waits::on_its_way;
 use super::spending::Spending;
 use super::waits::{Waits, least};
@@ -225,6 +226,21 @@ impl OwnWaits {
         recent.map_or(Span::ZERO, |(_, took)| took.saturating_sub(self.rtt))
     }
 
+    /// Spends the end of the silence from `from` to `to`, in which a sender that spreads its window
+    /// lacked an acknowledgement that this end held back: what it knew then left a round trip
+    /// before `to`. Returns until when the time is left.
+    pub fn of_held_acknowledgement(&self, from: Time, to: Time, spending: &mut Spending) -> Time {
+        let known = to.saturating_sub(self.rtt);
+        let next = self.acknowledgements.partition_point(|own| *own <= known);
+        let last = next.checked_sub(1).and_then(|index| self.acknowledgements.get(index));
+        let Some((last, next)) = last.zip(self.acknowledgements.get(next)) else { return to };
+        let first = self.data.get(self.data.partition_point(|at| at <= last)).copied();
+        let Some(first) = first.filter(|first| next.since(*first) >= HELD) else { return to };
+        let since = (first + self.rtt + ACK_DELAY).clamp(from, to);
+        spending.add(TimePart::HeldAcks, since, to);
+        since
+    }
+
     /// Returns for how long this end held back the acknowledgement of the data before `from`.
     fn held_back(&self, from: Time) -> Span {
         let index = self.data.partition_point(|at| *at <= from);
@@ -294,5 +310,36 @@ mod tests {
         };
         assert!(covered(900));
         assert!(!covered(20));
+    }
+
+    #[test]
+    fn what_comes_while_an_acknowledgement_is_held_back_waited_for_that() {
+        let at = Time::from_millis;
+        let waited = |acknowledged: &[u64]| {
+            let data = Packet {
+                is_application: true,
+                data: vec![StreamPart { stream: 0, offset: 0, length: 1000 }],
+                ..Packet::default()
+            };
+            let own = Packet { is_application: true, ..Packet::default() };
+            let mut events: Vec<(Time, Event)> = [0, 20, 40, 60, 80, 120, 200, 240, 280, 400]
+                .map(|ms| (at(ms), Event::Received(data.clone())))
+                .to_vec();
+            events.extend(acknowledged.iter().map(|ms| (at(*ms), Event::Sent(own.clone()))));
+            events.sort_by_key(|(at, _)| *at);
+            let trace = CapturedConnection {
+                events,
+                is_encrypted: true,
+                ..CapturedConnection::empty(Transport::Quic, Side::Client)
+            };
+            let mut spending = Spending::default();
+            let waits = OwnWaits::new(&trace, Span::from_millis(50));
+            waits.of_held_acknowledgement(at(200), at(240), &mut spending);
+            spending.budget.get(TimePart::HeldAcks)
+        };
+        assert!((waited(&[1, 401]) - 0.04).abs() < 1e-9);
+        assert!(waited(&[1, 41, 81, 121, 201, 241]) < 1e-9, "at once");
+        // The acknowledgement of what came at 20 ms left at 150 ms: data could follow from 200 on.
+        assert!(waited(&[1, 150, 401]) < 1e-9, "no longer");
     }
 }

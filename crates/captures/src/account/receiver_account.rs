@@ -38,6 +38,11 @@ const FIRST_TIMEOUT: (f64, Span) = (1.5, Span::from_millis(300));
 /// again had no answer either.
 const SECOND_TIMEOUT: f64 = 3.5;
 
+/// Packets of one size in a row that are full, without keys.
+const FULL: usize = 3;
+/// Longest time after which what came last is acknowledged.
+const ANSWERED: Span = Span::from_millis(150);
+
 /// Divides the time of a transfer.
 pub fn receiver_account(
     trace: &CapturedConnection,
@@ -268,7 +273,7 @@ impl<'a> Walk<'a> {
             return spending.turn(from, Turn { come, ..turn }, to);
         }
         let is_prompt = self.is_prompt(arrival.at, silence);
-        self.steady.waited(silence, is_prompt);
+        self.steady.waited(arrival.at, silence, is_prompt);
         if let Some(limit) = arrival.limit {
             return spending.limited(limit, from, to);
         }
@@ -286,11 +291,19 @@ impl<'a> Walk<'a> {
         }
         let silence = to.since(from);
         let is_long = silence > rtt.mul_f64(IDLE) && !self.is_missing;
+        if self.was_cut_off(index, from, to) {
+            return spending.add(TimePart::Outage, from, to);
+        }
         if is_long && (self.was_cut(index, silence) || self.waits.is_unanswered(from, to)) {
             return spending.add(TimePart::Outage, from, to);
         }
         let back = self.received.back_link.as_ref().map(|link| link.of_data(arrival.at));
         let to = self.waits.spend(arrival.at, back.unwrap_or_default(), (from, to), spending);
+        let to = if self.is_encrypted && self.frames.is_none() {
+            self.waits.of_held_acknowledgement(from, to, spending)
+        } else {
+            to
+        };
         // What is left of a wait for an acknowledgement that was held back is its round trip.
         let is_trip = self.is_encrypted && to.since(from) <= rtt.mul_f64(IDLE);
         if is_long && !is_trip {
@@ -364,6 +377,24 @@ impl<'a> Walk<'a> {
         let later = soon + silence.min(BEHIND);
         let mut after = after.iter().take_while(|one| one.at <= later);
         after.any(|one| one.repeats || one.at <= soon && (one.fills_gap || one.at_gap))
+    }
+
+    /// Returns true if the packets are not opened and the silence from `from` to `to`, in which
+    /// several timeouts would have passed, is one of the path: the packets before and after it are
+    /// full, so that the sender had more to send, and nothing that this end sent ended it. What an
+    /// application has sent before it pauses ends with a packet that is not full.
+    fn was_cut_off(&self, index: usize, from: Time, to: Time) -> bool {
+        let (share, besides) = FIRST_TIMEOUT;
+        let first = self.received.rtt.mul_f64(share) + besides;
+        if !self.is_encrypted || to.since(from) < first.mul_f64(SECOND_TIMEOUT) {
+            return false;
+        }
+        let around =
+            index.checked_sub(FULL).and_then(|begin| self.received.arrivals.get(begin..=index));
+        let are_full =
+            around.is_some_and(|around| around.windows(2).all(|two| two[0].wire == two[1].wire));
+        let after = self.own.get(self.own.partition_point(|own| *own <= from + ANSWERED));
+        are_full && after.is_none_or(|own| *own >= to)
     }
 
     /// Returns true if this end had sent something a round trip before the first data after a

@@ -1,6 +1,6 @@
 //! The account of a transfer from its sender's trace.
 
-use super::asks::{Asks, EARLY, HELD, SAID};
+use super::asks::{ACK_DELAY, Asks, EARLY, HELD, SAID};
 use super::back_link::BackLink;
 use super::exchange::exchanges;
 use super::far_end::FarEnd;
@@ -37,6 +37,12 @@ const BEHIND: u64 = 3;
 /// Longest wait of a request for capacity that is assigned on demand: it is asked for and assigned
 /// over the same path, once a second or more often.
 const ON_DEMAND: Span = Span::from_millis(1500);
+/// Share by which a round trip may be shorter than that of the handshake, which has the time of a
+/// signature in it.
+const NEARLY: f64 = 0.1;
+/// Shortest time for which holding an acknowledgement back counts: QUIC does so by default for
+/// 25 ms.
+const HELD_BACK: Span = Span::from_millis(45);
 /// Round trips of an idle sender, without a loss, from which on no window explains it.
 const IDLE: f64 = 1.5;
 
@@ -232,6 +238,8 @@ struct Walk<'a> {
     frames: Option<Frames>,
     back_link: Option<BackLink>,
     has_slots: bool,
+    /// Arrivals of packets that are not opened.
+    arrivals: Vec<Time>,
     gaps: NamedGaps,
     /// Bytes that left since the last wait.
     burst: u64,
@@ -257,6 +265,8 @@ impl<'a> Walk<'a> {
     ) -> Self {
         let fills_queue = losses.lost_at_queue > 0;
         let first = sent.packets.first().map_or(Time::ZERO, |packet| packet.at);
+        let arrivals = trace.events.iter().filter(|_| trace.is_encrypted);
+        let arrivals = arrivals.filter(|(_, event)| matches!(event, Event::Received(_)));
         Self {
             trace,
             sent,
@@ -271,6 +281,7 @@ impl<'a> Walk<'a> {
             frames,
             back_link: back_link(trace, far),
             has_slots: trace.is_encrypted && has_slots(trace, sent.rtt),
+            arrivals: arrivals.map(|(at, _)| *at).collect(),
             gaps: NamedGaps::find(trace, true),
             burst: 0,
             has_lost: false,
@@ -365,7 +376,7 @@ impl<'a> Walk<'a> {
             self.turns.push(now);
             let trip = self.frames.map_or(rtt, |frames| frames.round_trip);
             let back = (self.state.previous + trip).max(from);
-            let late = self.late_request(first.since(back));
+            let late = self.late_request(back, first);
             let late = late.max(self.frames.map_or(Span::ZERO, |frames| frames.period));
             let turn = Turn {
                 late: (back + late).min(first),
@@ -374,7 +385,7 @@ impl<'a> Walk<'a> {
             };
             return spending.turn(from, turn, to);
         }
-        self.steady.waited(to.since(from), is_prompt);
+        self.steady.waited(now, to.since(from), is_prompt);
         if let Some((since, _)) = within(self.outages, from, to) {
             let since = since.max(from);
             self.held_back(from, since, now, data, spending);
@@ -395,9 +406,14 @@ impl<'a> Walk<'a> {
         self.held_back(from, to, now, data, spending);
     }
 
-    /// Returns how long a request waited on its way that came `after` it could have, if what was
-    /// sent before it had waited: where acknowledgements wait, what follows them does, too.
-    fn late_request(&self, after: Span) -> Span {
+    /// Returns how long a request waited on its way that came at `first` and not at `back`, as it
+    /// could have, if what was sent before it had waited: where acknowledgements wait, what follows
+    /// them does, too.
+    fn late_request(&self, back: Time, first: Time) -> Span {
+        if self.was_acknowledged_before(first) {
+            return Span::ZERO;
+        }
+        let after = first.since(back);
         if self.has_slots && after <= ON_DEMAND {
             return after;
         }
@@ -408,6 +424,17 @@ impl<'a> Walk<'a> {
             true => self.late.max(after.min(self.late * BEHIND)),
             false => Span::ZERO,
         }
+    }
+
+    /// Returns true if the packets are not opened and what came last before the request at `first`,
+    /// and not together with it, came long before it and a round trip or more after the last data:
+    /// had the request waited on its way, it would have come behind that.
+    fn was_acknowledged_before(&self, first: Time) -> bool {
+        let answered = self.state.previous + self.sent.rtt.mul_f64(1.0 - NEARLY);
+        let near = least(self.sent.rtt);
+        let index = self.arrivals.partition_point(|at| *at + near < first);
+        let last = index.checked_sub(1).and_then(|index| self.arrivals.get(index));
+        last.is_some_and(|at| *at >= answered && *at + HELD < first)
     }
 
     /// Returns when what asks for `data` began and ended to arrive. Without streams, a request
@@ -445,6 +472,7 @@ impl<'a> Walk<'a> {
         spending: &mut Spending,
     ) {
         let rtt = self.sent.rtt;
+        let to = if self.is_prompt { to } else { self.of_held_acknowledgement(from, to, spending) };
         let pattern = self.steady.pattern(now);
         let is_limited = matches!(pattern, Pattern::Constant(_) | Pattern::Capped(_));
         // Without keys, nothing else shows that a window stopped growing.
@@ -510,6 +538,27 @@ impl<'a> Walk<'a> {
             return spending.add(part, from, to);
         }
         spending.pause(true, from, to);
+    }
+
+    /// Spends the end of the time from `from` to `to`, between packets of a sender that spreads its
+    /// window, in which an acknowledgement could have been there and was held back. Returns until
+    /// when the time is left.
+    fn of_held_acknowledgement(&self, from: Time, to: Time, spending: &mut Spending) -> Time {
+        let is_short = to.since(from) <= self.sent.rtt.mul_f64(IDLE);
+        if !self.trace.is_encrypted || self.frames.is_some() || !is_short {
+            return to;
+        }
+        // Without keys, all that was sent before counts as acknowledged with each.
+        let packets = &self.sent.packets;
+        let known = |packet: &DataPacket| packet.acknowledged.is_some_and(|at| at <= from);
+        let oldest = packets.get(packets.partition_point(known));
+        let is_held = |one: &&DataPacket| {
+            one.held_back >= HELD_BACK && one.acknowledged.is_some_and(|at| at >= to)
+        };
+        let Some(oldest) = oldest.filter(is_held) else { return to };
+        let since = (oldest.at + self.sent.rtt + ACK_DELAY).clamp(from, to);
+        spending.add(TimePart::HeldAcks, since, to);
+        since
     }
 
     /// Returns true if the file would show losses until `now`.

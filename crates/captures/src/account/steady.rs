@@ -38,6 +38,18 @@ const LONG_WAIT: f64 = 0.3;
 const SHORT_WAIT: f64 = 0.05;
 /// Waits over which that share is taken.
 const WAITS: usize = 16;
+/// Without keys: how far the rounds of a limit may be apart that stands still, as a share of their
+/// mean and without the lowest and the highest. What losses keep small goes up and down by three
+/// tenths and more (RFC 9438 §4.6).
+const EVEN: f64 = 0.25;
+/// Rounds in which nothing was sent, or a probe, that no congestion window explains: a limit was
+/// used up.
+const EMPTY: usize = 2;
+/// Fewest times between the ends of long waits that show whether a clock goes, how far from their
+/// median they may be, as a share of it, and the share of them that is as near for a clock.
+const TICKS: usize = 5;
+const NEAR_TICK: f64 = 0.25;
+const OF_TICKS: f64 = 0.6;
 
 /// What a sender does that does not grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +91,10 @@ pub struct Steady {
     packet: u64,
     /// Fewest packets that are a limit.
     least: u64,
+    /// Ends of the last long waits.
+    ticks: VecDeque<Time>,
+    /// True if the packets are not opened.
+    is_covered: bool,
 }
 
 impl Steady {
@@ -94,6 +110,8 @@ impl Steady {
             bursts: VecDeque::new(),
             burst: 0,
             packet: 0,
+            ticks: VecDeque::new(),
+            is_covered: is_encrypted,
         }
     }
 
@@ -113,8 +131,8 @@ impl Steady {
         }
     }
 
-    /// Adds a wait that ended, with an arrival or not. Short ones are jitter.
-    pub fn waited(&mut self, wait: Span, with_arrival: bool) {
+    /// Adds a wait that ended now, with an arrival or not. Short ones are jitter.
+    pub fn waited(&mut self, now: Time, wait: Span, with_arrival: bool) {
         if wait < prompt(self.rtt).max(self.rtt.mul_f64(SHORT_WAIT)) {
             return;
         }
@@ -123,6 +141,10 @@ impl Steady {
                 self.bursts.pop_front();
             }
             self.bursts.push_back(std::mem::take(&mut self.burst));
+            if self.ticks.len() == WAITS {
+                self.ticks.pop_front();
+            }
+            self.ticks.push_back(now);
         }
         if self.prompt.len() == WAITS {
             self.prompt.pop_front();
@@ -136,6 +158,7 @@ impl Steady {
         self.recent.clear();
         self.forgotten = self.total;
         self.bursts.clear();
+        self.ticks.clear();
     }
 
     /// Returns what the sender has done in the last round trips before `now`.
@@ -152,12 +175,13 @@ impl Steady {
         }
         let prompt = self.prompt.iter().filter(|prompt| **prompt).count();
         if (prompt as f64) < BY_ARRIVALS * self.prompt.len() as f64 {
-            return Pattern::Clocked;
+            return if self.may_be_clock() { Pattern::Clocked } else { Pattern::Slow };
         }
         let bursts: Vec<u64> = self.bursts.iter().copied().collect();
         let whole = (bursts.len() == COMPARED as usize).then_some(bursts.as_slice());
         let constant = whole.and_then(|bursts| self.constant(bursts));
         match constant.or_else(|| self.constant(&rounds)) {
+            Some(_) if !self.is_even(now) => Pattern::Slow,
             Some(bytes) => Pattern::Constant(bytes),
             None => self.capped(now).map_or(Pattern::Slow, Pattern::Capped),
         }
@@ -177,7 +201,38 @@ impl Steady {
         let growth = (early as f64 * LONG_GROWTH) as u64;
         let growth = growth.clamp(least * self.packet, most * self.packet);
         let bytes = (late + early) / 2;
-        (late.abs_diff(early) <= growth && self.is_limit(bytes)).then_some(bytes)
+        let is_capped = late.abs_diff(early) <= growth && self.is_limit(bytes);
+        (is_capped && self.is_even(now)).then_some(bytes)
+    }
+
+    /// Returns false if the last [`LONG`] round trips, if there were so many, differ as those of a
+    /// congestion window do. With keys losses are seen, and nothing needs to be told by that.
+    fn is_even(&self, now: Time) -> bool {
+        let long = self.rtt.mul_f64(LONG as f64 + 1.0);
+        if !self.is_covered || self.first.is_none_or(|first| now.since(first) < long) {
+            return true;
+        }
+        let mut rounds: [u64; LONG as usize] = self.rounds(now);
+        rounds.sort_unstable();
+        let [_, low, .., high, _] = rounds;
+        let mean = rounds.iter().sum::<u64>() as f64 / LONG as f64;
+        let is_used_up = rounds.iter().filter(|bytes| **bytes <= self.packet).count() >= EMPTY;
+        is_used_up || (high - low) as f64 <= EVEN * mean
+    }
+
+    /// Returns true unless the packets are not opened and long waits end at irregular times: on a
+    /// path whose delay varies, answers to acknowledgements do not look like answers.
+    fn may_be_clock(&self) -> bool {
+        let ticks = self.ticks.iter().zip(self.ticks.iter().skip(1));
+        let mut apart: Vec<Span> = ticks.map(|(one, next)| next.since(*one)).collect();
+        if !self.is_covered || apart.len() < TICKS {
+            return true;
+        }
+        apart.sort_unstable();
+        let median = apart.get(apart.len() / 2).copied().unwrap_or_default();
+        let off = median.mul_f64(NEAR_TICK);
+        let near = apart.iter().filter(|one| **one + off >= median && **one <= median + off);
+        near.count() as f64 >= OF_TICKS * apart.len() as f64
     }
 
     /// Returns the bytes of each of the last `COUNT` round trips before `now`, the last first.
@@ -222,7 +277,7 @@ mod tests {
     ) -> Pattern {
         let mut steady = Steady::new(Span::from_millis(100), is_encrypted);
         for round in 0..count {
-            steady.waited(Span::from_millis(90), prompt);
+            steady.waited(Time::from_millis(round * 100), Span::from_millis(90), prompt);
             for packet in 0..bytes(round) / 1000 {
                 steady.add(Time::from_nanos(round * 100_000_000 + packet * 50_000), 1000);
             }
@@ -263,5 +318,40 @@ mod tests {
         assert!((60_000..=66_000).contains(&bytes), "{bytes}");
         let grows = |round: u64| uneven(round) + round * 1000;
         assert_eq!(rounds(16, true, grows), Pattern::Slow);
+    }
+
+    #[test]
+    fn without_keys_rounds_that_go_up_and_down_are_those_of_losses() {
+        let capped = |is_encrypted, bytes: fn(u64) -> u64| {
+            let pattern = rounds_of(is_encrypted, 16, true, bytes);
+            matches!(pattern, Pattern::Capped(_) | Pattern::Constant(_))
+        };
+        // Windows that grow until a loss and are a third smaller then, in between alike for four.
+        let losses = |round: u64| [50, 50, 46, 42, 38, 34][(round % 6) as usize] * 1000;
+        assert!(capped(false, losses) && !capped(true, losses));
+        let alike = |round: u64| [50, 50, 51, 50, 34, 35][(round % 6) as usize] * 1000;
+        assert!(!capped(true, alike));
+        let limit = |round: u64| [48, 50, 49, 52, 50, 51][(round % 6) as usize] * 1000;
+        assert!(capped(true, limit));
+        // A reader makes room once in two round trips.
+        let reader = |round: u64| [0, 64][(round % 2) as usize] * 1000;
+        assert!(capped(true, reader));
+    }
+
+    #[test]
+    fn without_keys_a_clock_is_regular() {
+        let pattern = |is_encrypted, starts: &[u64]| {
+            let mut steady = Steady::new(Span::from_millis(100), is_encrypted);
+            for start in starts {
+                steady.waited(Time::from_millis(*start), Span::from_millis(60), false);
+                steady.add(Time::from_millis(*start), 1000);
+            }
+            steady.pattern(Time::from_millis(1000))
+        };
+        let regular: Vec<u64> = (0..10).map(|tick| tick * 100 + 50 + tick % 3).collect();
+        assert_eq!(pattern(true, &regular), Pattern::Clocked);
+        let irregular = [0, 150, 210, 350, 390, 580, 640, 760, 830, 980];
+        assert_eq!(pattern(true, &irregular), Pattern::Slow);
+        assert_eq!(pattern(false, &irregular), Pattern::Clocked, "with keys");
     }
 }

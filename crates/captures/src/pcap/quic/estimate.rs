@@ -3,6 +3,7 @@
 use super::ack_sizes::{NO_DATA, RecentSizes, note_gaps, padded_size};
 use super::covered::{Covered, Seen};
 use super::spin::Spin;
+use super::turns::{quickest, short_asks};
 use super::vantage::HalfTrips;
 use crate::event::{Side, StreamPart};
 use bentpipe_units::Span;
@@ -56,9 +57,10 @@ impl Estimated {
 
 /// Fills in what `covered` packets carry and acknowledge, and adds the RTTs of the spin bit.
 pub fn estimate(seen: &mut [Seen], covered: &[Covered], trips: &mut HalfTrips) -> Estimated {
-    add_data(seen, covered);
     let [to_client, to_server] = [0, 1].map(|end| trips.smallest(end).unwrap_or_default());
-    let mut spin = Spin::new(to_client.saturating_add(to_server));
+    let rtt = to_client.saturating_add(to_server);
+    add_data(seen, covered, rtt);
+    let mut spin = Spin::new(rtt);
     for one in covered {
         if let (Some(value), Some((at, sender, _))) = (one.spin, seen.get(one.index)) {
             spin.add(*at, *sender, value);
@@ -75,26 +77,31 @@ pub fn estimate(seen: &mut [Seen], covered: &[Covered], trips: &mut HalfTrips) -
         }
     }
     let near = usize::from(trips.vantage().0 == Side::Server);
-    let rtt = trips.smallest(1 - near);
-    if let Some(rtt) = rtt {
-        acknowledge(seen, covered, near, rtt);
+    let mut rtt = trips.smallest(1 - near);
+    if let Some(rtt) = &mut rtt {
+        let turn = if near == 1 { quickest(seen, *rtt) } else { None };
+        *rtt = turn.unwrap_or(*rtt);
+        acknowledge(seen, covered, near, *rtt);
     }
     Estimated { spins: answers.len(), has_rtt: rtt.is_some() }
 }
 
-/// Gives each packet with more frames than acknowledgements need the next part of its direction's
-/// stream.
-fn add_data(seen: &mut [Seen], covered: &[Covered]) {
+/// Gives each packet with more frames than acknowledgements need, and requests that are as short,
+/// the next part of its direction's stream. The RTT is about `rtt` nanoseconds.
+fn add_data(seen: &mut [Seen], covered: &[Covered], rtt: u64) {
     let mut offsets = [0_u64; 2];
     let mut largest = [0_u64; 2];
     let mut has_asked = false;
     let padded = [0, 1].map(|end| padded_size(seen, covered, end));
     let mut recent = [RecentSizes::default(), RecentSizes::default()];
+    let frames_of =
+        |bytes: u64, one: &Covered| bytes.saturating_sub(one.overhead as u64 + NUMBER + TAG);
+    let frames =
+        |one: &Covered| seen.get(one.index).map_or(0, |(.., packet)| frames_of(packet.bytes, one));
+    let asks = short_asks(seen, covered, frames, rtt);
     for (place, one) in covered.iter().enumerate() {
         let Some((_, sender, packet)) = seen.get(one.index) else { continue };
         let (sender, bytes) = (*sender, packet.bytes);
-        let frames_of =
-            |bytes: u64, one: &Covered| bytes.saturating_sub(one.overhead as u64 + NUMBER + TAG);
         let frames = frames_of(bytes, one);
         // A larger packet than all before, without a second one of its size, looks for the MTU.
         let is_record = bytes > largest[sender].max(NO_PROBE);
@@ -107,9 +114,10 @@ fn add_data(seen: &mut [Seen], covered: &[Covered]) {
         let is_probe = is_record && next().is_none_or(|(_, next)| next != bytes);
         largest[sender] = largest[sender].max(bytes);
         let following = || next().map(|(next, bytes)| frames_of(bytes, next));
+        let is_ask = asks.contains(&place);
         let is_empty = padded[sender] == Some(bytes)
             || !is_probe && recent[sender].is_acknowledgement(frames, following);
-        if is_probe || is_empty {
+        if !is_ask && (is_probe || is_empty) {
             continue;
         }
         // What a server sends before any request are tickets of TLS and settings.
@@ -117,7 +125,7 @@ fn add_data(seen: &mut [Seen], covered: &[Covered]) {
         if !has_asked {
             continue;
         }
-        let length = frames - STREAM_HEADER;
+        let length = frames.saturating_sub(STREAM_HEADER).max(1);
         if let Some((.., packet)) = seen.get_mut(one.index) {
             packet.data.push(StreamPart { stream: 0, offset: offsets[sender], length });
             offsets[sender] += length;

@@ -12,7 +12,7 @@
 //! - `frames`: what a packet carries;
 //! - `vantage`: where the capture was made;
 //! - `opening`: what the handshake says, and the keys of the connection;
-//! - `estimate` and `spin`: what packets that cannot be opened say;
+//! - `estimate`, `spin` and `turns`: what packets that cannot be opened say;
 //! - `connection`: a connection as a [`CapturedConnection`](crate::CapturedConnection).
 
 mod ack_sizes;
@@ -34,6 +34,7 @@ mod protection;
 mod spin;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod vantage;
 mod version;
 

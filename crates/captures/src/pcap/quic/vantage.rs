@@ -21,7 +21,13 @@ pub struct HalfTrips {
     by_order: [Option<u64>; 2],
     /// When that packet of client and server passed.
     asked: [Option<u64>; 2],
+    /// The packets of client and server that came together last: when the last of them passed, and
+    /// which packet of the other end they may answer.
+    flights: [Option<(u64, Option<u64>)>; 2],
 }
+
+/// Longest time, in nanoseconds, between packets that an end sends together.
+const TOGETHER: u64 = 5_000_000;
 
 impl HalfTrips {
     /// Adds a packet that the client (0) or the server (1) sent.
@@ -40,9 +46,13 @@ impl HalfTrips {
     }
 
     /// Adds a packet of the handshake. The client's Initial packets are no answer: there may be
-    /// several before any answer of the server.
+    /// several before any answer of the server. What passes between packets that an end sent
+    /// together is not what the later of them answer.
     pub fn handshake(&mut self, at: u64, sender: usize, kind: Kind) {
-        if let Some(asked) = self.asked[1 - sender]
+        let flight = self.flights[sender].filter(|(last, _)| at.saturating_sub(*last) <= TOGETHER);
+        let answers = flight.map_or(self.asked[1 - sender], |(_, answers)| answers);
+        self.flights[sender] = Some((at, answers));
+        if let Some(asked) = answers
             && (sender == 1 || kind == Kind::Handshake)
         {
             self.by_order[sender].get_or_insert(at.saturating_sub(asked));
@@ -63,5 +73,30 @@ impl HalfTrips {
         let (client, server) = (client as f64, server as f64);
         let near = client.min(server) <= NEAR * (client + server);
         (if server < client { Side::Server } else { Side::Client }, near)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn what_passes_between_packets_that_were_sent_together_is_not_what_they_answer() {
+        // At a server, 200 ms away, that sends its flight again once the client's Initial packet
+        // lets it; the Handshake packet of the client comes right behind that.
+        let packets = [
+            (0, 0, Kind::Initial),
+            (1, 1, Kind::Initial),
+            (4, 1, Kind::Handshake),
+            (204, 0, Kind::Initial),
+            (205, 1, Kind::Handshake),
+            (206, 0, Kind::Handshake),
+        ];
+        let mut trips = HalfTrips::default();
+        packets.iter().for_each(|(at, sender, kind)| trips.handshake(at * MS, *sender, *kind));
+        assert_eq!([0, 1].map(|end| trips.smallest(end)), [Some(202 * MS), Some(MS)]);
+        assert_eq!(trips.vantage(), (Side::Server, true));
     }
 }
