@@ -5,7 +5,7 @@ use super::simulated::{FASTER, Run, Simulated};
 use super::words::{Ends, REORDERED, loses_in_bursts, of_handshake, seconds};
 use bentpipe_captures::{CapturedTransfer, Evidence};
 use bentpipe_timeseries::TimePart;
-use bentpipe_units::Bytes;
+use bentpipe_units::{Bytes, Span};
 use std::panic::resume_unwind;
 
 /// What a simulation of the known path may be off by, to each side, as a share.
@@ -32,6 +32,8 @@ const OF_PATH: [TimePart; 5] = [
 const MOST_OF_PATH: f64 = 0.1;
 /// Runs of a path with losses, for their scatter.
 const RUNS: usize = 5;
+/// Length of a queue that no start fills on a short path, as access networks have it.
+const LONG_QUEUE: Span = Span::from_millis(500);
 /// Packets of the shortest queue that a path with losses may have.
 const SHORT_QUEUE: u64 = 10;
 
@@ -185,6 +187,11 @@ fn unknown(recorded: &CapturedTransfer) -> Option<Unknown> {
     if let Some(part) = parts.find(|part| recorded.budget.get(*part) >= least) {
         return Some(Unknown::OfPath(part));
     }
+    // Several lost packets of the handshake in a row are an outage that it met, whose length the
+    // timeouts do not show.
+    if of_handshake(recorded) >= least {
+        return Some(Unknown::OfPath(TimePart::Timeout));
+    }
     // Of encrypted data that this end sent nothing is known but when it left.
     if recorded.is_encrypted && recorded.is_sender && recorded.both.is_none() {
         return Some(Unknown::Encrypted);
@@ -210,6 +217,10 @@ fn others(recorded: &CapturedTransfer, seen: &Simulated) -> Vec<Simulated> {
         others.push(Simulated { rate: seen.rate.mul_f64(FASTER), ..seen.clone() });
         others.push(Simulated { rate: path.proven, ..seen.clone() });
     }
+    // A queue that was never full may be longer: then the start of the transfer loses nothing.
+    if !path.is_full {
+        others.push(Simulated { queue: seen.queue.max(LONG_QUEUE), ..seen.clone() });
+    }
     let Evidence { lost, lost_at_queue, loss_episodes, .. } = recorded.evidence;
     if lost > lost_at_queue {
         let by_episode = seen.loss * (loss_episodes as f64 / lost as f64).min(1.0);
@@ -232,7 +243,8 @@ fn others(recorded: &CapturedTransfer, seen: &Simulated) -> Vec<Simulated> {
 mod tests {
     use super::super::sample::limited;
     use super::*;
-    use bentpipe_captures::LimitKind;
+    use bentpipe_captures::{Interval, LimitKind};
+    use bentpipe_units::Time;
 
     #[test]
     fn without_keys_a_receiver_does_not_know_what_its_silences_were() {
@@ -245,5 +257,30 @@ mod tests {
         assert_eq!(recorded(true, 1.0), Some(Unknown::Silences));
         assert_eq!(recorded(true, 0.1), None);
         assert_eq!(recorded(false, 1.0), None);
+    }
+
+    #[test]
+    fn a_queue_that_was_never_full_may_be_longer_and_one_that_was_is_known() {
+        let queues = |is_full| {
+            let mut recorded = limited(LimitKind::Stream);
+            recorded.path.is_full = is_full;
+            let others = others(&recorded, &Simulated::of(&recorded));
+            others.into_iter().map(|path| path.queue).collect::<Vec<_>>()
+        };
+        assert_eq!(queues(false), [LONG_QUEUE]);
+        assert_eq!(queues(true), []);
+    }
+
+    #[test]
+    fn a_handshake_that_met_an_outage_does_not_show_how_long_that_was() {
+        let recorded = |millis| {
+            let mut recorded = limited(LimitKind::Stream);
+            let (from, to) = (Time::ZERO, Time::from_millis(millis));
+            recorded.intervals.push(Interval { part: TimePart::Timeout, from, to });
+            recorded.budget.add(TimePart::Timeout, to.since(from).as_secs_f64());
+            unknown(&recorded)
+        };
+        assert_eq!(recorded(1000), Some(Unknown::OfPath(TimePart::Timeout)));
+        assert_eq!(recorded(200), None);
     }
 }
