@@ -412,13 +412,18 @@ fn fairness(
             received_by_tenth: &visit.received_by_tenth,
         });
     }
+    Fairness::of(&contenders, &link_uses(outcome), warmup)
+}
+
+/// Returns how the flows of a run used each link.
+pub(crate) fn link_uses(outcome: &sim::RunOutcome) -> Vec<LinkUse<'_>> {
     let links = outcome.links.iter().map(|link| LinkUse {
         name: &link.name,
         carried: &link.carried,
         utilisation: link.utilisation,
         queue_mean: link.queue_mean,
     });
-    Fairness::of(&contenders, &links.collect::<Vec<_>>(), warmup)
+    links.collect()
 }
 
 fn seconds(span: Option<Span>) -> Option<f64> {

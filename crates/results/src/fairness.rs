@@ -9,6 +9,7 @@ use bentpipe_timeseries::TenthCounts;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Name of all flows together, in place of the name of a flow.
@@ -194,6 +195,26 @@ fn bottleneck<'a>(
     found.map(|(_, link)| link)
 }
 
+/// Returns the part that flows with the indices `own`, which have `received` bytes together, have
+/// in what the busiest link with their data carried, in percent. `None` without such a link.
+pub fn link_share_percent(
+    own: &BTreeSet<usize>,
+    received: u64,
+    links: &[LinkUse<'_>],
+) -> Option<f64> {
+    let (mut busiest, mut share) = (f64::NEG_INFINITY, None);
+    for link in links {
+        let mine = link.carried.iter().filter(|(index, _)| own.contains(index));
+        let part: u64 = mine.map(|(_, bytes)| bytes).sum();
+        let carries_data = part as f64 > received as f64 * DATA_FRACTION;
+        if carries_data && link.utilisation > busiest {
+            let whole: u64 = link.carried.iter().map(|(_, bytes)| bytes).sum();
+            (busiest, share) = (link.utilisation, Some(part as f64 / whole as f64 * 100.0));
+        }
+    }
+    share
+}
+
 /// Returns the time from the start of the last flow to the end of the first window in which every
 /// flow has at least (1 - δ) of its final share.
 ///
@@ -290,6 +311,26 @@ mod tests {
         );
         let apart = Fairness::of(&contenders(&received), &links[2..3], None).unwrap();
         assert_eq!(apart.bottleneck, None);
+    }
+
+    #[test]
+    fn the_share_of_a_group_is_that_of_its_busiest_link_with_data() {
+        let link = |carried, utilisation| LinkUse {
+            name: "link",
+            carried,
+            utilisation,
+            queue_mean: Span::ZERO,
+        };
+        let links = [
+            link(&[(0, 30_000), (1, 30_000), (2, 20_000)][..], 0.9),
+            // Acknowledgements of the group; and a link that is less busy.
+            link(&[(0, 100), (1, 100), (3, 90_000)][..], 0.99),
+            link(&[(0, 30_000), (1, 30_000)][..], 0.2),
+        ];
+        let own = BTreeSet::from([0, 1]);
+        assert_eq!(link_share_percent(&own, 58_000, &links), Some(75.0));
+        assert_eq!(link_share_percent(&own, 58_000, &links[1..2]), None);
+        assert_eq!(link_share_percent(&own, 58_000, &[]), None);
     }
 
     #[test]

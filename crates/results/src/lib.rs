@@ -56,7 +56,9 @@ pub use metrics::{
     CallMetrics, FlowMetrics, LinkMetrics, PageMetrics, PlayerMetrics, PopulationMetrics,
     ResponsivenessMetrics, SharedMetrics,
 };
-pub use population::{Population, SizeClass, User, Users, group_names, is_size_class};
+pub use population::{
+    Population, PopulationShares, SizeClass, User, Users, group_names, is_size_class,
+};
 pub use quantity::quantity;
 pub use reverse::ReverseBytes;
 pub use run::{

@@ -280,6 +280,9 @@ metrics! {
     /// Application bytes of these users in percent of those that all flows and users of the run
     /// received in the same direction, from the first start of these users to their last end.
     "Share of the goodput", "%", Neither: goodput_share_percent: Option<f64>,
+    /// Bytes of these users on the busiest link that carried their data, headers and
+    /// retransmissions included, in percent of all bytes that it carried; groups of `bulk` only.
+    "Share of the link", "%", Neither: link_share_percent: Option<f64> = "Option::is_none",
     /// Packets of all users that the network dropped or lost.
     "Packets dropped", "packets", Lower: packets_dropped: u64,
     /// Packets that the network dropped or lost, in percent of those that the users' senders sent.

@@ -94,6 +94,15 @@ pub struct User {
     pub experience: Option<Experience>,
 }
 
+/// What users have together beside the other flows of a run, in percent.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct PopulationShares {
+    /// Their part of what all flows received in the same direction.
+    pub goodput_percent: Option<f64>,
+    /// Their part of what their busiest link carried; of groups that send as long as they last.
+    pub link_percent: Option<f64>,
+}
+
 impl User {
     fn slowdown(&self) -> Option<f64> {
         let completion = self.completion_s.filter(|_| self.experience.is_none())?;
@@ -108,12 +117,11 @@ impl User {
 
 impl Population {
     /// Describes `users` in visit number `visit` under `name`, with their own values if `listed`.
-    /// `share_percent` is their part of what all flows received.
     pub fn new(
         name: &str,
         visit: usize,
         users: &[User],
-        share_percent: Option<f64>,
+        shares: PopulationShares,
         listed: bool,
     ) -> Self {
         // A column without a value for any user is absent.
@@ -133,7 +141,8 @@ impl Population {
             name: name.to_owned(),
             visit,
             metrics: PopulationMetrics {
-                goodput_share_percent: share_percent,
+                goodput_share_percent: shares.goodput_percent,
+                link_share_percent: shares.link_percent,
                 ..PopulationMetrics::of(users)
             },
             classes: classes.collect(),
@@ -215,7 +224,6 @@ impl PopulationMetrics {
             p99_slowdown: slowdowns.quantile(0.99),
             slowdown_jain_index: slowdowns.jain_of_inverse(),
             population_goodput_mbps: goodput(users),
-            goodput_share_percent: None,
             packets_dropped: dropped,
             dropped_percent: percent(dropped, sent),
             ..Self::default()
@@ -224,8 +232,13 @@ impl PopulationMetrics {
     }
 
     /// Returns the name of the metric that says most about these users: the score of calls, the
-    /// stalls of adaptive video, or the completion time.
+    /// stalls of adaptive video, the share of a group of `bulk` (its goodput, if it is alone), or
+    /// the completion time.
     pub fn usual(&self) -> &'static str {
+        if self.link_share_percent.is_some() {
+            let is_alone = self.goodput_share_percent.is_none_or(|percent| percent >= 100.0);
+            return if is_alone { "population_goodput_mbps" } else { "goodput_share_percent" };
+        }
         match (self.median_mos, self.mean_completion_s, self.stalled_users_percent) {
             (Some(_), None, None) => "median_mos",
             (None, None, Some(_)) => "mean_stall_percent",
@@ -247,6 +260,9 @@ fn goodput(users: &[User]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const NO_SHARES: PopulationShares =
+        PopulationShares { goodput_percent: None, link_percent: None };
 
     fn user(number: usize, bytes: u64, completion_s: Option<f64>) -> User {
         User {
@@ -283,7 +299,7 @@ mod tests {
     #[test]
     fn calls_and_videos_have_metrics_of_their_own_and_no_others() {
         let calls: Vec<User> = (0..101).map(|i| call(i, 1.0 + i as f64 / 100.0)).collect();
-        let one = Population::new("calls", 1, &calls, None, true);
+        let one = Population::new("calls", 1, &calls, NO_SHARES, true);
         let near = |value: Option<f64>, expected: f64| (value.unwrap() - expected).abs() < 1e-9;
         assert!(near(one.metrics.median_mos, 1.5) && near(one.metrics.p5_mos, 1.05));
         assert!(near(one.metrics.p95_frame_delay_ms, 395.0));
@@ -294,7 +310,7 @@ mod tests {
         assert_eq!((users.mos.len(), users.stall_percent.len()), (101, 0));
 
         let videos: Vec<User> = (0..4).map(|i| video(i, u64::from(i == 3))).collect();
-        let metrics = Population::new("videos", 1, &videos, None, true).metrics;
+        let metrics = Population::new("videos", 1, &videos, NO_SHARES, true).metrics;
         assert_eq!(
             (metrics.stalled_users_percent, metrics.mean_stall_percent),
             (Some(25.0), Some(0.25))
@@ -306,7 +322,7 @@ mod tests {
 
         // All users of a run: those who transfer have the completion times.
         let mixed = [user(0, 1, Some(4.0)), call(1, 4.0), video(2, 0)];
-        let all = Population::new("all", 1, &mixed, None, false);
+        let all = Population::new("all", 1, &mixed, NO_SHARES, false);
         assert_eq!((all.metrics.users, all.metrics.mean_completion_s), (3, Some(4.0)));
         assert_eq!(
             (all.metrics.median_mos, all.metrics.mean_stall_percent),
@@ -316,8 +332,22 @@ mod tests {
     }
 
     #[test]
+    fn a_group_without_end_is_about_its_share_or_if_it_is_alone_its_goodput() {
+        let usual = |goodput, link| {
+            let shares = PopulationShares { goodput_percent: goodput, link_percent: link };
+            let own = Population::new("a", 1, &[user(0, 9, Some(30.0))], shares, false);
+            own.metrics.usual()
+        };
+        assert_eq!(usual(Some(60.0), Some(58.0)), "goodput_share_percent");
+        assert_eq!(usual(Some(100.0), Some(97.0)), "population_goodput_mbps");
+        assert_eq!(usual(None, Some(97.0)), "population_goodput_mbps");
+        assert_eq!(usual(Some(60.0), None), "mean_completion_s");
+    }
+
+    #[test]
     fn transfers_have_no_fields_of_calls_and_videos() {
-        let text = serde_json::to_string(&Population::new("a", 1, &[user(0, 1, None)], None, true));
+        let text =
+            serde_json::to_string(&Population::new("a", 1, &[user(0, 1, None)], NO_SHARES, true));
         let text = text.unwrap();
         assert!(!text.contains("mos") && !text.contains("stall") && !text.contains("bitrate"));
     }
@@ -326,7 +356,7 @@ mod tests {
     fn metrics_cover_all_users() {
         let users: Vec<User> =
             (0..101).map(|i| user(i, 1_000_000, Some(2.0 + i as f64 / 10.0))).collect();
-        let metrics = Population::new("ours", 1, &users, None, true).metrics;
+        let metrics = Population::new("ours", 1, &users, NO_SHARES, true).metrics;
         assert_eq!((metrics.users, metrics.completed_percent), (101, Some(100.0)));
         let near = |value: Option<f64>, expected: f64| (value.unwrap() - expected).abs() < 1e-9;
         assert!(near(metrics.mean_completion_s, 7.0) && near(metrics.median_completion_s, 7.0));
@@ -341,7 +371,7 @@ mod tests {
     fn what_is_written_can_be_read() {
         let users = [user(0, 50_000, Some(4.0)), user(1, 1_000_000, None)];
         for listed in [false, true] {
-            let population = Population::new("ours", 1, &users, None, listed);
+            let population = Population::new("ours", 1, &users, NO_SHARES, listed);
             let text = serde_json::to_string(&population).unwrap();
             assert_eq!(serde_json::from_str::<Population>(&text).unwrap(), population, "{text}");
         }
@@ -351,11 +381,11 @@ mod tests {
     fn equal_slowdowns_are_fair_and_one_slow_user_is_not() {
         let equal: Vec<User> = (0..4).map(|i| user(i, 1, Some(4.0))).collect();
         assert_eq!(
-            Population::new("a", 1, &equal, None, false).metrics.slowdown_jain_index,
+            Population::new("a", 1, &equal, NO_SHARES, false).metrics.slowdown_jain_index,
             Some(1.0)
         );
         let users = [user(0, 1, Some(4.0)), user(1, 1, None)];
-        let metrics = Population::new("a", 1, &users, None, false).metrics;
+        let metrics = Population::new("a", 1, &users, NO_SHARES, false).metrics;
         assert_eq!(metrics.slowdown_jain_index, Some(0.5));
     }
 
@@ -363,7 +393,7 @@ mod tests {
     fn a_transfer_without_end_leaves_no_mean_but_the_quantiles_before_it() {
         let mut users: Vec<User> = (0..101).map(|i| user(i, 1, Some(1.0 + i as f64))).collect();
         users[100].completion_s = None;
-        let metrics = Population::new("a", 1, &users, None, false).metrics;
+        let metrics = Population::new("a", 1, &users, NO_SHARES, false).metrics;
         assert_eq!((metrics.mean_completion_s, metrics.mean_slowdown), (None, None));
         assert_eq!(metrics.p99_completion_s, Some(100.0));
         assert!(metrics.completed_percent.unwrap() < 99.5);
@@ -374,7 +404,7 @@ mod tests {
         let sizes = [1, 100_000, 100_001, 1_000_000, 9_000_000, 10_000_001];
         let users: Vec<User> =
             sizes.iter().enumerate().map(|(i, bytes)| user(i, *bytes, Some(3.0))).collect();
-        let population = Population::new("ours", 2, &users, None, true);
+        let population = Population::new("ours", 2, &users, NO_SHARES, true);
         let counts: Vec<(String, u64)> =
             population.groups().map(|(name, metrics)| (name, metrics.users)).collect();
         assert_eq!(

@@ -196,6 +196,17 @@ export const METRIC_ROWS = [
     false,
   ],
   [
+    "link_share_percent",
+    "population",
+    "%",
+    "neither",
+    "Share of the link",
+    "Bytes of these users on the busiest link that carried their data, headers and " +
+      "retransmissions included, in percent of all bytes that it carried; groups of `bulk` " +
+      "only.",
+    false,
+  ],
+  [
     "packets_dropped",
     "population",
     "packets",

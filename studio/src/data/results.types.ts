@@ -600,6 +600,11 @@ export interface Population {
    * received in the same direction, from the first start of these users to their last end.
    */
   goodput_share_percent: number | null;
+  /**
+   * Bytes of these users on the busiest link that carried their data, headers and
+   * retransmissions included, in percent of all bytes that it carried; groups of `bulk` only.
+   */
+  link_share_percent?: number | null;
   /** Mean completion time of all users. */
   mean_completion_s: number | null;
   /**
@@ -688,6 +693,11 @@ export interface SizeClass {
    * received in the same direction, from the first start of these users to their last end.
    */
   goodput_share_percent: number | null;
+  /**
+   * Bytes of these users on the busiest link that carried their data, headers and
+   * retransmissions included, in percent of all bytes that it carried; groups of `bulk` only.
+   */
+  link_share_percent?: number | null;
   /** Mean completion time of all users. */
   mean_completion_s: number | null;
   /**

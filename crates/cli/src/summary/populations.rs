@@ -23,9 +23,10 @@ const COLUMNS: [(&str, &str); 11] = [
     ("dropped_percent", "dropped %"),
 ];
 
-/// Columns that the table has if a population has a value for them: those of calls and of adaptive
-/// video.
-const SOME_COLUMNS: [(&str, &str); 7] = [
+/// Columns that the table has if a population has a value for them: those of groups of `bulk`, of
+/// calls and of adaptive video.
+const SOME_COLUMNS: [(&str, &str); 8] = [
+    ("link_share_percent", "share of the link %"),
     ("median_mos", "median MOS"),
     ("p5_mos", "p5 MOS"),
     ("median_frame_delay_ms", "median frame delay ms"),

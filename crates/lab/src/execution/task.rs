@@ -52,8 +52,7 @@ pub fn run_alone(
 
 /// Returns the record of run number `run` of `case`, which ended with `outcome`.
 fn stored(case: &Case, run: u64, spec: &RunSpec, outcome: RunOutcome, seconds: f64) -> StoredRun {
-    let (flows, populations) =
-        populations(&case.expansions, &case.flow_names, spec, &outcome.flows);
+    let (flows, populations) = populations(&case.expansions, &case.flow_names, spec, &outcome);
     let identity = (case.variant.as_str(), &case.point, run);
     let workload = |flow: &str, visit| case.workload(flow, visit);
     let result = outcome::run(identity, spec, &flows, &outcome, case.warmup, workload);

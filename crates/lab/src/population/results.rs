@@ -2,10 +2,10 @@
 
 use super::Expansion;
 use super::draw::user_name;
-use crate::outcome::{call_stream, player};
-use bentpipe_results::fairness::{ALL_FLOWS, TENTH};
-use bentpipe_results::{CallMetrics, Experience, Population, User};
-use bentpipe_sim::{FlowOutcome, RunSpec};
+use crate::outcome::{call_stream, link_uses, player};
+use bentpipe_results::fairness::{ALL_FLOWS, LinkUse, TENTH, link_share_percent};
+use bentpipe_results::{CallMetrics, Experience, Population, PopulationShares, User};
+use bentpipe_sim::{FlowOutcome, FlowSpec, RunOutcome, RunSpec, Stack};
 use bentpipe_units::Time;
 use std::collections::{BTreeMap, HashMap};
 
@@ -28,8 +28,9 @@ pub(crate) fn populations<'a>(
     expansions: &[Expansion],
     names: &[String],
     spec: &RunSpec,
-    outcomes: &'a [FlowOutcome],
+    outcome: &'a RunOutcome,
 ) -> (Vec<&'a FlowOutcome>, Vec<Population>) {
+    let outcomes = &outcome.flows;
     let shares: Vec<(usize, &Expansion, usize)> = expansions
         .iter()
         .enumerate()
@@ -42,16 +43,19 @@ pub(crate) fn populations<'a>(
         return (outcomes.iter().collect(), Vec::new());
     }
     let owners = owners(&shares, names, spec);
+    let links = link_uses(outcome);
     let mut single = Vec::new();
-    // Users by visit and share, with their outcomes.
-    let mut found: BTreeMap<(usize, usize), Vec<(User, &FlowOutcome)>> = BTreeMap::new();
+    // Users by visit and share.
+    let mut found: BTreeMap<(usize, usize), Vec<Member<'_>>> = BTreeMap::new();
     for outcome in outcomes {
         let Some(owner) = owners.get(outcome.name.as_str()) else {
             single.push(outcome);
             continue;
         };
         let user = user(&expansions[owner.population], *owner, spec, outcome);
-        found.entry((outcome.visit, owner.share)).or_default().push((user, outcome));
+        let flow = &spec.flows[owner.flow];
+        let member = Member { user, flow: owner.flow, outcome, endless: is_endless(flow, outcome) };
+        found.entry((outcome.visit, owner.share)).or_default().push(member);
     }
     let mut results = Vec::new();
     let visits: Vec<usize> = {
@@ -61,30 +65,53 @@ pub(crate) fn populations<'a>(
     };
     for visit in visits {
         let own = found.range((visit, 0)..(visit + 1, 0));
-        let mut all: Vec<(User, &FlowOutcome)> = Vec::new();
-        for ((_, share), users) in own {
+        let population = |name: &str, members: &[Member<'_>], listed| {
+            let users: Vec<User> = members.iter().map(|member| member.user).collect();
+            let shares = self::shares(members, outcomes, &links);
+            Population::new(name, visit, &users, shares, listed)
+        };
+        let mut all: Vec<Member<'_>> = Vec::new();
+        for ((_, share), members) in own {
             let (_, _, template) = shares[*share];
-            results.push(population(&names[template], visit, users, outcomes, true));
-            all.extend(users);
+            results.push(population(&names[template], members, true));
+            all.extend(members);
         }
         if shares.len() > 1 {
             // All users of a run that has several populations or shares.
-            results.push(population(ALL_FLOWS, visit, &all, outcomes, false));
+            results.push(population(ALL_FLOWS, &all, false));
         }
     }
     (single, results)
 }
 
-/// Returns the results of `users` in visit number `visit`, beside all `outcomes` of the run.
-fn population(
-    name: &str,
-    visit: usize,
-    users: &[(User, &FlowOutcome)],
-    outcomes: &[FlowOutcome],
-    listed: bool,
-) -> Population {
-    let (users, own): (Vec<User>, Vec<&FlowOutcome>) = users.iter().copied().unzip();
-    Population::new(name, visit, &users, share_percent(&own, outcomes), listed)
+/// A user of a population, with its flow.
+#[derive(Debug, Clone, Copy)]
+struct Member<'a> {
+    user: User,
+    /// Index of the flow in the run.
+    flow: usize,
+    outcome: &'a FlowOutcome,
+    /// True if it sends as long as it lasts.
+    endless: bool,
+}
+
+/// Returns true if the visit of an outcome is one of `bulk`.
+fn is_endless(flow: &FlowSpec, outcome: &FlowOutcome) -> bool {
+    let visit = flow.visits.get(outcome.visit - 1);
+    matches!(flow.stack, Stack::Quic(_) | Stack::Tcp(_))
+        && visit.is_some_and(|visit| visit.duration.is_some() && visit.player.is_none())
+}
+
+/// Returns what `own` users have together beside `all` flows of a run.
+fn shares(own: &[Member<'_>], all: &[FlowOutcome], links: &[LinkUse<'_>]) -> PopulationShares {
+    let outcomes: Vec<&FlowOutcome> = own.iter().map(|member| member.outcome).collect();
+    let received = outcomes.iter().map(|outcome| outcome.received).sum();
+    let indices = own.iter().map(|member| member.flow).collect();
+    let endless = own.iter().all(|member| member.endless);
+    PopulationShares {
+        goodput_percent: share_percent(&outcomes, all),
+        link_percent: endless.then(|| link_share_percent(&indices, received, links)).flatten(),
+    }
 }
 
 /// Returns the part of `own` flows, in percent, of what `all` received in the same direction, from
