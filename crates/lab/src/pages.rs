@@ -4,7 +4,7 @@ use bentpipe_captures::{HarKind, HarLog, HarObject, HarPage};
 use bentpipe_link::{InputFiles, ReadFiles};
 use bentpipe_scenario::workload::{ArchivePage, Dns, Origins, WebPage, Work, Workload};
 use bentpipe_scenario::{Flow, Problem, Scenario};
-use bentpipe_tcp::http::{Object, ObjectKind, Page, PageObject, Priority, Source};
+use bentpipe_tcp::http::{Names, Object, ObjectKind, Page, PageObject, Priority, Source};
 use bentpipe_units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -78,7 +78,12 @@ fn page(own: HarPage, archive: &ArchivePage) -> Page {
     Page {
         origins,
         objects: own.objects.into_iter().map(object).collect(),
-        resolves_names: archive.dns == Dns::Udp,
+        names: match archive.dns {
+            Dns::Udp => Names::Udp,
+            Dns::Doh => Names::Https,
+            Dns::None => Names::Known,
+        },
+        resolver_rtt: archive.resolver_rtt,
     }
 }
 

@@ -125,6 +125,7 @@ fn transport_text(flow: &Flow) -> &'static str {
     match flow.protocol {
         Protocol::Quic(_) => "QUIC",
         Protocol::Tcp(bentpipe_tcp::http::Version::Raw) => "TCP with http = \"raw\"",
+        Protocol::Tcp(bentpipe_tcp::http::Version::Echo) => "a probe with `echo`",
         Protocol::Tcp(bentpipe_tcp::http::Version::H2) => "TCP with http = \"h2\"",
         Protocol::Tcp(bentpipe_tcp::http::Version::H1) => "TCP with http = \"h1\"",
         Protocol::Datagrams | Protocol::External => flow.work.first().name(),

@@ -26,6 +26,9 @@ impl Protocol {
     /// # Errors
     /// Returns an error if the HTTP version does not run over the transport.
     pub fn of(keys: &Transport, workload: &Workload) -> Result<Self, Problem> {
+        if workload.is_echo() {
+            return echo(keys);
+        }
         match workload.clocks() {
             Clocks::Datagrams | Clocks::VirtualDatagrams => return Ok(Self::Datagrams),
             Clocks::Programs => return Ok(Self::External),
@@ -64,11 +67,26 @@ impl Protocol {
             Self::Quic(_) => &["quic"],
             Self::Tcp(Version::H2) => &["tcp", "h2"],
             Self::Tcp(Version::H1) => &["tcp", "h1"],
-            Self::Tcp(Version::Raw) => &["tcp"],
+            Self::Tcp(Version::Raw | Version::Echo) => &["tcp"],
             Self::External => &["external"],
             Self::Datagrams => &["datagrams"],
         }
     }
+}
+
+/// Returns the protocol of keystrokes and their echoes, which are a byte stream over TCP.
+fn echo(keys: &Transport) -> Result<Protocol, Problem> {
+    if let Some(transport) =
+        keys.transport.as_ref().filter(|one| *one.get_ref() != TransportKind::Tcp)
+    {
+        let message = "keystrokes and echoes go over TCP; allowed: `transport = \"tcp\"`";
+        return Err(Problem::new(transport.span(), message));
+    }
+    if let Some(http) = keys.http.as_ref().filter(|one| *one.get_ref() != HttpKind::Raw) {
+        let message = "keystrokes and echoes do not use HTTP; allowed: `http = \"raw\"`";
+        return Err(Problem::new(http.span(), message));
+    }
+    Ok(Protocol::Tcp(Version::Echo))
 }
 
 /// Returns the protocol of a workload that only QUIC carries, without HTTP.

@@ -173,7 +173,7 @@ impl PageProgress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_tcp::http::{Object, ObjectKind};
+    use bentpipe_tcp::http::{Names, Object, ObjectKind};
     use bentpipe_units::{Bytes, Priority};
 
     fn page(objects: &[(ObjectKind, u64)]) -> Arc<Page> {
@@ -190,7 +190,8 @@ mod tests {
             after_load: kind == ObjectKind::Data,
         };
         let objects = objects.iter().map(object).collect();
-        Arc::new(Page { origins: vec!["a".to_owned()], objects, resolves_names: false })
+        let origins = vec!["a".to_owned()];
+        Arc::new(Page { origins, objects, names: Names::Known, resolver_rtt: Span::ZERO })
     }
 
     fn state(bytes: u64, completion_ms: u64) -> ObjectState {

@@ -428,7 +428,7 @@ impl Stack {
     pub fn handshake_round_trips(&self, visit: &Visit) -> Option<u32> {
         match self {
             Self::Quic(_) => Some(1),
-            Self::Tcp(stack) if stack.http.version == tcp::http::Version::Raw => Some(1),
+            Self::Tcp(stack) if !stack.http.version.has_tls() => Some(1),
             Self::Tcp(_) if visit.handshake == Handshake::ZeroRtt => Some(1),
             Self::Tcp(_) => Some(2),
             Self::Call(call) => call.quic().map(|_| 1),

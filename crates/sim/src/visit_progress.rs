@@ -200,6 +200,16 @@ impl VisitProgress {
         state.wait(due, now, cx)
     }
 
+    /// Lets object `index`, which waits for itself, be requested `now`.
+    pub fn request(&self, index: usize, now: Time) {
+        let mut state = self.state();
+        let since = now.since(state.begun);
+        if let Some(object) = state.objects.get_mut(index) {
+            (object.after, object.delay) = (Vec::new(), since);
+        }
+        state.waiting.drain(..).for_each(Waker::wake);
+    }
+
     /// Returns the pieces in which the sender writes object `index`, if there are any.
     pub fn pieces(&self, index: usize) -> Option<Pieces> {
         self.state().objects.get(index)?.pieces

@@ -33,13 +33,22 @@ pub fn cases() -> Vec<Case> {
             &["a number of objects from 1 to 1000", "{ har = \"page.har\" }"],
         ),
         case(
-            "a page with names over HTTPS",
+            "a page with names over TLS",
             format!(
                 "{HEAD}profile = \"geo-50-10\"\n[workload]\n\
-                 web_page = {{ har = \"page.har\", dns = \"doh\" }}\n"
+                 web_page = {{ har = \"page.har\", dns = \"dot\" }}\n"
             ),
             5,
-            &["`doh`", "`udp`"],
+            &["`dot`", "`udp`", "`doh`"],
+        ),
+        case(
+            "a resolver for known names",
+            format!(
+                "{HEAD}profile = \"geo-50-10\"\n[workload]\n\
+                 web_page = {{ har = \"page.har\", dns = \"none\", resolver_rtt = \"9 ms\" }}\n"
+            ),
+            5,
+            &["`resolver_rtt` has no effect", "dns = \"udp\" or \"doh\""],
         ),
         case(
             "a page without a file",
@@ -140,6 +149,37 @@ pub fn cases() -> Vec<Case> {
             format!("{}{ON_A}", flows("a", "upload = \"1 MB\"\ntransport = \"tcp\"")),
             10,
             &["`a` takes no requests", "downloads over HTTP/2"],
+        ),
+        case(
+            "keystrokes over QUIC",
+            format!("{}transport = \"quic\"\n", flows("a", &format!("{PROBE}, echo = true }}"))),
+            7,
+            &["keystrokes and echoes go over TCP", "`transport = \"tcp\"`"],
+        ),
+        case(
+            "keystrokes over HTTP",
+            format!("{}http = \"h2\"\n", flows("a", &format!("{PROBE}, echo = true }}"))),
+            7,
+            &["do not use HTTP", "`http = \"raw\"`"],
+        ),
+        case(
+            "keystrokes on another connection",
+            format!(
+                "{}{}",
+                flows("b", "download = \"1 MB\""),
+                format_args!("[[flow]]\nname = \"a\"\n{PROBE}, on = \"b\", echo = true }}\n")
+            ),
+            9,
+            &["a connection of their own", "one of `on` and `echo = true`"],
+        ),
+        case(
+            "keystrokes beside a download in visits",
+            flows(
+                "a",
+                &format!("visits = [{{ download = \"1 MB\" }}, {{ {PROBE}, echo = true }} }}]"),
+            ),
+            6,
+            &["a visit has keystrokes", "a flow of its own"],
         ),
         case(
             "a probe with a start of its own",

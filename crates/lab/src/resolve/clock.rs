@@ -94,6 +94,7 @@ impl ClockSupport {
             Protocol::Tcp(_) if !self.clocks.on_real(RealCarrier::Tcp) => {
                 let allowed = match *workload {
                     "web_page" => "a number of objects",
+                    "probe" => "a `probe` without `echo`",
                     _ => "`video`",
                 };
                 return Err(format!(

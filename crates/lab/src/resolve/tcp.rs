@@ -57,7 +57,7 @@ pub(super) fn tcp(
         Version::H1 => {
             *keys.tcp.connections.as_ref().map_or(&BROWSER_CONNECTIONS, Spanned::get_ref) as usize
         }
-        Version::H2 | Version::Raw => 1,
+        Version::H2 | Version::Raw | Version::Echo => 1,
     };
     let (stream_window, connection_window) = stream_windows(keys, bottleneck, mtu);
     // A visit may set them.

@@ -98,7 +98,7 @@ impl Client {
                 let response = sender.send_request(request).await.map_err(failed)?;
                 self.receive(object, response).await?;
             }
-            Version::H1 | Version::Raw => {
+            Version::H1 | Version::Raw | Version::Echo => {
                 let _free = self.0.free.acquire().await.map_err(|error| error.to_string())?;
                 let idle = lock(&self.0.idle).pop();
                 let mut sender = match idle {
@@ -122,7 +122,7 @@ impl Client {
         *request.method_mut() = if *upload { Method::PUT } else { Method::GET };
         let path = match http.version {
             Version::H2 => format!("https://{to}/{object}"),
-            Version::H1 | Version::Raw => format!("/{object}"),
+            Version::H1 | Version::Raw | Version::Echo => format!("/{object}"),
         };
         // Addresses and numbers are valid in both places.
         *request.uri_mut() = path.parse().unwrap_or_default();

@@ -27,7 +27,7 @@ impl Tls {
         let key = PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der());
         let protocols: Vec<Vec<u8>> = match version {
             Version::H2 => vec![b"h2".to_vec()],
-            Version::H1 | Version::Raw => vec![b"http/1.1".to_vec()],
+            Version::H1 | Version::Raw | Version::Echo => vec![b"http/1.1".to_vec()],
         };
         let provider = Arc::new(default_provider());
         let mut server = ServerConfig::builder_with_provider(provider.clone())

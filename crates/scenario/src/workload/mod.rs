@@ -268,6 +268,11 @@ impl Workload {
         self.kind().suits_users()
     }
 
+    /// Returns true if it is keystrokes and their echoes.
+    pub fn is_echo(&self) -> bool {
+        matches!(self, Self::Probe(probe) if probe.is_echo())
+    }
+
     /// Returns true if its bytes are known before it begins.
     pub fn has_size(&self) -> bool {
         self.kind().has_size()

@@ -34,6 +34,10 @@ pub struct Probe {
     /// connection of its own by default.
     #[schemars(with = "Option<String>")]
     pub on: Option<Spanned<String>>,
+    /// True if requests are as large as answers, one after the other on a byte stream over TCP,
+    /// without TLS and HTTP: keystrokes of a remote shell and their echoes, as SSH has them.
+    #[schemars(with = "Option<bool>")]
+    pub echo: Option<Spanned<bool>>,
 }
 
 impl Probe {
@@ -44,6 +48,11 @@ impl Probe {
         super::transfer::duration(&self.duration, limit)?;
         crate::limits::above_zero("interval", &self.interval)?;
         self.size.as_ref().map_or(Ok(()), super::transfer::above_zero)?;
+        if let (Some(on), true) = (&self.on, self.is_echo()) {
+            let message = "keystrokes have a connection of their own; allowed: one of `on` and \
+                `echo = true`";
+            return Err(Problem::new(on.span(), message));
+        }
         let shortest = *self.duration.get_ref() / MOST;
         if self.requests() <= MOST {
             return Ok(());
@@ -55,6 +64,11 @@ impl Probe {
             self.interval,
         );
         Err(Problem::new(self.interval.span(), message))
+    }
+
+    /// Returns true if requests are keystrokes, and answers their echoes.
+    pub fn is_echo(&self) -> bool {
+        self.echo.as_ref().is_some_and(|echo| *echo.get_ref())
     }
 
     /// Returns the number of requests after the first one.
@@ -69,7 +83,7 @@ impl Kind for Probe {
     }
 
     fn clocks(&self) -> Clocks {
-        Self::CLOCKS
+        if self.is_echo() { Clocks::Virtual } else { Self::CLOCKS }
     }
 
     fn transfer(&self, _seed: u64) -> Transfer {

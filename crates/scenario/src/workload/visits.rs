@@ -144,7 +144,8 @@ impl Work {
             visits.push(visit(entry, limit)?);
         }
         check(&visits, place.clone())?;
-        check_calls(&visits, place)?;
+        check_calls(&visits, place.clone())?;
+        check_echoes(&visits, place)?;
         Ok((Self::Visits(visits), sequence))
     }
 }
@@ -224,5 +225,17 @@ fn check_calls(visits: &[Visit], place: Range<usize>) -> Check {
     }
     let message = "a visit is not the same call as another; allowed beside a `call` in `visits`: \
                    calls that differ in `duration` alone, or a flow of its own for each";
+    Err(Problem::new(place, message))
+}
+
+/// Returns an error if keystrokes stand beside a visit of another kind: the protocol belongs to the
+/// flow.
+fn check_echoes(visits: &[Visit], place: Range<usize>) -> Check {
+    let echoes = visits.iter().filter(|visit| visit.workload.is_echo()).count();
+    if [0, visits.len()].contains(&echoes) {
+        return Ok(());
+    }
+    let message = "a visit has keystrokes, and another one has none; allowed beside a `probe` with \
+                   `echo` in `visits`: others with `echo`, or a flow of its own for each";
     Err(Problem::new(place, message))
 }

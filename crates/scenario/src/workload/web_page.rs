@@ -6,7 +6,8 @@ use super::kind::Kind;
 use super::transfer::{PlannedObject, Transfer};
 use crate::error::Problem;
 use bentpipe_results::Direction;
-use bentpipe_tcp::http::{Page, PageObject, page};
+use bentpipe_tcp::http::{Names, Page, PageObject, page};
+use bentpipe_units::Span;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -19,6 +20,9 @@ use std::sync::Arc;
 
 const FORMATS: &str = "a number of objects from 1 to 1000, or a table such as \
     { har = \"page.har\" }";
+
+/// Largest round trip to a resolver behind the path: a question over UDP waits 1 s at first.
+const MAX_RESOLVER_RTT: Span = Span::from_secs(1);
 
 /// A web page.
 #[derive(Debug, Clone)]
@@ -38,6 +42,8 @@ pub struct ArchivePage {
     pub origins: Origins,
     /// How the client learns addresses.
     pub dns: Dns,
+    /// Round trip between the server's end of the path and the resolver.
+    pub resolver_rtt: Span,
     /// The page, once the file has been read.
     pub page: Option<Arc<Page>>,
 }
@@ -64,6 +70,9 @@ pub struct Table {
     /// How the client learns the addresses of origins; `udp` by default.
     #[serde(default)]
     dns: Dns,
+    /// Round trip between the server's end of the path and the resolver; 0 s by default.
+    #[schemars(with = "Option<Span>")]
+    resolver_rtt: Option<Spanned<Span>>,
 }
 
 /// Where the objects of a page come from.
@@ -86,6 +95,9 @@ pub enum Dns {
     /// first connection to each origin. What a flow has learned it knows in later visits.
     #[default]
     Udp,
+    /// By DNS over HTTPS (RFC 8484): a request of HTTP/3 for each origin, over a connection to the
+    /// resolver that the flow keeps.
+    Doh,
     /// It knows it.
     None,
 }
@@ -100,10 +112,27 @@ pub(super) fn read(key: Spanned<WebPageKey>) -> Result<WebPage, Problem> {
                 Err(Problem::new(span, message))
             }
         },
-        WebPageKey::Table(Table { har, origins, dns }) => {
-            Ok(WebPage::Archive(ArchivePage { file: har, origins, dns, page: None }))
+        WebPageKey::Table(Table { har, origins, dns, resolver_rtt }) => {
+            let rtt = resolver_rtt.map_or(Ok(Span::ZERO), |rtt| self::resolver_rtt(&rtt, dns))?;
+            let page = ArchivePage { file: har, origins, dns, resolver_rtt: rtt, page: None };
+            Ok(WebPage::Archive(page))
         }
     }
+}
+
+/// Checks the round trip to the resolver.
+fn resolver_rtt(rtt: &Spanned<Span>, dns: Dns) -> Result<Span, Problem> {
+    if dns == Dns::None {
+        let message = "`resolver_rtt` has no effect without a resolver; allowed beside \
+            dns = \"udp\" or \"doh\"";
+        return Err(Problem::new(rtt.span(), message));
+    }
+    if *rtt.get_ref() > MAX_RESOLVER_RTT {
+        let message =
+            format!("`resolver_rtt` of {rtt} is out of range; allowed: 0 s to {MAX_RESOLVER_RTT}");
+        return Err(Problem::new(rtt.span(), message));
+    }
+    Ok(*rtt.get_ref())
 }
 
 impl WebPage {
@@ -116,7 +145,8 @@ impl WebPage {
             Self::Synthetic(count) => Some(Arc::new(Page {
                 origins: vec!["server".to_owned()],
                 objects: page(*count, seed),
-                resolves_names: false,
+                names: Names::Known,
+                resolver_rtt: Span::ZERO,
             })),
             Self::Archive(archive) => archive.page.clone(),
         }

@@ -64,9 +64,14 @@ impl VisitStart {
 }
 
 impl CurrentVisit {
-    /// Starts visit `number` of a flow, whose client asks for its server's address if it
-    /// `asks_first`.
-    pub fn new(spec: &FlowSpec, start: &VisitStart, asks_first: bool, shared: &Shared) -> Self {
+    /// Starts a visit of a flow, whose client knows its server's address after
+    /// `round_trips_before`.
+    pub fn new(
+        spec: &FlowSpec,
+        start: &VisitStart,
+        round_trips_before: u32,
+        shared: &Shared,
+    ) -> Self {
         let &VisitStart { now, number, ref visit, data_direction, series, ends: until, .. } = start;
         Self {
             number: number as usize,
@@ -77,7 +82,14 @@ impl CurrentVisit {
             gives_up: now + shared.time_limit,
             ends: until,
             counters: PacketCounters::new(now, series),
-            account: VisitAccount::open(spec, visit, now, asks_first, series.is_some(), shared),
+            account: VisitAccount::open(
+                spec,
+                visit,
+                now,
+                round_trips_before,
+                series.is_some(),
+                shared,
+            ),
         }
     }
 

@@ -22,7 +22,7 @@ pub use report::FlowResults;
 pub use send_schedule::SendSchedule;
 pub use shared::Shared;
 
-use crate::datagram::{Body, Datagram, FillerProtocol, Role};
+use crate::datagram::Datagram;
 use crate::error::SimError;
 use crate::packet_arena::{PacketArena, PacketId};
 use crate::spec::{CallCarrier, FlowSpec, Stack};
@@ -36,7 +36,7 @@ use quic::{QuicCall, QuicTransport};
 use report::VisitReport;
 use resolver::Resolver;
 use tcp::TcpTransport;
-use transport::{Outbox, Transport};
+use transport::{Outbox, Transport, side};
 
 /// A flow: sends and receives packets at the nodes of a path.
 ///
@@ -107,10 +107,10 @@ impl Flow {
         }
         if self.progress.must_begin(now) {
             let next = self.progress.next_visit().zip(self.resolver.as_ref());
-            let asks_first = next.is_some_and(|(visit, resolver)| resolver.asks_first(visit));
-            let start = self.progress.begin(now, asks_first, shared);
+            let before = next.map_or(0, |(visit, resolver)| resolver.round_trips_first(visit));
+            let start = self.progress.begin(now, before, shared);
             if let Some(resolver) = &mut self.resolver {
-                resolver.begin(&start);
+                resolver.begin(&start, &self.progress, shared)?;
             }
             self.waiting = Some(start);
         }
@@ -147,18 +147,20 @@ impl Flow {
 
     /// Delivers a packet to `node`, which may take its payload out.
     pub fn deliver(&mut self, now: Time, node: u16, ecn: Ecn, datagram: &mut Datagram) {
-        if let (Some(resolver), Body::Filler(filler)) = (&mut self.resolver, &datagram.body)
-            && filler.protocol == FillerProtocol::Dns
-        {
-            if let Some(origin) = resolver.deliver(now, datagram, filler)
-                && self.waiting.is_none()
-            {
-                self.transport.resolved(now, origin);
-            }
+        if let Some(resolver) = self.resolver.as_mut().filter(|one| one.owns(datagram)) {
+            let learned = resolver.deliver(now, node, ecn, datagram);
+            self.resolved(now, learned);
             return;
         }
         if datagram.visit == self.progress.visit() || self.transport.outlives_visits() {
             self.transport.deliver(now, node, ecn, datagram);
+        }
+    }
+
+    /// Tells the transport the origins whose addresses the client has learned.
+    fn resolved(&mut self, now: Time, origins: Vec<usize>) {
+        if self.waiting.is_none() {
+            origins.into_iter().for_each(|origin| self.transport.resolved(now, origin));
         }
     }
 
@@ -171,11 +173,18 @@ impl Flow {
     /// Handles timers that are due at `node`.
     pub fn wake(&mut self, now: Time, node: u16) {
         self.transport.wake(now, node);
+        if let (Some(resolver), Some(_)) = (&mut self.resolver, side(node, self.last_node)) {
+            let learned = resolver.wake(now, node);
+            self.resolved(now, learned);
+        }
     }
 
     /// Returns the time at which to call [`Flow::wake`] for `node`.
     pub fn next_timeout(&self, node: u16) -> Option<Time> {
-        self.transport.next_timeout(node)
+        let own = self.transport.next_timeout(node);
+        let Some(resolver) = &self.resolver else { return own };
+        let names = side(node, self.last_node).and_then(|side| resolver.next_timeout(side));
+        own.into_iter().chain(names).min()
     }
 
     /// Returns the next packet that `node` sends, stored in `packet_arena`.
@@ -188,11 +197,10 @@ impl Flow {
         let Self { progress, transport, resolver, last_node, .. } = self;
         let last_node = *last_node;
         let mut outbox = Outbox { now, node, last_node, progress, packet_arena };
-        let at_end = outbox.side().zip(resolver.as_mut());
-        if let Some((side, resolver)) = at_end
-            && let Some((toward, filler)) = resolver.next_packet(side == Role::Client)
+        if let Some(resolver) = resolver
+            && let Some(packet) = resolver.poll_transmit(&mut outbox)
         {
-            return Some(outbox.send_aside(toward, filler));
+            return Some(packet);
         }
         transport.poll_transmit(&mut outbox)
     }

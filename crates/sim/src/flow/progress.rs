@@ -122,8 +122,8 @@ impl FlowProgress {
         self.spec.visits.get(self.next_visit)
     }
 
-    /// Starts the next visit, whose client asks for its server's address if it `asks_first`.
-    pub fn begin(&mut self, now: Time, asks_first: bool, shared: &Shared) -> VisitStart {
+    /// Starts the next visit, whose client knows its server's address after `round_trips_before`.
+    pub fn begin(&mut self, now: Time, round_trips_before: u32, shared: &Shared) -> VisitStart {
         let visit = self.spec.visits[self.next_visit].clone();
         let recorded = !self.spec.in_population && self.index < SeriesLimit::MAX_FLOWS;
         let series = shared.trace.filter(|_| visit.measured && recorded);
@@ -140,7 +140,7 @@ impl FlowProgress {
             ends: visit.duration.map(|duration| now + duration),
             visit,
         };
-        self.current = Some(CurrentVisit::new(&self.spec, &start, asks_first, shared));
+        self.current = Some(CurrentVisit::new(&self.spec, &start, round_trips_before, shared));
         start
     }
 

@@ -4,7 +4,7 @@ use super::current_visit::VisitStart;
 use super::progress::FlowProgress;
 use super::report::VisitReport;
 use super::shared::Shared;
-use crate::datagram::{Body, Datagram, Filler, PathDirection, Role};
+use crate::datagram::{Body, Datagram, PathDirection, Role};
 use crate::error::SimError;
 use crate::outcome::ReverseBytes;
 use crate::packet_arena::{PacketArena, PacketId};
@@ -106,6 +106,18 @@ pub struct Outgoing {
     pub body: Body,
 }
 
+/// A packet of an end that belongs to none of the flow's visits.
+pub struct Aside {
+    /// Size of the IP packet.
+    pub bytes: u32,
+    /// Its ECN field.
+    pub ecn: Ecn,
+    /// Number of its QUIC connection, 0 for others.
+    pub connection: u16,
+    /// Its payload.
+    pub body: Body,
+}
+
 impl Outbox<'_> {
     /// Returns the end of the flow that sends; `None` if a node between them does.
     pub fn side(&self) -> Option<Role> {
@@ -113,7 +125,8 @@ impl Outbox<'_> {
     }
 
     /// Sends a packet that belongs to none of the flow's visits, and is not counted.
-    pub fn send_aside(&mut self, toward: PathDirection, filler: Filler) -> Packet<PacketId> {
+    pub fn send_aside(&mut self, toward: PathDirection, packet: Aside) -> Packet<PacketId> {
+        let Aside { bytes, ecn, connection, body } = packet;
         let trip = Trip::start(self.now, AckWait::default());
         let to = if toward == PathDirection::ToServer { self.last_node } else { 0 };
         let datagram = Datagram {
@@ -121,13 +134,13 @@ impl Outbox<'_> {
             visit: 0,
             toward,
             to,
-            connection: 0,
+            connection,
             dscp: self.progress.spec.marking.dscp,
             position: 0.0,
             trip,
-            body: Body::Filler(filler),
+            body,
         };
-        self.packet_arena.send(filler.bytes, Ecn::NotEct, datagram)
+        self.packet_arena.send(bytes, ecn, datagram)
     }
 
     /// Returns a buffer for what is written before it becomes packets.

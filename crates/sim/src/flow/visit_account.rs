@@ -28,12 +28,12 @@ impl VisitAccount {
         spec: &FlowSpec,
         visit: &Visit,
         now: Time,
-        asks_first: bool,
+        round_trips_before: u32,
         with_series: bool,
         shared: &Shared,
     ) -> Option<Box<Self>> {
         // A question for the server's address counts as part of the handshake.
-        let handshake = spec.stack.handshake_round_trips(visit)? + u32::from(asks_first);
+        let handshake = spec.stack.handshake_round_trips(visit)? + round_trips_before;
         if !visit.measured {
             return None;
         }

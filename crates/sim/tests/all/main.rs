@@ -9,6 +9,7 @@ mod common;
 mod connection_probes;
 mod duration;
 mod early_data;
+mod echoes;
 mod encryption;
 mod late_handshake;
 mod mesh;

@@ -7,7 +7,7 @@ use crate::common;
 use bentpipe_quic::congestion::CongestionConfig;
 use bentpipe_quic::{Handshake, Http, QuicSettings};
 use bentpipe_sim::{FlowOutcome, Object, RunSpec, Stack, Visit};
-use bentpipe_tcp::http::{self, ObjectKind, Page, PageObject, Priority, Source, Version};
+use bentpipe_tcp::http::{self, Names, ObjectKind, Page, PageObject, Priority, Source, Version};
 use bentpipe_units::{Bytes, Rate, Span};
 use common::{flow, hop, link, run, run_complete, run_spec, tcp_stack};
 use std::sync::Arc;
@@ -33,6 +33,12 @@ fn object(bytes: u64, origin: usize, after: &[usize]) -> PageObject {
 
 /// A visit of a page with these objects.
 fn visit(objects: Vec<PageObject>, resolves_names: bool) -> Visit {
+    let names = if resolves_names { Names::Udp } else { Names::Known };
+    visit_by(objects, names, Span::ZERO)
+}
+
+/// The same, with names learned in this way.
+fn visit_by(objects: Vec<PageObject>, names: Names, resolver_rtt: Span) -> Visit {
     let last = objects.iter().map(|one| one.object.source.origin).max().unwrap();
     let planned = objects.iter().map(|one| Object {
         name: one.name.clone(),
@@ -46,7 +52,8 @@ fn visit(objects: Vec<PageObject>, resolves_names: bool) -> Visit {
         page: Some(Arc::new(Page {
             origins: (0..=last).map(|origin| format!("origin-{origin}")).collect(),
             objects,
-            resolves_names,
+            names,
+            resolver_rtt,
         })),
         ..Visit::default()
     }
@@ -91,6 +98,66 @@ fn a_name_takes_exactly_an_rtt() {
         // Its packets are none of the visit.
         assert_eq!(known.packets_sent, asked.packets_sent, "{name}");
     }
+}
+
+#[test]
+fn names_over_https_take_an_rtt_each_and_one_more_for_the_connection() {
+    for (stack, name) in [(quic(Http::H3), "h3"), (tcp(Version::H2), "h2")] {
+        let chain = || vec![object(1_000, 0, &[]), object(1_000, 1, &[0]), object(1_000, 2, &[1])];
+        let with = |names, behind| play(stack.clone(), visit_by(chain(), names, behind));
+        let page = |flow: &FlowOutcome| flow.page.clone().unwrap();
+        let onload = |flow: &FlowOutcome| page(flow).onload.unwrap();
+        let known = with(Names::Known, Span::ZERO);
+        let more = |names, behind| onload(&with(names, behind)) - onload(&known);
+        close(more(Names::Udp, Span::ZERO), RTT * 3, name);
+        close(more(Names::Https, Span::ZERO), RTT * 4, name);
+        // A resolver behind the path: one more round trip of each exchange.
+        close(more(Names::Udp, MS * 20), (RTT + MS * 20) * 3, name);
+        close(more(Names::Https, MS * 20), (RTT + MS * 20) * 4, name);
+        let asked = with(Names::Https, Span::ZERO);
+        let resolved: Vec<Span> =
+            page(&asked).origins.iter().map(|one| one.resolved.unwrap()).collect();
+        for (is, trips) in resolved.into_iter().zip([2, 1, 1]) {
+            close(is, RTT * trips, name);
+        }
+        // Its packets are none of the visit, and its connection none of the page.
+        assert_eq!(known.packets_sent, asked.packets_sent, "{name}");
+        assert_eq!(known.connections, asked.connections, "{name}");
+    }
+}
+
+#[test]
+fn a_connection_to_a_resolver_outlives_visits_until_it_is_idle_for_too_long() {
+    for (idle, trips) in [(2, 1), (90, 2)] {
+        let first = visit_by(vec![object(1_000, 0, &[])], Names::Https, Span::ZERO);
+        // A page of the same server, and of one that the first page has not met.
+        let objects = vec![object(1_000, 0, &[]), object(1_000, 1, &[0])];
+        let mut second = visit_by(objects, Names::Https, Span::ZERO);
+        second.idle_before = Span::from_secs(idle);
+        let run = run_complete(&spec(quic(Http::H3), vec![first, second], 100, RTT));
+        let page = run.flows[1].page.as_ref().unwrap();
+        assert_eq!(page.origins[0].resolved, None, "{idle} s");
+        close(page.origins[1].resolved.unwrap(), RTT * trips, "another server");
+    }
+}
+
+#[test]
+fn a_resolver_that_does_not_answer_ends_the_visit() {
+    let mut spec = spec(
+        quic(Http::H3),
+        vec![visit_by(vec![object(1_000, 0, &[])], Names::Https, Span::ZERO)],
+        100,
+        RTT,
+    );
+    let dead = "loss = { model = \"bernoulli\", ratio = 1 }";
+    spec.hops = vec![hop(
+        "link",
+        link(Rate::from_mbps(100), RTT / 2, ""),
+        link(Rate::from_mbps(100), RTT / 2, dead),
+    )];
+    let flow = run(&spec).flows.remove(0);
+    let error = flow.error.unwrap();
+    assert!(error.contains("the resolver"), "{error}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! One connection: TLS and HTTP at both ends, and the messages in each direction.
 
 use super::annotations::Annotations;
+use super::echo::Echo;
 use super::h2::Http2;
 use super::message::Message;
 use super::schedule::Schedule;
@@ -36,6 +37,7 @@ pub(super) struct Connection {
 
 #[derive(Debug)]
 enum App {
+    Echo(Echo),
     Serial(Serial),
     Http2(Box<Http2>),
 }
@@ -63,11 +65,11 @@ impl Connection {
             first,
             origin,
             open: [false; 2],
-            tls: (version != Version::Raw).then(|| Tls::new(opening, http2)),
-            app: if http2 {
-                App::Http2(Box::new(Http2::new(settings, upload)))
-            } else {
-                App::Serial(Serial::new(version, upload))
+            tls: version.has_tls().then(|| Tls::new(opening, http2)),
+            app: match version {
+                Version::H2 => App::Http2(Box::new(Http2::new(settings, upload))),
+                Version::Echo => App::Echo(Echo::default()),
+                Version::H1 | Version::Raw => App::Serial(Serial::new(version, upload)),
             },
             annotations: [Annotations::default(), Annotations::default()],
             dry: [false; 2],
@@ -93,6 +95,7 @@ impl Connection {
     /// Returns true if the client can request an object now.
     pub(super) fn is_available(&self) -> bool {
         let place = match &self.app {
+            App::Echo(_) => true,
             App::Serial(serial) => serial.is_idle(),
             App::Http2(http2) => http2.has_room(),
         };
@@ -103,6 +106,7 @@ impl Connection {
     pub(super) fn begin(&mut self, object: usize) {
         self.dry = [false; 2];
         match &mut self.app {
+            App::Echo(echo) => echo.begin(object),
             App::Serial(serial) => serial.begin(object),
             App::Http2(http2) => http2.begin(object),
         }
@@ -136,6 +140,7 @@ impl Connection {
             return None;
         }
         let (bytes, message) = match &mut self.app {
+            App::Echo(echo) => echo.next(side, schedule),
             App::Serial(serial) => serial.next(side, most, schedule),
             App::Http2(http2) => http2.next(side, most, schedule),
         }?;
@@ -179,6 +184,7 @@ impl Connection {
                 Entry::App(message) => message,
             };
             let may_write = match &mut self.app {
+                App::Echo(echo) => echo.read(now, message, schedule),
                 App::Serial(serial) => serial.read(now, message, schedule),
                 App::Http2(http2) => {
                     http2.read(now, side, message, schedule);
@@ -195,6 +201,7 @@ impl Connection {
     /// Returns when the server answers a request that it is still working on.
     pub(super) fn next_answer(&self) -> Option<Time> {
         match &self.app {
+            App::Echo(_) => None,
             App::Serial(serial) => serial.next_answer(),
             App::Http2(http2) => http2.next_answer(),
         }
@@ -203,6 +210,7 @@ impl Connection {
     /// Lets the server write answers that are due `now`.
     pub(super) fn release_answers(&mut self, now: Time) {
         let released = match &mut self.app {
+            App::Echo(_) => false,
             App::Serial(serial) => serial.release_answer(now),
             App::Http2(http2) => http2.release_answers(now),
         };
@@ -215,7 +223,7 @@ impl Connection {
     /// is then the limit.
     pub(super) fn is_blocked(&self, side: Role) -> bool {
         match &self.app {
-            App::Serial(_) => false,
+            App::Echo(_) | App::Serial(_) => false,
             App::Http2(http2) => {
                 self.annotations[side.place()].pending() == 0 && http2.is_blocked(side)
             }

@@ -6,6 +6,7 @@
 
 mod annotations;
 mod connection;
+mod echo;
 mod flow_control;
 mod h2;
 mod message;
@@ -20,7 +21,7 @@ mod types;
 pub use crate::http::flow_control::{
     FlowControlPreset, FlowControlPresetName, UnknownPreset, presets,
 };
-pub use crate::http::page::{ObjectKind, Page, PageObject, page};
+pub use crate::http::page::{Names, ObjectKind, Page, PageObject, page};
 pub use crate::http::types::{ExchangeEvent, HttpSettings, Object, Opening, Role, Source, Version};
 /// Priority of an object, for the types in this module's API.
 pub use bentpipe_units::Priority;
@@ -255,7 +256,7 @@ impl Exchange {
             }
         }
         let most = match self.settings.version {
-            Version::H2 => 1,
+            Version::H2 | Version::Echo => 1,
             Version::H1 | Version::Raw => self.settings.connections.max(1),
         };
         let own = self.connections.iter().filter(|connection| connection.origin == origin);

@@ -20,8 +20,22 @@ pub struct Page {
     pub origins: Vec<String>,
     /// The objects, the first of which is the root.
     pub objects: Vec<PageObject>,
-    /// Whether a client asks for the addresses of the origins' names.
-    pub resolves_names: bool,
+    /// How a client learns the addresses of the origins' names.
+    pub names: Names,
+    /// Round trip between the server's end of the path and the resolver of names.
+    pub resolver_rtt: Span,
+}
+
+/// How a client learns the address of a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Names {
+    /// It knows it.
+    #[default]
+    Known,
+    /// By DNS over UDP (RFC 1035).
+    Udp,
+    /// By DNS over HTTPS (RFC 8484), over HTTP/3.
+    Https,
 }
 
 /// An object of a page.

@@ -15,6 +15,20 @@ pub enum Version {
     H2,
     /// A request of 17 bytes and the object, without TLS: the baseline for protocol overhead.
     Raw,
+    /// Keystrokes of a remote shell, each as large as its echo, without TLS. It follows from a
+    /// workload, and is no value of a key.
+    #[serde(skip)]
+    Echo,
+}
+
+impl Version {
+    /// Returns true if connections have TLS.
+    pub fn has_tls(self) -> bool {
+        match self {
+            Self::H1 | Self::H2 => true,
+            Self::Raw | Self::Echo => false,
+        }
+    }
 }
 
 /// How connections start above TCP.

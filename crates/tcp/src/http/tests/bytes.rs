@@ -126,3 +126,16 @@ fn content_in_a_record_is_available_with_its_last_byte() {
     exchange.on_received(Time::ZERO, 0, Role::Client, all);
     assert!(received(&mut exchange));
 }
+
+#[test]
+fn keystrokes_do_not_wait_for_earlier_echoes() {
+    let key = |delay_ms| Object { delay: Span::from_millis(delay_ms), ..object(100) };
+    let keys = vec![key(0), key(900), key(1_000)];
+    let played = play(settings(Version::Echo), Opening::Full, false, keys);
+    // Open at 600 ms; an echo takes two delays of 300 ms.
+    for (object, typed) in [(0, 600), (1, 900), (2, 1_000)] {
+        assert_eq!(played.when(ExchangeEvent::Started(object)), Time::from_millis(typed));
+        assert_eq!(played.when(ExchangeEvent::Ended(object)), Time::from_millis(typed + 600));
+    }
+    assert_eq!((played.written, played.opened), ([300, 300], 1));
+}
