@@ -35,19 +35,17 @@ describe("the metric that a report opens with", () => {
   it("is the one that the scenario names, for every flow", () => {
     expect(of("long", "completion_s")).toBe("completion_s");
   });
-  it("is the share of a group of flows without end, or its goodput if it is alone", () => {
-    const about = (goodput: number, link: number | null): string => {
-      const medians = { mean_completion_s: 60, population_goodput_mbps: 40 };
-      const shares = { goodput_share_percent: goodput, link_share_percent: link };
-      const rows = Object.entries({ ...medians, ...shares }).map(([metric, median]) => ({
+  it("is the share of a group of flows without end", () => {
+    const about = (link: number | null): string => {
+      const medians = { mean_completion_s: 60, link_share_percent: link };
+      const rows = Object.entries(medians).map(([metric, median]) => ({
         ...{ variant: "a", point: {}, flow: "group", visit: 1, metric, n: 1, median },
         ...{ p5: null, p95: null, mean: median, ci95_low: null, ci95_high: null },
       }));
       return usualMetric({ ...mixed(), summary: rows }, { name: "group", place: 1 });
     };
-    expect(about(80, 79)).toBe("goodput_share_percent");
-    expect(about(100, 97)).toBe("population_goodput_mbps");
-    expect(about(80, null)).toBe("mean_completion_s");
+    expect(about(79)).toBe("link_share_percent");
+    expect(about(null)).toBe("mean_completion_s");
   });
   it("is offered first", () => {
     expect(metricsOf(mixed())[0]).toBe("goodput_mbps");

@@ -166,20 +166,20 @@ metrics! {
     /// What a web page was to its user. Times count from the visit's first packet.
     PageMetrics, PAGE;
 
-    /// Time until the page was loaded: its last object was complete, but for those that the browser
-    /// had requested after its `load` event; `web_page` only.
+    /// Time until its last object was complete, but for those that the browser had requested after
+    /// its `load` event; `web_page` only.
     "Page load", "s", Lower: onload_s: Option<f64>,
-    /// Time until a browser could show something: the document, and the style sheets and scripts
-    /// that rendering waits for, were complete. Rendering itself takes no time.
+    /// Time until the document, and the style sheets and scripts that rendering waits for, were
+    /// complete. Rendering itself takes no time.
     "First render", "s", Lower: first_render_s: Option<f64>,
     /// Byte index (Bocchi et al. 2016): mean time until a byte of documents, fonts and images
-    /// arrived. It is no Speed Index, which looks at pixels.
+    /// arrived. It is no Speed Index.
     "Byte index", "s", Lower: byte_index_s: Option<f64>,
     /// Object index (Bocchi et al. 2016): mean time until a document, font or image was complete.
     "Object index", "s", Lower: object_index_s: Option<f64>,
     /// Origins of the page.
     "Origins", "", Neither: page_origins: Option<u64>,
-    /// Time of the client's questions for the addresses of all origins, added up; they may overlap.
+    /// Time of the client's questions for addresses, added up; they may overlap.
     "Time in DNS", "s", Lower: dns_time_s: Option<f64>,
     /// Time of the handshakes of all connections, added up; they may overlap.
     "Time in handshakes", "s", Lower: handshakes_time_s: Option<f64>,
@@ -261,9 +261,8 @@ metrics! {
     "Completion, 95th percentile", "s", Lower: p95_completion_s: Option<f64>,
     /// 99th percentile of the users' completion times.
     "Completion, 99th percentile", "s", Lower: p99_completion_s: Option<f64>,
-    /// Mean slowdown of all users. The slowdown is the completion time over its lower bound on the
-    /// idle path: the RTTs of the handshake and of the request, and the wire bytes at the rate of
-    /// the bottleneck.
+    /// Mean slowdown of all users: the completion time over its lower bound on the idle path, the
+    /// RTTs of handshake and request and the wire bytes at the rate of the bottleneck.
     "Mean slowdown", "", Lower: mean_slowdown: Option<f64>,
     /// Median of the users' slowdowns.
     "Median slowdown", "", Lower: median_slowdown: Option<f64>,
@@ -271,21 +270,19 @@ metrics! {
     "Slowdown, 95th percentile", "", Lower: p95_slowdown: Option<f64>,
     /// 99th percentile of the users' slowdowns.
     "Slowdown, 99th percentile", "", Lower: p99_slowdown: Option<f64>,
-    /// Jain's index of the users' speeds, the inverse of their slowdowns: 1 if all users are
-    /// slowed down by the same factor.
+    /// Jain's index of the inverse slowdowns: 1 if all users are slowed down by the same factor.
     "Jain's index of speeds", "", Higher: slowdown_jain_index: Option<f64>,
     /// Application bytes of all completed transfers over the time from the first start to the last
     /// completion.
     "Goodput of all users", "Mbps", Higher: population_goodput_mbps: Option<f64>,
-    /// Application bytes of these users in percent of those that all flows and users of the run
-    /// received in the same direction, from the first start of these users to their last end.
+    /// Application bytes of these users in percent of what all received in that direction, from
+    /// their first start to their last end.
     "Share of the goodput", "%", Neither: goodput_share_percent: Option<f64>,
-    /// Bytes of these users on the busiest link that carried their data, headers and
-    /// retransmissions included, in percent of all bytes that it carried; groups of `bulk` only.
+    /// Part of a group of `bulk` in the bytes of its busiest link.
     "Share of the link", "%", Neither: link_share_percent: Option<f64> = "Option::is_none",
     /// Packets of all users that the network dropped or lost.
     "Packets dropped", "packets", Lower: packets_dropped: u64,
-    /// Packets that the network dropped or lost, in percent of those that the users' senders sent.
+    /// The same in percent of the packets that the users' senders sent.
     "Dropped", "%", Lower: dropped_percent: Option<f64>,
     /// Median of the mean opinion scores of the users' calls, each of its worse direction.
     "Mean opinion score of users, median", "", Higher: median_mos: Option<f64> = "Option::is_none",
@@ -305,8 +302,7 @@ metrics! {
         mean_frames_missed_percent: Option<f64> = "Option::is_none",
     /// Users whose adaptive video stalled at least once, or never began.
     "Users with stalls", "%", Lower: stalled_users_percent: Option<f64> = "Option::is_none",
-    /// Mean over the users of the time of stalls of their adaptive video, in percent of the time
-    /// from its start to its end.
+    /// Mean over the users of the time for which their adaptive video was stalled, in percent.
     "Mean stalled time of users", "%", Lower: mean_stall_percent: Option<f64> = "Option::is_none",
     /// 95th percentile of these.
     "Stalled time of users, 95th percentile", "%", Lower:

@@ -232,12 +232,10 @@ impl PopulationMetrics {
     }
 
     /// Returns the name of the metric that says most about these users: the score of calls, the
-    /// stalls of adaptive video, the share of a group of `bulk` (its goodput, if it is alone), or
-    /// the completion time.
+    /// stalls of adaptive video, the share of a group of `bulk`, or the completion time.
     pub fn usual(&self) -> &'static str {
         if self.link_share_percent.is_some() {
-            let is_alone = self.goodput_share_percent.is_none_or(|percent| percent >= 100.0);
-            return if is_alone { "population_goodput_mbps" } else { "goodput_share_percent" };
+            return "link_share_percent";
         }
         match (self.median_mos, self.mean_completion_s, self.stalled_users_percent) {
             (Some(_), None, None) => "median_mos",
@@ -332,16 +330,14 @@ mod tests {
     }
 
     #[test]
-    fn a_group_without_end_is_about_its_share_or_if_it_is_alone_its_goodput() {
-        let usual = |goodput, link| {
-            let shares = PopulationShares { goodput_percent: goodput, link_percent: link };
+    fn a_group_without_end_is_about_its_share() {
+        let usual = |link_percent| {
+            let shares = PopulationShares { goodput_percent: Some(60.0), link_percent };
             let own = Population::new("a", 1, &[user(0, 9, Some(30.0))], shares, false);
             own.metrics.usual()
         };
-        assert_eq!(usual(Some(60.0), Some(58.0)), "goodput_share_percent");
-        assert_eq!(usual(Some(100.0), Some(97.0)), "population_goodput_mbps");
-        assert_eq!(usual(None, Some(97.0)), "population_goodput_mbps");
-        assert_eq!(usual(Some(60.0), None), "mean_completion_s");
+        assert_eq!(usual(Some(58.0)), "link_share_percent");
+        assert_eq!(usual(None), "mean_completion_s");
     }
 
     #[test]

@@ -489,8 +489,8 @@ export const FLOW_ROWS = [
     "s",
     "lower",
     "Page load",
-    "Time until the page was loaded: its last object was complete, but for those that the " +
-      "browser had requested after its `load` event; `web_page` only.",
+    "Time until its last object was complete, but for those that the browser had requested " +
+      "after its `load` event; `web_page` only.",
     false,
   ],
   [
@@ -499,8 +499,8 @@ export const FLOW_ROWS = [
     "s",
     "lower",
     "First render",
-    "Time until a browser could show something: the document, and the style sheets and " +
-      "scripts that rendering waits for, were complete. Rendering itself takes no time.",
+    "Time until the document, and the style sheets and scripts that rendering waits for, " +
+      "were complete. Rendering itself takes no time.",
     false,
   ],
   [
@@ -510,7 +510,7 @@ export const FLOW_ROWS = [
     "lower",
     "Byte index",
     "Byte index (Bocchi et al. 2016): mean time until a byte of documents, fonts and images " +
-      "arrived. It is no Speed Index, which looks at pixels.",
+      "arrived. It is no Speed Index.",
     false,
   ],
   [
@@ -530,8 +530,7 @@ export const FLOW_ROWS = [
     "s",
     "lower",
     "Time in DNS",
-    "Time of the client's questions for the addresses of all origins, added up; they may " +
-      "overlap.",
+    "Time of the client's questions for addresses, added up; they may overlap.",
     false,
   ],
   [

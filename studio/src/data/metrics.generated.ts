@@ -132,9 +132,8 @@ export const METRIC_ROWS = [
     "",
     "lower",
     "Mean slowdown",
-    "Mean slowdown of all users. The slowdown is the completion time over its lower bound " +
-      "on the idle path: the RTTs of the handshake and of the request, and the wire bytes at " +
-      "the rate of the bottleneck.",
+    "Mean slowdown of all users: the completion time over its lower bound on the idle path, " +
+      "the RTTs of handshake and request and the wire bytes at the rate of the bottleneck.",
     false,
   ],
   [
@@ -170,8 +169,8 @@ export const METRIC_ROWS = [
     "",
     "higher",
     "Jain's index of speeds",
-    "Jain's index of the users' speeds, the inverse of their slowdowns: 1 if all users are " +
-      "slowed down by the same factor.",
+    "Jain's index of the inverse slowdowns: 1 if all users are slowed down by the same " +
+      "factor.",
     false,
   ],
   [
@@ -190,9 +189,8 @@ export const METRIC_ROWS = [
     "%",
     "neither",
     "Share of the goodput",
-    "Application bytes of these users in percent of those that all flows and users of the " +
-      "run received in the same direction, from the first start of these users to their last " +
-      "end.",
+    "Application bytes of these users in percent of what all received in that direction, " +
+      "from their first start to their last end.",
     false,
   ],
   [
@@ -201,9 +199,7 @@ export const METRIC_ROWS = [
     "%",
     "neither",
     "Share of the link",
-    "Bytes of these users on the busiest link that carried their data, headers and " +
-      "retransmissions included, in percent of all bytes that it carried; groups of `bulk` " +
-      "only.",
+    "Part of a group of `bulk` in the bytes of its busiest link.",
     false,
   ],
   [
@@ -221,8 +217,7 @@ export const METRIC_ROWS = [
     "%",
     "lower",
     "Dropped",
-    "Packets that the network dropped or lost, in percent of those that the users' senders " +
-      "sent.",
+    "The same in percent of the packets that the users' senders sent.",
     false,
   ],
   [
@@ -287,8 +282,7 @@ export const METRIC_ROWS = [
     "%",
     "lower",
     "Mean stalled time of users",
-    "Mean over the users of the time of stalls of their adaptive video, in percent of the " +
-      "time from its start to its end.",
+    "Mean over the users of the time for which their adaptive video was stalled, in " + "percent.",
     false,
   ],
   [

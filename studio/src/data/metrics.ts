@@ -74,8 +74,6 @@ export const METRIC = {
   meanSlowdown: "mean_slowdown",
   p95Slowdown: "p95_slowdown",
   packetsDropped: "packets_dropped",
-  populationGoodput: "population_goodput_mbps",
-  goodputShare: "goodput_share_percent",
   linkShare: "link_share_percent",
   medianOpinionScore: "median_mos",
   meanStalled: "mean_stall_percent",
@@ -165,8 +163,12 @@ export function isShared(metric: string): boolean {
   return RUN_METRICS.includes(metric);
 }
 
-/** Metrics of populations that a report opens with: of transfers, of calls, of adaptive video. */
+/**
+ * Metrics of populations that a report opens with: of groups without end, of transfers, of calls,
+ * of adaptive video.
+ */
 export const USUAL_OF_USERS: readonly string[] = [
+  METRIC.linkShare,
   METRIC.meanCompletion,
   METRIC.medianOpinionScore,
   METRIC.meanStalled,

@@ -34,21 +34,13 @@ export const metricsOf = memoised((report: Report): string[] => {
   return [...keys].sort((a, b) => rank(a) - rank(b));
 });
 
-/** What a group of flows without end is about: its share, or its goodput if it is alone. */
-function ofGroup(medianOf: (key: string) => number | null): string | undefined {
-  if (medianOf(METRIC.linkShare) === null) return undefined;
-  const share = medianOf(METRIC.goodputShare) ?? 100;
-  return share < 100 ? METRIC.goodputShare : METRIC.populationGoodput;
-}
-
 /** The metric that a report opens with for a flow: what the scenario or the workload is about. */
 export function usualMetric(report: Report, flow: FlowId | undefined): string {
   const all = metricsOf(report);
   const own = report.headlines.find((one) => one.flow === flow?.name);
-  const medianOf = (key: string): number | null =>
-    report.summary.find((s) => s.flow === flow?.name && s.metric === key && s.median !== null)
-      ?.median ?? null;
-  const ofUsers = ofGroup(medianOf) ?? USUAL_OF_USERS.find((key) => medianOf(key) !== null);
+  const ofUsers = USUAL_OF_USERS.find((key) =>
+    report.summary.some((s) => s.flow === flow?.name && s.metric === key && s.median !== null),
+  );
   // Heat maps of two controllers are about the share of the first flow.
   const usual = report.headline ?? (competitionOf(report) ? undefined : (own?.metric ?? ofUsers));
   return usual && all.includes(usual) ? usual : (all[0] ?? METRIC.completion);

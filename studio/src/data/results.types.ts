@@ -377,16 +377,14 @@ export interface FlowObject {
 export interface Page {
   /**
    * Byte index (Bocchi et al. 2016): mean time until a byte of documents, fonts and images
-   * arrived. It is no Speed Index, which looks at pixels.
+   * arrived. It is no Speed Index.
    */
   byte_index_s: number | null;
-  /**
-   * Time of the client's questions for the addresses of all origins, added up; they may overlap.
-   */
+  /** Time of the client's questions for addresses, added up; they may overlap. */
   dns_time_s: number | null;
   /**
-   * Time until a browser could show something: the document, and the style sheets and scripts
-   * that rendering waits for, were complete. Rendering itself takes no time.
+   * Time until the document, and the style sheets and scripts that rendering waits for, were
+   * complete. Rendering itself takes no time.
    */
   first_render_s: number | null;
   /** Time of the handshakes of all connections, added up; they may overlap. */
@@ -396,8 +394,8 @@ export interface Page {
    */
   object_index_s: number | null;
   /**
-   * Time until the page was loaded: its last object was complete, but for those that the browser
-   * had requested after its `load` event; `web_page` only.
+   * Time until its last object was complete, but for those that the browser had requested after
+   * its `load` event; `web_page` only.
    */
   onload_s: number | null;
   /** Its origins, the first of which has the root. */
@@ -591,19 +589,14 @@ export interface Population {
   classes: SizeClass[];
   /** Users whose transfers completed, in percent. */
   completed_percent: number | null;
-  /**
-   * Packets that the network dropped or lost, in percent of those that the users' senders sent.
-   */
+  /** The same in percent of the packets that the users' senders sent. */
   dropped_percent: number | null;
   /**
-   * Application bytes of these users in percent of those that all flows and users of the run
-   * received in the same direction, from the first start of these users to their last end.
+   * Application bytes of these users in percent of what all received in that direction, from
+   * their first start to their last end.
    */
   goodput_share_percent: number | null;
-  /**
-   * Bytes of these users on the busiest link that carried their data, headers and
-   * retransmissions included, in percent of all bytes that it carried; groups of `bulk` only.
-   */
+  /** Part of a group of `bulk` in the bytes of its busiest link. */
   link_share_percent?: number | null;
   /** Mean completion time of all users. */
   mean_completion_s: number | null;
@@ -613,15 +606,11 @@ export interface Population {
    */
   mean_frames_missed_percent?: number | null;
   /**
-   * Mean slowdown of all users. The slowdown is the completion time over its lower bound on the
-   * idle path: the RTTs of the handshake and of the request, and the wire bytes at the rate of
-   * the bottleneck.
+   * Mean slowdown of all users: the completion time over its lower bound on the idle path, the
+   * RTTs of handshake and request and the wire bytes at the rate of the bottleneck.
    */
   mean_slowdown: number | null;
-  /**
-   * Mean over the users of the time of stalls of their adaptive video, in percent of the time
-   * from its start to its end.
-   */
+  /** Mean over the users of the time for which their adaptive video was stalled, in percent. */
   mean_stall_percent?: number | null;
   /** Median of the mean bitrates of the users' adaptive video. */
   median_bitrate_kbps?: number | null;
@@ -667,10 +656,7 @@ export interface Population {
    * completion.
    */
   population_goodput_mbps: number | null;
-  /**
-   * Jain's index of the users' speeds, the inverse of their slowdowns: 1 if all users are slowed
-   * down by the same factor.
-   */
+  /** Jain's index of the inverse slowdowns: 1 if all users are slowed down by the same factor. */
   slowdown_jain_index: number | null;
   /** Users whose adaptive video stalled at least once, or never began. */
   stalled_users_percent?: number | null;
@@ -684,19 +670,14 @@ export interface Population {
 export interface SizeClass {
   /** Users whose transfers completed, in percent. */
   completed_percent: number | null;
-  /**
-   * Packets that the network dropped or lost, in percent of those that the users' senders sent.
-   */
+  /** The same in percent of the packets that the users' senders sent. */
   dropped_percent: number | null;
   /**
-   * Application bytes of these users in percent of those that all flows and users of the run
-   * received in the same direction, from the first start of these users to their last end.
+   * Application bytes of these users in percent of what all received in that direction, from
+   * their first start to their last end.
    */
   goodput_share_percent: number | null;
-  /**
-   * Bytes of these users on the busiest link that carried their data, headers and
-   * retransmissions included, in percent of all bytes that it carried; groups of `bulk` only.
-   */
+  /** Part of a group of `bulk` in the bytes of its busiest link. */
   link_share_percent?: number | null;
   /** Mean completion time of all users. */
   mean_completion_s: number | null;
@@ -706,15 +687,11 @@ export interface SizeClass {
    */
   mean_frames_missed_percent?: number | null;
   /**
-   * Mean slowdown of all users. The slowdown is the completion time over its lower bound on the
-   * idle path: the RTTs of the handshake and of the request, and the wire bytes at the rate of
-   * the bottleneck.
+   * Mean slowdown of all users: the completion time over its lower bound on the idle path, the
+   * RTTs of handshake and request and the wire bytes at the rate of the bottleneck.
    */
   mean_slowdown: number | null;
-  /**
-   * Mean over the users of the time of stalls of their adaptive video, in percent of the time
-   * from its start to its end.
-   */
+  /** Mean over the users of the time for which their adaptive video was stalled, in percent. */
   mean_stall_percent?: number | null;
   /** Median of the mean bitrates of the users' adaptive video. */
   median_bitrate_kbps?: number | null;
@@ -758,10 +735,7 @@ export interface SizeClass {
    * completion.
    */
   population_goodput_mbps: number | null;
-  /**
-   * Jain's index of the users' speeds, the inverse of their slowdowns: 1 if all users are slowed
-   * down by the same factor.
-   */
+  /** Jain's index of the inverse slowdowns: 1 if all users are slowed down by the same factor. */
   slowdown_jain_index: number | null;
   /** Users whose adaptive video stalled at least once, or never began. */
   stalled_users_percent?: number | null;

@@ -293,7 +293,7 @@ below = 77
     // Packets of the same size in queues of their own; those of the other way carry ACKs here.
     let link = metrics.link_share_percent.unwrap();
     assert!((73.0..77.0).contains(&link), "{link}");
-    assert_eq!(metrics.usual(), "goodput_share_percent");
+    assert_eq!(metrics.usual(), "link_share_percent");
     // Three quarters of 20 Mbps without headers.
     assert!((13.0..15.0).contains(&goodput), "{goodput}");
     // A user has a quarter of the link, so it takes about four times as long as alone.
