@@ -231,7 +231,9 @@ fn times_of_picoquic_are_those_of_its_lines() {
     let times: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let seconds = |key: &str| times[key].as_f64().expect("a time");
     assert!(seconds("handshake_s") >= 0.19, "{times}");
-    assert!(seconds("completion_s") >= seconds("handshake_s") + 0.19, "{times}");
+    // A busy machine may note the handshake late.
+    assert!(seconds("completion_s") >= 0.39, "{times}");
+    assert!(seconds("completion_s") > seconds("handshake_s"), "{times}");
     assert_eq!((times["bytes"].as_u64(), times["zero_rtt"].as_bool()), (Some(7), Some(false)));
     assert_eq!(fs::read(folder.path().join("output")).expect("the file"), b"1234567");
 }

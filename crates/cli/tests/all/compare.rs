@@ -35,7 +35,7 @@ fn bentpipe(directory: &Path, args: &[&str]) -> Output {
 fn studies() -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("creates a directory");
     std::fs::write(dir.path().join("s.toml"), SMALL).expect("writes the scenario");
-    for (name, seed, rtt) in [("one", "1", "40 ms"), ("two", "2", "40 ms"), ("slow", "3", "60 ms")]
+    for (name, seed, rtt) in [("one", "1", "40 ms"), ("two", "4", "40 ms"), ("slow", "3", "60 ms")]
     {
         let set = format!("path.rtt={rtt}");
         let run = ["run", "s.toml", "--seed", seed, "--set", &set, "--out", name];
