@@ -134,7 +134,9 @@ describe("an answer", () => {
       ["b", "3 %", took(0.5)],
     ]);
     expect(said(r)).toContain("8.00 times as fast: 0.500 s instead of 4.00 s");
-    expect(answer(r)!.more).toEqual(["The gain grows with the loss: 2.00× at 1 %, 4.00× at 2 %."]);
+    expect(answer(r)!.more).toEqual([
+      "The gain grows with the loss: 2.00× at 1\u00a0%, 4.00× at 2\u00a0%.",
+    ]);
     const at = JSON.stringify([["path.loss", "2 %"]]);
     expect(said(r, "completion_s", "", at)).toContain("4.00 times as fast");
   });
@@ -219,7 +221,7 @@ describe("an answer", () => {
       ["b", "3 %", call(1.5)],
     ]);
     expect(answer(r, "mos")!.more).toEqual([
-      "The gain shrinks with the loss: +1 at 2 %, +0.500 at 3 %.",
+      "The gain shrinks with the loss: +1 at 2\u00a0%, +0.500 at 3\u00a0%.",
     ]);
   });
 
@@ -322,7 +324,7 @@ describe("an answer", () => {
     ]);
     expect(said(r)).toContain("1.50 times as long");
     expect(answer(r)!.more).toEqual([
-      "The slowdown grows with the loss: 1.10× at 1 %, 1.20× at 2 %.",
+      "The slowdown grows with the loss: 1.10× at 1\u00a0%, 1.20× at 2\u00a0%.",
     ]);
     const words = report(
       r.runs.map(({ variant, point, flows }) => [variant, `x${point["path.loss"]!}`, flows]),
