@@ -83,20 +83,22 @@ async fn beside(mut large: RecvStream, mut small: RecvStream) -> usize {
     beside
 }
 
-/// Asks for both, with these fields, and returns whether they shared the connection. A server that
-/// waits for the disk or for an upstream lets the large one through meanwhile, so that the least
-/// of a few tries counts.
-async fn share(server: &Server, trust: &Trust, fields: [&[u8]; 2]) -> bool {
+/// Asks for both, with these fields, until they share the connection as `in_turn` says. On a busy
+/// machine, a server that waits for the disk or for an upstream lets the large one through, and a
+/// client that reads late holds it up: one of a few tries counts.
+async fn assert_shared(server: &Server, trust: &Trust, fields: [&[u8]; 2], in_turn: bool) {
+    let mut tries = Vec::new();
     for _ in 0..TRIES {
         let peer = connect(server, trust).await;
         let bytes = ask_for_both(&peer, fields).await;
         peer.leave().await;
         // What is on its way when the small one begins, and what the client had not read.
-        if bytes <= 4 * WINDOW as usize {
-            return false;
+        if (bytes > 4 * WINDOW as usize) == in_turn {
+            return;
         }
+        tries.push(bytes);
     }
-    true
+    panic!("{fields:?}: {tries:?} bytes beside {SMALL}");
 }
 
 /// Asks for both, and returns how much of the large one arrived with the small one.
@@ -126,7 +128,7 @@ async fn an_urgent_response_precedes_a_large_one_that_was_asked_for_first() {
         ([&[], &high], false),
         ([&low, &[]], false),
     ] {
-        assert_eq!(share(&site.server, &site.trust, fields).await, in_turn, "{fields:?}");
+        assert_shared(&site.server, &site.trust, fields, in_turn).await;
     }
 }
 
@@ -138,13 +140,16 @@ async fn a_priority_update_changes_what_the_request_said() {
     // The small one is the second request, on stream 4. Once the frame comes before it, and once
     // the large one, which is under way, is put behind.
     for frame in [update(UPDATE, 4, b"u=0"), update(UPDATE, 0, b"u=7")] {
-        let mut peer = connect(&site.server, &site.trust).await;
-        let (_first, large) = peer.ask(&request(17, "/large.bin", &[])).await;
-        peer.control.write_all(&frame).await.unwrap();
-        let (_second, small) = peer.ask(&request(17, "/small.bin", &[])).await;
-        let bytes = timeout(SOON, beside(large, small)).await.unwrap();
-        assert!(bytes <= 4 * WINDOW as usize, "{frame:?}: {bytes} bytes beside {SMALL}");
-        peer.leave().await;
+        let mut tries = Vec::new();
+        while tries.last().is_none_or(|bytes| *bytes > 4 * WINDOW as usize) {
+            assert!(tries.len() < TRIES, "{frame:?}: {tries:?} bytes beside {SMALL}");
+            let mut peer = connect(&site.server, &site.trust).await;
+            let (_first, large) = peer.ask(&request(17, "/large.bin", &[])).await;
+            peer.control.write_all(&frame).await.unwrap();
+            let (_second, small) = peer.ask(&request(17, "/small.bin", &[])).await;
+            tries.push(timeout(SOON, beside(large, small)).await.unwrap());
+            peer.leave().await;
+        }
     }
 }
 
@@ -181,8 +186,7 @@ async fn a_proxy_follows_the_client_and_the_response() {
         // The client has the large one first, and the response's own field precedes that.
         ([&high, &low], false),
     ] {
-        let shared = share(&proxied.server, &proxied.trust, fields).await;
-        assert_eq!(shared, in_turn, "{fields:?}");
+        assert_shared(&proxied.server, &proxied.trust, fields, in_turn).await;
     }
 }
 
