@@ -10,7 +10,8 @@
 //! The controller's own slow start goes on after few losses, before anything can be learnt: a queue
 //! that it overflows loses up to half of a round trip's packets.
 //!
-//! For alternatives and measurements, see `docs/decisions/0082-losses-by-chance.md`.
+//! For alternatives and measurements, see `docs/decisions/0082-losses-by-chance.md` and
+//! `0126-short-starts-after-few-losses.md`.
 
 mod delay;
 mod own_start;
@@ -24,7 +25,7 @@ pub use parameters::Parameters;
 use crate::controller::{
     Ack, Controller, EcnCe, Loss, PathChange, Restart, SendControl, SentPacket, forward_to,
 };
-use bentpipe_units::Bytes;
+use bentpipe_units::{Bytes, Time};
 use delay::Delay;
 use own_start::OwnStart;
 use rate::{Bursts, ChanceRate, LastRounds};
@@ -160,14 +161,8 @@ impl ChanceFilter {
         self.start = OwnStart::Over;
         if self.may_be_chance() && !self.delay.is_queueing(&self.parameters) {
             self.start = OwnStart::Running { gave_way: None };
-            self.controller.restart(&Restart {
-                now: ack.now,
-                window: self.controller.send_control().cwnd,
-                ssthresh: Some(Bytes::MAX),
-                rate: None,
-                min_rtt: Some(self.delay.base()),
-                recovery_start: next_number,
-            });
+            let window = self.controller.send_control().cwnd;
+            self.continue_from(ack.now, window, Bytes::MAX, next_number);
         }
     }
 
@@ -178,15 +173,22 @@ impl ChanceFilter {
         }
         let Some(Undo { window, slow_start, round }) = self.undo.take() else { return };
         if self.round <= round + UNDO_ROUNDS && window > self.controller.send_control().cwnd {
-            self.controller.restart(&Restart {
-                now: loss.now,
-                window,
-                ssthresh: Some(if slow_start { Bytes::MAX } else { window }),
-                rate: None,
-                min_rtt: Some(self.delay.base()),
-                recovery_start: loss.next_number,
-            });
+            let ssthresh = if slow_start { Bytes::MAX } else { window };
+            self.continue_from(loss.now, window, ssthresh, loss.next_number);
         }
+    }
+
+    /// Lets the controller continue from `window`. Losses of packets below `recovery_start` count
+    /// as answered.
+    fn continue_from(&mut self, now: Time, window: Bytes, ssthresh: Bytes, recovery_start: u64) {
+        self.controller.restart(&Restart {
+            now,
+            window,
+            ssthresh: Some(ssthresh),
+            rate: None,
+            min_rtt: Some(self.delay.base()),
+            recovery_start,
+        });
     }
 }
 

@@ -107,20 +107,25 @@ fn a_slow_start_that_chance_has_ended_goes_on() {
     assert!(packets(&controller) > 1000 && controller.send_control().in_slow_start);
 }
 
-/// A start that goes on in the controller because the path is short, after four round trips.
-fn short_start() -> (ChanceFilter, Path) {
-    let mut controller = filtered(cubic());
-    let mut path = Path::new(Span::from_millis(30));
-    path.round(&mut controller, |_| false);
+/// Restarts the controller as a slow start in front does that gives way to it.
+fn give_way(controller: &mut ChanceFilter, now: Time) {
     let window = controller.send_control().cwnd;
     controller.restart(&Restart {
-        now: path.now,
+        now,
         window,
         ssthresh: None,
         rate: None,
         min_rtt: None,
         recovery_start: 0,
     });
+}
+
+/// A start that goes on in the controller because the path is short, after four round trips.
+fn short_start() -> (ChanceFilter, Path) {
+    let mut controller = filtered(cubic());
+    let mut path = Path::new(Span::from_millis(30));
+    path.round(&mut controller, |_| false);
+    give_way(&mut controller, path.now);
     for _ in 0..3 {
         path.round(&mut controller, |_| false);
     }
@@ -172,17 +177,8 @@ fn a_start_is_over_after_many_losses_or_before_a_queue_or_where_a_layer_ends_it(
 #[test]
 fn losses_that_end_a_start_in_front_do_not_let_another_go_on() {
     let (mut controller, mut path) = short_start();
-    let window = controller.send_control().cwnd;
     // As `WithSlowStart` does when its slow start has found congestion.
-    let restart = Restart {
-        now: path.now,
-        window,
-        ssthresh: None,
-        rate: None,
-        min_rtt: None,
-        recovery_start: 0,
-    };
-    controller.restart(&restart);
+    give_way(&mut controller, path.now);
     let mut sent = crate::sent_packets::SentPackets::new();
     sent.on_sent(path.now, MTU);
     sent.on_lost(0);
