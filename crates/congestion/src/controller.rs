@@ -330,8 +330,8 @@ pub trait Controller: Debug + Send + Sync {
     /// Continues from the window, threshold and estimates that a layer or the sender sets.
     fn restart(&mut self, to: &Restart);
 
-    /// Restarts after losses that may have been chance: a slow start in front of the controller
-    /// that passes over such losses continues, whatever the threshold.
+    /// Restarts after losses that may have been chance: a slow start that passes over such losses,
+    /// in front of the controller or its own, continues, whatever the threshold.
     fn restart_after_chance(&mut self, to: &Restart) {
         self.restart(to);
     }

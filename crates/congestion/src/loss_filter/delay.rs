@@ -76,11 +76,9 @@ impl Delay {
         self.last[self.noted % LAST] = rtt;
         self.noted += 1;
         let window = FRAMES.min(self.base / 8);
-        let recent = self.recent.update(now, window, rtt);
-        // A single delayed acknowledgement is no queue.
-        let lasting = self.last.iter().fold(recent, |least, rtt| least.min(*rtt));
+        self.recent.update(now, window, rtt);
         self.recent_most.update(now, window, rtt);
-        self.most = self.most.max(lasting);
+        self.most = self.most.max(self.lasting());
     }
 
     /// Notes the present RTT as one without losses.
@@ -117,6 +115,11 @@ impl Delay {
         self.recent.get().unwrap_or(self.base)
     }
 
+    /// Returns the smallest of the last RTTs: a single delayed acknowledgement is no queue.
+    fn lasting(&self) -> Span {
+        self.last.iter().fold(self.now(), |least, rtt| least.min(*rtt))
+    }
+
     /// Returns the smallest increase of the RTT that is a queue.
     fn least(&self, p: &Parameters) -> Span {
         Span::from_secs_f64(p.queue / 1e3).max(self.base.mul_f64(p.queue_share))
@@ -124,11 +127,20 @@ impl Delay {
 
     /// Returns true if a queue stands now: RTTs are above what they are without losses.
     pub(super) fn is_queueing(&self, p: &Parameters) -> bool {
+        self.shows_queue(self.now(), p)
+    }
+
+    /// Returns true if a queue stands now and is in all of the last RTTs.
+    pub(super) fn keeps_queueing(&self, p: &Parameters) -> bool {
+        self.shows_queue(self.lasting(), p)
+    }
+
+    fn shows_queue(&self, rtt: Span, p: &Parameters) -> bool {
         let least = self.least(p);
         let jitter = self.jitter.mul_f64(p.jitter);
         let most = self.base.mul_f64(p.queue_most) + jitter;
         let noise = self.noise(p.noise).unwrap_or(self.base + jitter);
-        self.now() >= (noise + least).min(self.base + most.max(least))
+        rtt >= (noise + least).min(self.base + most.max(least))
     }
 
     /// Returns true if the path's queue has held much more than it holds now.

@@ -267,6 +267,16 @@ impl Controller for ChanceFilter {
         self.controller.restart(to);
     }
 
+    fn restart_after_chance(&mut self, to: &Restart) {
+        // The acknowledgement that ended the retreat may have been delayed.
+        let queueing = self.delay.keeps_queueing(&self.parameters);
+        if queueing || !self.may_be_chance() || !self.start.goes_on() {
+            return self.restart(to);
+        }
+        self.start = OwnStart::Running { gave_way: None };
+        self.controller.restart(&Restart { ssthresh: Some(Bytes::MAX), ..*to });
+    }
+
     fn on_path_change(&mut self, change: &PathChange) {
         self.forget();
         self.controller.on_path_change(change);

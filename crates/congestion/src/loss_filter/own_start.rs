@@ -28,6 +28,11 @@ impl OwnStart {
         }
     }
 
+    /// Returns true unless the start has not begun or is over.
+    pub(super) fn goes_on(self) -> bool {
+        !matches!(self, Self::Over)
+    }
+
     /// Returns the state after losses that the controller was told of. `losses` are those of the
     /// event, and at most `few` in all are few; `is_start`: they reduced a slow start's window, and
     /// no queue stood.

@@ -210,12 +210,12 @@ impl Controller for WithSlowStart {
     }
 
     fn restart_after_chance(&mut self, to: &Restart) {
+        let Some(slow_start) = &mut self.slow_start else {
+            return self.controller.restart_after_chance(to);
+        };
+        let continues = slow_start.measures_path() && slow_start.on_restart(to);
         self.controller.restart(to);
-        if self
-            .slow_start
-            .as_mut()
-            .is_some_and(|start| !start.measures_path() || !start.on_restart(to))
-        {
+        if !continues {
             self.finish();
         }
     }
