@@ -215,7 +215,7 @@ describe("the first screen", () => {
         ),
       );
     const before = await tops();
-    for (const over of await page.locator(".u-over").all()) {
+    for (const over of await page.locator(".plot-area").all()) {
       const box = (await over.boundingBox())!;
       for (const f of [0.2, 0.5, 0.9]) {
         await page.mouse.move(box.x + f * box.width, box.y + box.height / 2);

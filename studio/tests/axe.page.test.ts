@@ -139,7 +139,7 @@ describe("the wheel", () => {
     const opened = await bench.open(geoReport({ repeats: 3 }));
     const { page } = opened;
     await bench.plots(opened);
-    const over = page.locator(".u-over").first();
+    const over = page.locator(".plot-area").first();
     await over.scrollIntoViewIfNeeded();
     const box = (await over.boundingBox())!;
     await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);

@@ -180,7 +180,7 @@ export class Bench {
   /** Turns the wheel with Ctrl over the middle of the first plot, and waits for the redraw. */
   async wheel({ page }: Opened, deltaY: number): Promise<void> {
     await page.evaluate("new Promise((done) => setTimeout(done, 350))");
-    const box = (await page.locator(".u-over").first().boundingBox())!;
+    const box = (await page.locator(".plot-area").first().boundingBox())!;
     await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
     await page.keyboard.down("Control");
     await page.mouse.wheel(0, deltaY);

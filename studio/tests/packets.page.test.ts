@@ -21,7 +21,7 @@ it("shows packets and ACKs between sender and receiver, zoomed with all other pl
   expect(await plot.locator("button.chip > span").allTextContents()).toContain("packets");
   await plot.scrollIntoViewIfNeeded();
   const whole = await view(opened);
-  const box = (await plot.locator(".u-over").boundingBox())!;
+  const box = (await plot.locator(".plot-area").boundingBox())!;
   await page.mouse.move(box.x + 100, box.y + 50);
   await page.mouse.down();
   await page.mouse.move(box.x + 180, box.y + 50, { steps: 4 });

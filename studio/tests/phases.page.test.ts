@@ -44,7 +44,7 @@ async function inStrip(
 
 /** Moves the mouse over a plot, at a share of its width. */
 async function pointAt({ page }: Opened, id: string, share: number): Promise<void> {
-  const box = (await page.locator(`${panel(id)} .u-over`).boundingBox())!;
+  const box = (await page.locator(`${panel(id)} .plot-area`).boundingBox())!;
   await page.mouse.move(box.x + box.width * share, box.y + 40);
 }
 

@@ -31,7 +31,7 @@ describe("the built file", () => {
     // 2 kB are the metrics of web pages and the table of their servers; 1 kB are axes and times of
     // runs that take days.
     // The smallest report with data has 700 kB.
-    expect(builtPage().length).toBeLessThan(400_000);
+    expect(builtPage().length).toBeLessThan(370_000);
   });
 });
 
@@ -197,7 +197,7 @@ describe("a realistic report", () => {
       ),
     ).toMatch(/^[\d.]+ (kB|MB|B)$/);
     expect(await page.locator(".cursor-line:visible").count()).toBe(6);
-    const box = (await page.locator(".u-over").first().boundingBox())!;
+    const box = (await page.locator(".plot-area").first().boundingBox())!;
     await page.mouse.move(box.x + box.width * 0.25, box.y + 80);
     await page.mouse.down();
     await page.mouse.move(box.x + box.width * 0.5, box.y + 80, { steps: 4 });
@@ -395,7 +395,7 @@ describe("particular reports", () => {
     await bench.plots(opened);
     await page.click(".check");
     await page.hover(".strip-plot");
-    await page.hover(".panel[data-panel=objects] .u-over");
+    await page.hover(".panel[data-panel=objects] .plot-area");
     expect(await page.innerText(".row-tip")).toContain("<img src=x");
     expect(await page.evaluate("window.owned")).toBeUndefined();
     expect(await page.locator("img").count()).toBe(0);

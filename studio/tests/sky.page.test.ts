@@ -13,7 +13,7 @@ async function drawn({ page }: Opened): Promise<void> {
 
 /** Points at a share of the width of the first plot. */
 async function pointAt({ page }: Opened, share: number): Promise<void> {
-  const plot = page.locator(".u-over").first();
+  const plot = page.locator(".plot-area").first();
   await plot.scrollIntoViewIfNeeded();
   const box = (await plot.boundingBox())!;
   await page.mouse.move(box.x + box.width * share, box.y + 40);

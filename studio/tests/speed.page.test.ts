@@ -21,7 +21,7 @@ it.for([
     const { page } = opened;
     await bench.plots(opened);
     const charts = await page.evaluate(async () => {
-      const over = document.querySelector<HTMLElement>(".u-over")!;
+      const over = document.querySelector<HTMLElement>(".plot-area")!;
       over.scrollIntoView({ block: "center", behavior: "instant" });
       await new Promise((done) => setTimeout(done, 400));
       performance.clearMeasures("bentpipe-redraw");
@@ -29,7 +29,7 @@ it.for([
     });
     const used = await processorTime(page);
     const frames = await page.evaluate(async () => {
-      const over = document.querySelector<HTMLElement>(".u-over")!;
+      const over = document.querySelector<HTMLElement>(".plot-area")!;
       const box = over.getBoundingClientRect();
       const canvases = [...document.querySelectorAll<HTMLCanvasElement>(".chart canvas")];
       for (let i = 0; i < 60; i++) {

@@ -30,7 +30,7 @@ it("draws all flows of a run together, each with its name and value at the curso
   // The second flow began two seconds after the first and ended later.
   expect((await view(opened))[1]).toBeGreaterThan(alone[1] + 2);
   await page.locator(".panel[data-panel=goodput]").scrollIntoViewIfNeeded();
-  const box = (await page.locator(".u-over").first().boundingBox())!;
+  const box = (await page.locator(".plot-area").first().boundingBox())!;
   await page.mouse.move(box.x + box.width * 0.5, box.y + 60);
   for (const text of await page
     .locator(".panel[data-panel=goodput] .chip output")

@@ -45,7 +45,7 @@ it("a waterfall shares window and cursor with the plots, and its kinds can be hi
   expect(await page.getAttribute(`${OBJECTS} button.chip:has-text('script')`, "aria-pressed")).toBe(
     "false",
   );
-  const box = (await page.locator(`${OBJECTS} .u-over`).boundingBox())!;
+  const box = (await page.locator(`${OBJECTS} .plot-area`).boundingBox())!;
   await page.mouse.move(box.x + box.width * 0.5, box.y + 20);
   expect(plain(await page.innerText(`${OBJECTS} output.progress`))).toMatch(
     /^\d+ of 40 complete, \d+ in progress$/,
@@ -65,7 +65,7 @@ it("an object under the pointer shows its numbers, as does that of the other run
   const { page } = opened;
   await bench.plots(opened);
   await page.locator(OBJECTS).scrollIntoViewIfNeeded();
-  const box = (await page.locator(`${OBJECTS} .u-over`).first().boundingBox())!;
+  const box = (await page.locator(`${OBJECTS} .plot-area`).first().boundingBox())!;
   const row = box.height / 40;
   await page.mouse.move(box.x + 100, box.y + row * 2.5);
   const tips = (): Promise<string[]> =>
@@ -98,9 +98,9 @@ it("the list of objects has the same rows in the same order", async () => {
   const opened = await bench.open(pageReport());
   const { page } = opened;
   await bench.plots(opened);
-  expect(await page.locator(`${OBJECTS} .u-over[role=img]`).getAttribute("aria-label")).toContain(
-    "list of objects above",
-  );
+  expect(
+    await page.locator(`${OBJECTS} .plot-area[role=img]`).getAttribute("aria-label"),
+  ).toContain("list of objects above");
   await page.focus(".run-card details:not(.zeros) summary");
   await page.keyboard.press("Enter");
   await page.waitForSelector(".run-card tbody th");
@@ -156,7 +156,7 @@ it("a thousand objects in two runs zoom in under 50 ms a frame", { retry: 2 }, a
   const { page } = opened;
   await bench.plots(opened);
   const median = await page.evaluate(async () => {
-    const over = document.querySelector<HTMLElement>(".panel[data-panel=objects] .u-over")!;
+    const over = document.querySelector<HTMLElement>(".panel[data-panel=objects] .plot-area")!;
     over.scrollIntoView({ block: "center", behavior: "instant" });
     await new Promise((done) => setTimeout(done, 400));
     const box = over.getBoundingClientRect();

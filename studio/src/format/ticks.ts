@@ -13,6 +13,11 @@ export function ticks(lo: number, hi: number, target: number): number[] {
   const raw = (hi - lo) / Math.max(1, target);
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = ([1, 2, 5, 10].find((m) => m * power >= raw * 0.999) ?? 10) * power;
+  return multiples(lo, hi, step);
+}
+
+/** The multiples of a step inside [lo, hi]. */
+export function multiples(lo: number, hi: number, step: number): number[] {
   const out: number[] = [];
   for (let k = Math.ceil(lo / step - 1e-9); k * step <= hi + step * 1e-9; k++)
     out.push(k * step + 0);

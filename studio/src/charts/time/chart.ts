@@ -1,40 +1,29 @@
-import uPlot from "uplot";
 import { partsIn } from "../../data/time-budget.ts";
-import { LONG, plotScale } from "../../format/numbers.ts";
 import { partColour } from "../../format/palette.ts";
-import { clockTick, stepDecimals, stepsOf } from "../../format/ticks.ts";
 import { h } from "../../page/dom.ts";
-import { drawAxes, type Ticks } from "./axes.ts";
+import { drawAxes, timeTicks, valueTicks } from "./axes.ts";
 import { CAUSE_ROOM, CausePointer, drawCauses } from "./cause-strip.ts";
-import { type Frame, font, type Surface } from "./frame.ts";
+import type { Frame, Surface } from "./frame.ts";
 import { listen } from "./gestures.ts";
 import { Legend } from "./legend.ts";
 import { drawMarks, drawReference } from "./levels.ts";
 import { drawBars, RowPointer } from "./object-bars.ts";
 import { drawLayer } from "./paint.ts";
 import { drawBands, STRIP } from "./phase-bands.ts";
+import { PlotCanvas } from "./plot-canvas.ts";
 import type { PanelSpec } from "./spec.ts";
 import { SvgPath } from "./svg-surface.ts";
 import type { Timeline } from "./timeline.ts";
 import { valueRange } from "./value-range.ts";
 
-/** Width of the value axis with its labels, in CSS pixels. */
-const AXIS_WIDTH = 76;
+/** Room for the value axis with its labels, the time axis, and beside the plot, in CSS pixels. */
+const LEFT = 76;
+const BOTTOM = 28;
+const RIGHT = 14;
 
-function axisValues(unit: string, splits: number[], step: number, max: number): string[] {
-  if (unit === "ms" && max >= LONG * 1000)
-    return splits.map((v) => clockTick(v / 1000, step / 1000));
-  const scale = unit === "packets" ? { unit: "", divisor: 1 } : plotScale(unit, max);
-  const decimals = stepDecimals(step / scale.divisor);
-  const suffix = scale.unit && `\u00a0${scale.unit}`;
-  return splits.map((v) => (v / scale.divisor).toFixed(decimals) + suffix);
-}
-
-function timeValues(splits: number[], step: number, max: number): string[] {
-  if (max >= LONG && step >= 1) return splits.map((v) => clockTick(v, step));
-  const decimals = stepDecimals(step);
-  return splits.map((v) => `${Math.abs(v) < step * 1e-6 ? "0" : v.toFixed(decimals)} s`);
-}
+/** Room above a plot with names of marks, and above one without anything, in CSS pixels. */
+const NAMES = 38;
+const NOTHING = 8;
 
 /** The value of a variable of the style sheet. */
 const css = (name: string): string =>
@@ -56,24 +45,23 @@ const observer =
         { rootMargin: "150px" },
       );
 
-/** One plot on the shared time axis. uPlot draws the axes; series are drawn from their pyramids. */
+/** One plot on the shared time axis. Series are drawn from their pyramids. */
 export class TimeChart {
   readonly el: HTMLElement;
   /** True if the reader can see it, or nearly. */
   inSight = true;
   /** True if it still shows an earlier window. */
   stale = true;
-  readonly #plot: uPlot;
+  /** Height that the plot is made for, in CSS pixels. */
+  readonly height: number;
+  readonly #canvas: PlotCanvas;
   readonly #line = h("div", { class: "cursor-line", hidden: true });
   readonly #legend: Legend;
   readonly #rows: RowPointer | null;
   readonly #causes: CausePointer | null;
   /** Room between the plot and its time axis, in CSS pixels. */
-  #below = 0;
+  readonly #below: number;
   #y: [number, number] = [0, 1];
-  #height = 0;
-  /** Labelled positions of the axes. */
-  readonly #ticks: Ticks = { x: [], y: [] };
 
   /** `t0` is the run's time at which the axis shows zero. */
   constructor(
@@ -82,11 +70,19 @@ export class TimeChart {
     readonly t0: number,
     width: number,
   ) {
-    const host = h("div", { class: "chart-host" });
+    this.#below = spec.causes ? CAUSE_ROOM : 0;
+    const top = spec.labels ? NAMES : spec.phases ? STRIP + 4 : NOTHING;
+    const edges = { left: LEFT, right: RIGHT, top, bottom: BOTTOM + this.#below };
+    this.height = spec.height + top - NOTHING + this.#below;
+    this.#canvas = new PlotCanvas(edges, width, this.height);
     this.#legend = new Legend(spec, () => timeline.schedule());
-    this.el = h("div", { class: "chart", "data-panel": spec.id }, this.#legend.el, host);
-    this.#plot = this.#uplot(host, width);
-    const { over } = this.#plot;
+    this.el = h(
+      "div",
+      { class: "chart", "data-panel": spec.id },
+      this.#legend.el,
+      h("div", { class: "chart-host" }, this.#canvas.el),
+    );
+    const over = this.#canvas.area;
     over.append(this.#line);
     this.#rows = spec.waterfall ? new RowPointer(spec.waterfall, over, t0) : null;
     this.#causes = spec.causes ? new CausePointer(spec.causes, over, t0) : null;
@@ -103,87 +99,28 @@ export class TimeChart {
     observer?.observe(this.el);
   }
 
-  #uplot(host: HTMLElement, width: number): uPlot {
-    const { spec } = this;
-    this.#below = spec.causes ? CAUSE_ROOM : 0;
-    // Room above the plot for names of marks, or for the strip of phases.
-    const above = spec.labels ? 38 : spec.phases ? STRIP + 4 : 8;
-    const grid = { stroke: () => css("--grid"), width: 1 };
-    const ticks = { ...grid, size: 4 };
-    const common = { stroke: () => css("--muted"), font: font(12), grid, ticks };
-    const time: uPlot.Axis = {
-      ...common,
-      size: 28 + this.#below,
-      gap: 5 + this.#below,
-      space: 84,
-      incrs: (_u, _i, _min, max) => stepsOf(max, 1),
-      values: (u, splits, _i, _s, step) => {
-        const words = timeValues(splits, step, u.scales.x?.max ?? 0);
-        this.#ticks.x = splits.map((at, i) => ({ at: at + this.t0, words: words[i]! }));
-        return words;
-      },
-    };
-    // The rows of a waterfall have names instead of values, and no lines between them.
-    const value: uPlot.Axis = spec.waterfall
-      ? { ...common, size: AXIS_WIDTH, splits: () => [], values: () => [] }
-      : {
-          ...common,
-          size: AXIS_WIDTH,
-          space: 34,
-          incrs: (_u, _i, _min, max) => stepsOf(max, spec.unit === "ms" ? 1000 : null),
-          ...(spec.ends && { splits: () => [0, 1] }),
-          values: (_u, splits, _i, _s, step) => {
-            const words = spec.ends ?? axisValues(spec.unit, splits, step, this.#y[1]);
-            this.#ticks.y = splits.map((at, i) => ({ at, words: words[i]! }));
-            return words;
-          },
-        };
-    const options: uPlot.Options = {
-      width,
-      height: spec.height + above - 8 + this.#below,
-      padding: [above, 14, 0, 0],
-      cursor: { show: false },
-      legend: { show: false },
-      select: { show: false, left: 0, top: 0, width: 0, height: 0 },
-      scales: { x: { time: false, range: (_u, a, b) => [a, b] }, y: { range: () => this.#y } },
-      axes: [time, value],
-      series: [{}, { scale: "y", show: false }],
-      hooks: { drawClear: [() => this.#paintBands()], draw: [() => this.#paint()] },
-    };
-    this.#height = options.height;
-    const none = [0, 1];
-    return new uPlot(options, [none, none], host);
-  }
-
   /** Range of the values in a window, before the plots of both runs agree on one. */
   extent([a, b]: [number, number]): [number, number] {
     return valueRange(this.spec, a + this.t0, b + this.t0);
   }
 
-  /** Shows a window with a value range. */
-  draw(view: [number, number], y: [number, number]): void {
+  /** Shows the window of the shared axis with a value range. */
+  draw(y: [number, number]): void {
     this.#y = y;
     this.stale = false;
-    this.#plot.batch((u: uPlot) => {
-      u.setScale("x", { min: view[0], max: view[1] });
-      u.setScale("y", { min: y[0], max: y[1] });
-    });
+    const path = (from?: Path2D): Path2D => new Path2D(from);
+    this.#paint({ ...this.#canvas.clear(), path, ...this.#window });
   }
 
-  /** Gives the plot another width and, while it is enlarged, another height. */
-  resize(width: number, height = this.#height): void {
-    if (width !== this.#plot.width || height !== this.#plot.height)
-      this.#plot.setSize({ width, height });
-  }
-
-  /** Height that the plot is made for, in CSS pixels. */
-  get height(): number {
-    return this.#height;
+  /** Gives the plot another width and, while it is enlarged, another height; draw it then. */
+  resize(width: number, height = this.height): void {
+    if (width !== this.#canvas.width || height !== this.#canvas.height)
+      this.#canvas.resize(width, height);
   }
 
   /** Size of the plot with its axes, in CSS pixels. */
   get size(): { width: number; height: number } {
-    return { width: this.#plot.width, height: this.#plot.height };
+    return this.#canvas;
   }
 
   /** What is shown, each with its colour. */
@@ -201,21 +138,9 @@ export class TimeChart {
   }
 
   /** Draws the plot with its axes on another surface, at one pixel per CSS pixel. */
-  drawOn(surface: Surface, ink: string, grid: string): void {
-    const { dpr, left, top, width, height, ...rest } = this.#frame();
-    const frame: Frame = {
-      ...rest,
-      ctx: surface,
-      path: (from) => new SvgPath(from),
-      left: left / dpr,
-      top: top / dpr,
-      width: width / dpr,
-      height: height / dpr,
-      dpr: 1,
-    };
-    this.#paintBands(frame);
-    drawAxes(frame, this.#ticks, this.#below, ink, grid);
-    this.#paint(frame);
+  drawOn(ctx: Surface): void {
+    const path = (from?: Path2D): SvgPath => new SvgPath(from);
+    this.#paint({ ctx, path, ...this.#canvas.plot, ...this.#window, dpr: 1 });
   }
 
   /** Shows the cursor at a time of the shared axis, and the values there. */
@@ -235,34 +160,35 @@ export class TimeChart {
   /** Takes the plot off the page. */
   destroy(): void {
     observer?.unobserve(this.el);
-    this.#plot.destroy();
     this.el.remove();
   }
 
   /** Position of a time of the shared axis, in CSS pixels from the left of the plot. */
   #place(time: number): number {
     const [a, b] = this.timeline.view;
-    return ((time - a) / (b - a)) * this.#plot.over.clientWidth;
+    return ((time - a) / (b - a)) * this.#canvas.plot.width;
   }
 
-  #frame(): Frame {
-    const { ctx, bbox } = this.#plot;
+  /** The run's times and the values that are shown. */
+  get #window(): Pick<Frame, "x0" | "x1" | "y0" | "y1"> {
     const [x0, x1] = this.timeline.view.map((t) => t + this.t0) as [number, number];
     const [y0, y1] = this.#y;
-    const { left, top, width, height } = bbox;
-    const path = (from?: Path2D): Path2D => new Path2D(from);
-    return { ctx, path, left, top, width, height, x0, x1, y0, y1, dpr: uPlot.pxRatio };
+    return { x0, x1, y0, y1 };
   }
 
-  /** Draws what lies behind the grid. */
-  #paintBands(frame = this.#frame()): void {
-    const { phases } = this.spec;
-    if (phases?.shown) drawBands(frame, phases.data, { text: css("--ink"), line: css("--line") });
-  }
-
-  #paint(frame = this.#frame()): void {
+  #paint(frame: Frame): void {
     const { ctx, left, top, width, height } = frame;
-    drawMarks(frame, this.spec.marks, this.spec.labels, css("--muted"), css("--ink"));
+    const { phases } = this.spec;
+    const [ink, muted] = [css("--ink"), css("--muted")];
+    if (phases?.shown) drawBands(frame, phases.data, { text: ink, line: css("--line") });
+    const { plot } = this.#canvas;
+    const times = timeTicks(this.timeline.view, plot.width).map(({ at, words }) => ({
+      at: at + this.t0,
+      words,
+    }));
+    const values = valueTicks(this.spec, this.#y, plot.height);
+    drawAxes(frame, times, values, this.#below, muted, css("--grid"));
+    drawMarks(frame, this.spec.marks, this.spec.labels, muted, ink);
     ctx.save();
     ctx.beginPath();
     ctx.rect(left, top, width, height);
@@ -271,13 +197,13 @@ export class TimeChart {
     for (const layer of this.spec.layers) if (layer.shown) drawLayer(frame, layer);
     ctx.restore();
     if (this.spec.causes) drawCauses(frame, this.spec.causes);
-    if (this.spec.waterfall) drawBars(frame, this.spec.waterfall, css("--muted"));
+    if (this.spec.waterfall) drawBars(frame, this.spec.waterfall, muted);
   }
 
   /** Highlights the object under the pointer, here and by its name in the plots of other runs. */
   #pointRow(event: PointerEvent | null): void {
     if (!this.#rows) return;
-    const box = this.#plot.over.getBoundingClientRect();
+    const box = this.#canvas.area.getBoundingClientRect();
     const row = event && this.#rows.at(event.clientY - box.top);
     const name = row === null ? null : this.#rows.name(row);
     for (const chart of this.timeline.charts) if (chart !== this) chart.mark(name);

@@ -52,7 +52,7 @@ export function pictureOf(
     }
     y += LINE + 4;
     const own = new SvgSurface(measure, `clip${i}`);
-    chart.drawOn(own, css("--muted"), css("--grid"));
+    chart.drawOn(own);
     groups.push(`<g transform="translate(${EDGE} ${y})">${own.elements}</g>`);
     y += chart.size.height + 8;
   });

@@ -96,6 +96,18 @@ export class PlotStack {
       button("Save window as CSV", () => this.#save()),
     );
     onWidth(this.el, () => this.fit());
+    this.#watch();
+  }
+
+  /** Draws anew for a screen with other pixels, as after zooming the page. */
+  #watch(): void {
+    const now = matchMedia(`(resolution: ${devicePixelRatio}dppx)`);
+    const changed = (): void => {
+      if (!this.el.isConnected) return;
+      this.timeline.schedule();
+      this.#watch();
+    };
+    now.addEventListener("change", changed, { once: true });
   }
 
   /** Replaces the plots; `foot` says what time counts from. */

@@ -4,7 +4,7 @@ export interface Plot {
   readonly inSight: boolean;
   stale: boolean;
   extent(view: [number, number]): [number, number];
-  draw(view: [number, number], y: [number, number]): void;
+  draw(y: [number, number]): void;
   resize(width: number): void;
   point(time: number | null): void;
   mark(name: string | null): void;
@@ -93,7 +93,7 @@ export class Timeline {
       const r = ranges.get(chart.spec.id);
       ranges.set(chart.spec.id, r ? [Math.min(r[0], lo), Math.max(r[1], hi)] : [lo, hi]);
     }
-    for (const chart of shown) chart.draw(this.view, ranges.get(chart.spec.id)!);
+    for (const chart of shown) chart.draw(ranges.get(chart.spec.id)!);
     this.#point();
     performance.measure("bentpipe-redraw", { start, end: performance.now() });
     if (performance.getEntriesByName("bentpipe-redraw").length > 2000)
