@@ -222,7 +222,7 @@ const COMPUTED: &[Computed] = &[
         "segment_max_s",
         "Longest segment time",
         "s",
-        "Longest of these times.",
+        "Longest time from the request of a segment of a video until it is complete; `video` only.",
         |flow| segment_times(flow)?.into_iter().max_by(f64::total_cmp),
     )),
     lower(computed(
@@ -252,14 +252,16 @@ const COMPUTED: &[Computed] = &[
         "response_p95_ms",
         "Response time, 95th percentile",
         "ms",
-        "95th percentile of these times.",
+        "95th percentile of the times from a request of a probe until its answer is complete; \
+         `probe` only.",
         |flow| response_ms(flow, 0.95),
     )),
     lower(computed(
         "response_p99_ms",
         "Response time, 99th percentile",
         "ms",
-        "99th percentile of these times.",
+        "99th percentile of the times from a request of a probe until its answer is complete; \
+         `probe` only.",
         |flow| response_ms(flow, 0.99),
     )),
     computed(
@@ -468,6 +470,17 @@ mod tests {
         for row in metrics_schema().as_array().unwrap() {
             let text = |key: &str| row[key].as_str().unwrap();
             assert!(!text("label").is_empty() && text("about").ends_with('.'), "{row}");
+        }
+    }
+
+    /// The page shows each alone, as a tip.
+    #[test]
+    fn a_meaning_refers_to_no_other() {
+        for row in metrics_schema().as_array().unwrap() {
+            let about = row["about"].as_str().unwrap();
+            let mut words = about.split(|c: char| !c.is_alphanumeric());
+            assert!(!words.any(|word| ["these", "These", "This"].contains(&word)), "{about}");
+            assert!(!about.starts_with("The same"), "{about}");
         }
     }
 

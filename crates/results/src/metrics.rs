@@ -56,7 +56,7 @@ metrics! {
     "Largest receive window", "bytes", Neither: receive_window_max_bytes: Option<u64>,
     /// Packets of the reverse direction, from the receiver of the data to its sender.
     "Reverse packets", "packets", Lower: reverse_packets: u64,
-    /// Of these, those that were lost or dropped on their way.
+    /// Packets of the reverse direction that were lost or dropped on their way.
     "Lost reverse packets", "packets", Lower: reverse_packets_lost: u64,
     /// Bytes of the reverse direction in percent of `bytes_sent`.
     "Reverse overhead", "%", Lower: reverse_overhead_percent: Option<f64>,
@@ -82,11 +82,11 @@ metrics! {
     /// Mean one-way delay of the packets of the data that arrived, from the sender or from the last
     /// proxy before the receiver; on the real clock of datagrams only, which carry their times.
     "Mean one-way delay", "ms", Lower: delay_mean_ms: Option<f64>,
-    /// Median of these delays, exact to 1 %.
+    /// Median of the one-way delays of the packets of the data that arrived, exact to 1 %.
     "One-way delay, median", "ms", Lower: delay_p50_ms: Option<f64>,
-    /// 95th percentile of these delays.
+    /// 95th percentile of the one-way delays of the packets of the data that arrived.
     "One-way delay, 95th percentile", "ms", Lower: delay_p95_ms: Option<f64>,
-    /// 99th percentile of these delays.
+    /// 99th percentile of the one-way delays of the packets of the data that arrived.
     "One-way delay, 99th percentile", "ms", Lower: delay_p99_ms: Option<f64>,
     /// Share of the bytes that all competing flows received while they shared the path; `null`
     /// without other flows under congestion control.
@@ -107,17 +107,20 @@ metrics! {
     "Mean opinion score", "", Higher: mos: Option<f64>,
     /// Mean time from the capture of a frame of a call until its last packet arrived.
     "Mean frame delay", "ms", Lower: frame_delay_mean_ms: Option<f64>,
-    /// Median of these times, exact to 1 %.
+    /// Median time from the capture of a frame of a call until its last packet arrived, exact to
+    /// 1 %.
     "Frame delay, median", "ms", Lower: frame_delay_p50_ms: Option<f64>,
-    /// 95th percentile of these times.
+    /// 95th percentile of the times from the capture of a frame of a call until its last packet
+    /// arrived.
     "Frame delay, 95th percentile", "ms", Lower: frame_delay_p95_ms: Option<f64>,
-    /// 99th percentile of these times.
+    /// 99th percentile of the times from the capture of a frame of a call until its last packet
+    /// arrived.
     "Frame delay, 99th percentile", "ms", Lower: frame_delay_p99_ms: Option<f64>,
-    /// Longest of these times.
+    /// Longest time from the capture of a frame of a call until its last packet arrived.
     "Longest frame delay", "ms", Lower: frame_delay_max_ms: Option<f64>,
     /// Mean interarrival jitter of the packets of a call (RFC 3550).
     "Jitter", "ms", Lower: jitter_ms: Option<f64>,
-    /// This jitter after the last packet.
+    /// Interarrival jitter of the packets of a call (RFC 3550) after the last one.
     "Jitter at the end", "ms", Lower: jitter_final_ms: Option<f64>,
     /// Frames of a call that were to be played.
     "Frames", "", Neither: frames: Option<u64>,
@@ -129,15 +132,15 @@ metrics! {
     "Playout delay", "ms", Lower: playout_delay_ms: Option<f64>,
     /// Freezes of the video of a call.
     "Freezes", "", Lower: freezes: Option<u64>,
-    /// Total time of these freezes.
+    /// Total time for which the video of a call was frozen.
     "Frozen", "s", Lower: freeze_s: Option<f64>,
-    /// The same in percent of the length of the call.
+    /// Time for which the video of a call was frozen, in percent of the length of the call.
     "Frozen, share of the call", "%", Lower: freeze_percent: Option<f64>,
     /// Keyframes that the receivers of the video of a call asked for.
     "Keyframe requests", "", Lower: keyframe_requests: Option<u64>,
     /// Mean rate of the frames of a call that were sent, without headers.
     "Media rate", "kbps", Neither: media_rate_kbps: Option<f64>,
-    /// Mean rate of those that were played or shown.
+    /// Mean rate of the frames of a call that were played or shown, without headers.
     "Shown media rate", "kbps", Neither: shown_rate_kbps: Option<f64>,
 }
 
@@ -147,7 +150,7 @@ metrics! {
 
     /// Time until the player began to play; `abr` only.
     "Start of the video", "s", Lower: startup_s: Option<f64>,
-    /// Number of stalls after that; `abr` only.
+    /// Number of stalls after the player began to play; `abr` only.
     "Number of stalls", "", Lower: stalls: Option<u64>,
     /// Time of stalls in percent of the time from the start of the video to its end; `abr` only.
     "Stalled", "%", Lower: stall_percent: Option<f64>,
@@ -155,7 +158,7 @@ metrics! {
     "Mean bitrate", "kbps", Higher: mean_bitrate_kbps: Option<f64>,
     /// Changes of the bitrate from one segment to the next; `abr` only.
     "Bitrate switches", "", Lower: switches: Option<u64>,
-    /// Sum of these changes; `abr` only.
+    /// Sum of the changes of the bitrate from one segment to the next; `abr` only.
     "Sum of bitrate switches", "Mbps", Lower: switch_sum_mbps: Option<f64>,
     /// Linear quality of experience: bitrates of all segments less their changes, in Mbps, less 4.3
     /// for each second of stalls; `abr` only.
@@ -166,8 +169,8 @@ metrics! {
     /// What a web page was to its user. Times count from the visit's first packet.
     PageMetrics, PAGE;
 
-    /// Time until its last object was complete, but for those that the browser had requested after
-    /// its `load` event; `web_page` only.
+    /// Time until the last object of the page was complete, but for those that the browser had
+    /// requested after its `load` event; `web_page` only.
     "Page load", "s", Lower: onload_s: Option<f64>,
     /// Time until the document, and the style sheets and scripts that rendering waits for, were
     /// complete. Rendering itself takes no time.
@@ -192,29 +195,31 @@ metrics! {
 
     /// Round trips per minute under load: the mean of `foreign_rpm` and `self_rpm`.
     "Responsiveness", "RPM", Higher: responsiveness_rpm: Option<f64>,
-    /// The same while the path was idle, which is what its RTT allows.
+    /// Round trips per minute while the path was idle, which is what its RTT allows.
     "Idle responsiveness", "RPM", Higher: idle_rpm: Option<f64>,
-    /// Of these under load, those of requests on new connections: handshake and request.
+    /// Round trips per minute of handshakes and requests on new connections, under load.
     "Responsiveness of new connections", "RPM", Higher: foreign_rpm: Option<f64>,
-    /// Of these under load, those of requests on a connection of the load.
+    /// Round trips per minute of requests on a connection of the load, under load.
     "Responsiveness of the load's connection", "RPM", Higher: self_rpm: Option<f64>,
     /// Median of requests on new connections while the path was idle, without the handshake.
     "Idle request, median", "ms", Lower: idle_p50_ms: Option<f64>,
-    /// 95th percentile of these.
+    /// 95th percentile of requests on new connections while the path was idle, without the
+    /// handshake.
     "Idle request, 95th percentile", "ms", Lower: idle_p95_ms: Option<f64>,
-    /// 99th percentile of these.
+    /// 99th percentile of requests on new connections while the path was idle, without the
+    /// handshake.
     "Idle request, 99th percentile", "ms", Lower: idle_p99_ms: Option<f64>,
     /// Median of requests on new connections under load, without the handshake.
     "Loaded request, median", "ms", Lower: loaded_p50_ms: Option<f64>,
-    /// 95th percentile of these.
+    /// 95th percentile of requests on new connections under load, without the handshake.
     "Loaded request, 95th percentile", "ms", Lower: loaded_p95_ms: Option<f64>,
-    /// 99th percentile of these.
+    /// 99th percentile of requests on new connections under load, without the handshake.
     "Loaded request, 99th percentile", "ms", Lower: loaded_p99_ms: Option<f64>,
     /// Median of requests on a connection of the load.
     "Request beside the load's data, median", "ms", Lower: self_p50_ms: Option<f64>,
-    /// 95th percentile of these.
+    /// 95th percentile of requests on a connection of the load.
     "Request beside the load's data, 95th percentile", "ms", Lower: self_p95_ms: Option<f64>,
-    /// 99th percentile of these.
+    /// 99th percentile of requests on a connection of the load.
     "Request beside the load's data, 99th percentile", "ms", Lower: self_p99_ms: Option<f64>,
     /// Mean of the best 95 % of handshakes under load.
     "Loaded handshake", "ms", Lower: handshake_loaded_ms: Option<f64>,
@@ -275,25 +280,28 @@ metrics! {
     /// Application bytes of all completed transfers over the time from the first start to the last
     /// completion.
     "Goodput of all users", "Mbps", Higher: population_goodput_mbps: Option<f64>,
-    /// Application bytes of these users in percent of what all received in that direction, from
-    /// their first start to their last end.
+    /// Application bytes of the group's users in percent of what all flows received in that
+    /// direction, from the first start to the last end of the group.
     "Share of the goodput", "%", Neither: goodput_share_percent: Option<f64>,
     /// Part of a group of `bulk` in the bytes of its busiest link.
     "Share of the link", "%", Neither: link_share_percent: Option<f64> = "Option::is_none",
     /// Packets of all users that the network dropped or lost.
     "Packets dropped", "packets", Lower: packets_dropped: u64,
-    /// The same in percent of the packets that the users' senders sent.
+    /// Packets of all users that the network dropped or lost, in percent of those that their
+    /// senders sent.
     "Dropped", "%", Lower: dropped_percent: Option<f64>,
     /// Median of the mean opinion scores of the users' calls, each of its worse direction.
     "Mean opinion score of users, median", "", Higher: median_mos: Option<f64> = "Option::is_none",
-    /// 5th percentile of these scores, which 95 % of the calls exceed.
+    /// 5th percentile of the mean opinion scores of the users' calls, which 95 % of the calls
+    /// exceed.
     "Mean opinion score of users, 5th percentile", "", Higher:
         p5_mos: Option<f64> = "Option::is_none",
     /// Median over the users of the mean delay of the frames of their calls, each of its slowest
     /// stream.
     "Mean frame delay of users, median", "ms", Lower:
         median_frame_delay_ms: Option<f64> = "Option::is_none",
-    /// 95th percentile of these delays.
+    /// 95th percentile over the users of the mean delay of the frames of their calls, each of its
+    /// slowest stream.
     "Mean frame delay of users, 95th percentile", "ms", Lower:
         p95_frame_delay_ms: Option<f64> = "Option::is_none",
     /// Mean over the users of the frames of their calls that were late or lost, each of its worst
@@ -304,19 +312,21 @@ metrics! {
     "Users with stalls", "%", Lower: stalled_users_percent: Option<f64> = "Option::is_none",
     /// Mean over the users of the time for which their adaptive video was stalled, in percent.
     "Mean stalled time of users", "%", Lower: mean_stall_percent: Option<f64> = "Option::is_none",
-    /// 95th percentile of these.
+    /// 95th percentile over the users of the time for which their adaptive video was stalled, in
+    /// percent.
     "Stalled time of users, 95th percentile", "%", Lower:
         p95_stall_percent: Option<f64> = "Option::is_none",
     /// Median of the times until the users' adaptive video began to play.
     "Start of users' video, median", "s", Lower:
         median_startup_s: Option<f64> = "Option::is_none",
-    /// 95th percentile of these.
+    /// 95th percentile of the times until the users' adaptive video began to play.
     "Start of users' video, 95th percentile", "s", Lower:
         p95_startup_s: Option<f64> = "Option::is_none",
     /// Median of the mean bitrates of the users' adaptive video.
     "Bitrate of users, median", "kbps", Higher:
         median_bitrate_kbps: Option<f64> = "Option::is_none",
-    /// 5th percentile of these bitrates, which 95 % of the users exceed.
+    /// 5th percentile of the mean bitrates of the users' adaptive video, which 95 % of the users
+    /// exceed.
     "Bitrate of users, 5th percentile", "kbps", Higher:
         p5_bitrate_kbps: Option<f64> = "Option::is_none",
 }

@@ -35,7 +35,8 @@ export const CALL_ROWS = [
     "ms",
     "lower",
     "Frame delay, median",
-    "Median of these times, exact to 1 %.",
+    "Median time from the capture of a frame of a call until its last packet arrived, exact " +
+      "to 1 %.",
     false,
   ],
   [
@@ -44,7 +45,8 @@ export const CALL_ROWS = [
     "ms",
     "lower",
     "Frame delay, 95th percentile",
-    "95th percentile of these times.",
+    "95th percentile of the times from the capture of a frame of a call until its last " +
+      "packet arrived.",
     false,
   ],
   [
@@ -53,7 +55,8 @@ export const CALL_ROWS = [
     "ms",
     "lower",
     "Frame delay, 99th percentile",
-    "99th percentile of these times.",
+    "99th percentile of the times from the capture of a frame of a call until its last " +
+      "packet arrived.",
     false,
   ],
   [
@@ -62,7 +65,7 @@ export const CALL_ROWS = [
     "ms",
     "lower",
     "Longest frame delay",
-    "Longest of these times.",
+    "Longest time from the capture of a frame of a call until its last packet arrived.",
     false,
   ],
   [
@@ -80,7 +83,7 @@ export const CALL_ROWS = [
     "ms",
     "lower",
     "Jitter at the end",
-    "This jitter after the last packet.",
+    "Interarrival jitter of the packets of a call (RFC 3550) after the last one.",
     false,
   ],
   ["frames", "flow", "", "neither", "Frames", "Frames of a call that were to be played.", false],
@@ -112,14 +115,22 @@ export const CALL_ROWS = [
     false,
   ],
   ["freezes", "flow", "", "lower", "Freezes", "Freezes of the video of a call.", false],
-  ["freeze_s", "flow", "s", "lower", "Frozen", "Total time of these freezes.", false],
+  [
+    "freeze_s",
+    "flow",
+    "s",
+    "lower",
+    "Frozen",
+    "Total time for which the video of a call was frozen.",
+    false,
+  ],
   [
     "freeze_percent",
     "flow",
     "%",
     "lower",
     "Frozen, share of the call",
-    "The same in percent of the length of the call.",
+    "Time for which the video of a call was frozen, in percent of the length of the call.",
     false,
   ],
   [
@@ -146,7 +157,7 @@ export const CALL_ROWS = [
     "kbps",
     "neither",
     "Shown media rate",
-    "Mean rate of those that were played or shown.",
+    "Mean rate of the frames of a call that were played or shown, without headers.",
     false,
   ],
 ] as const;

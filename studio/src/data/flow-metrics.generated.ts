@@ -168,7 +168,7 @@ export const FLOW_ROWS = [
     "packets",
     "lower",
     "Lost reverse packets",
-    "Of these, those that were lost or dropped on their way.",
+    "Packets of the reverse direction that were lost or dropped on their way.",
     false,
   ],
   [
@@ -255,7 +255,7 @@ export const FLOW_ROWS = [
     "ms",
     "lower",
     "One-way delay, median",
-    "Median of these delays, exact to 1 %.",
+    "Median of the one-way delays of the packets of the data that arrived, exact to 1 %.",
     false,
   ],
   [
@@ -264,7 +264,7 @@ export const FLOW_ROWS = [
     "ms",
     "lower",
     "One-way delay, 95th percentile",
-    "95th percentile of these delays.",
+    "95th percentile of the one-way delays of the packets of the data that arrived.",
     false,
   ],
   [
@@ -273,7 +273,7 @@ export const FLOW_ROWS = [
     "ms",
     "lower",
     "One-way delay, 99th percentile",
-    "99th percentile of these delays.",
+    "99th percentile of the one-way delays of the packets of the data that arrived.",
     false,
   ],
   [
@@ -342,7 +342,16 @@ export const FLOW_ROWS = [
     "Mean time from the request of a segment of a video until it is complete; `video` only.",
     false,
   ],
-  ["segment_max_s", "flow", "s", "lower", "Longest segment time", "Longest of these times.", false],
+  [
+    "segment_max_s",
+    "flow",
+    "s",
+    "lower",
+    "Longest segment time",
+    "Longest time from the request of a segment of a video until it is complete; `video` " +
+      "only.",
+    false,
+  ],
   [
     "stall_s",
     "flow",
@@ -370,7 +379,8 @@ export const FLOW_ROWS = [
     "ms",
     "lower",
     "Response time, 95th percentile",
-    "95th percentile of these times.",
+    "95th percentile of the times from a request of a probe until its answer is complete; " +
+      "`probe` only.",
     false,
   ],
   [
@@ -379,7 +389,8 @@ export const FLOW_ROWS = [
     "ms",
     "lower",
     "Response time, 99th percentile",
-    "99th percentile of these times.",
+    "99th percentile of the times from a request of a probe until its answer is complete; " +
+      "`probe` only.",
     false,
   ],
   [
@@ -433,7 +444,7 @@ export const FLOW_ROWS = [
     "",
     "lower",
     "Number of stalls",
-    "Number of stalls after that; `abr` only.",
+    "Number of stalls after the player began to play; `abr` only.",
     false,
   ],
   [
@@ -470,7 +481,7 @@ export const FLOW_ROWS = [
     "Mbps",
     "lower",
     "Sum of bitrate switches",
-    "Sum of these changes; `abr` only.",
+    "Sum of the changes of the bitrate from one segment to the next; `abr` only.",
     false,
   ],
   [
@@ -489,8 +500,8 @@ export const FLOW_ROWS = [
     "s",
     "lower",
     "Page load",
-    "Time until its last object was complete, but for those that the browser had requested " +
-      "after its `load` event; `web_page` only.",
+    "Time until the last object of the page was complete, but for those that the browser " +
+      "had requested after its `load` event; `web_page` only.",
     false,
   ],
   [

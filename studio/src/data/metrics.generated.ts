@@ -189,8 +189,8 @@ export const METRIC_ROWS = [
     "%",
     "neither",
     "Share of the goodput",
-    "Application bytes of these users in percent of what all received in that direction, " +
-      "from their first start to their last end.",
+    "Application bytes of the group's users in percent of what all flows received in that " +
+      "direction, from the first start to the last end of the group.",
     false,
   ],
   [
@@ -217,7 +217,8 @@ export const METRIC_ROWS = [
     "%",
     "lower",
     "Dropped",
-    "The same in percent of the packets that the users' senders sent.",
+    "Packets of all users that the network dropped or lost, in percent of those that their " +
+      "senders sent.",
     false,
   ],
   [
@@ -235,7 +236,8 @@ export const METRIC_ROWS = [
     "",
     "higher",
     "Mean opinion score of users, 5th percentile",
-    "5th percentile of these scores, which 95 % of the calls exceed.",
+    "5th percentile of the mean opinion scores of the users' calls, which 95 % of the calls " +
+      "exceed.",
     false,
   ],
   [
@@ -254,7 +256,8 @@ export const METRIC_ROWS = [
     "ms",
     "lower",
     "Mean frame delay of users, 95th percentile",
-    "95th percentile of these delays.",
+    "95th percentile over the users of the mean delay of the frames of their calls, each of " +
+      "its slowest stream.",
     false,
   ],
   [
@@ -291,7 +294,8 @@ export const METRIC_ROWS = [
     "%",
     "lower",
     "Stalled time of users, 95th percentile",
-    "95th percentile of these.",
+    "95th percentile over the users of the time for which their adaptive video was stalled, " +
+      "in percent.",
     false,
   ],
   [
@@ -309,7 +313,7 @@ export const METRIC_ROWS = [
     "s",
     "lower",
     "Start of users' video, 95th percentile",
-    "95th percentile of these.",
+    "95th percentile of the times until the users' adaptive video began to play.",
     false,
   ],
   [
@@ -327,7 +331,8 @@ export const METRIC_ROWS = [
     "kbps",
     "higher",
     "Bitrate of users, 5th percentile",
-    "5th percentile of these bitrates, which 95 % of the users exceed.",
+    "5th percentile of the mean bitrates of the users' adaptive video, which 95 % of the " +
+      "users exceed.",
     false,
   ],
   ["packets", "link", "packets", "neither", "Packets delivered", "Packets delivered.", false],

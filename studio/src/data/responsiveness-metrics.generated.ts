@@ -17,7 +17,7 @@ export const RESPONSIVENESS_ROWS = [
     "RPM",
     "higher",
     "Idle responsiveness",
-    "The same while the path was idle, which is what its RTT allows.",
+    "Round trips per minute while the path was idle, which is what its RTT allows.",
     false,
   ],
   [
@@ -26,7 +26,7 @@ export const RESPONSIVENESS_ROWS = [
     "RPM",
     "higher",
     "Responsiveness of new connections",
-    "Of these under load, those of requests on new connections: handshake and request.",
+    "Round trips per minute of handshakes and requests on new connections, under load.",
     false,
   ],
   [
@@ -35,7 +35,7 @@ export const RESPONSIVENESS_ROWS = [
     "RPM",
     "higher",
     "Responsiveness of the load's connection",
-    "Of these under load, those of requests on a connection of the load.",
+    "Round trips per minute of requests on a connection of the load, under load.",
     false,
   ],
   [
@@ -53,7 +53,8 @@ export const RESPONSIVENESS_ROWS = [
     "ms",
     "lower",
     "Idle request, 95th percentile",
-    "95th percentile of these.",
+    "95th percentile of requests on new connections while the path was idle, without the " +
+      "handshake.",
     false,
   ],
   [
@@ -62,7 +63,8 @@ export const RESPONSIVENESS_ROWS = [
     "ms",
     "lower",
     "Idle request, 99th percentile",
-    "99th percentile of these.",
+    "99th percentile of requests on new connections while the path was idle, without the " +
+      "handshake.",
     false,
   ],
   [
@@ -80,7 +82,7 @@ export const RESPONSIVENESS_ROWS = [
     "ms",
     "lower",
     "Loaded request, 95th percentile",
-    "95th percentile of these.",
+    "95th percentile of requests on new connections under load, without the handshake.",
     false,
   ],
   [
@@ -89,7 +91,7 @@ export const RESPONSIVENESS_ROWS = [
     "ms",
     "lower",
     "Loaded request, 99th percentile",
-    "99th percentile of these.",
+    "99th percentile of requests on new connections under load, without the handshake.",
     false,
   ],
   [
@@ -107,7 +109,7 @@ export const RESPONSIVENESS_ROWS = [
     "ms",
     "lower",
     "Request beside the load's data, 95th percentile",
-    "95th percentile of these.",
+    "95th percentile of requests on a connection of the load.",
     false,
   ],
   [
@@ -116,7 +118,7 @@ export const RESPONSIVENESS_ROWS = [
     "ms",
     "lower",
     "Request beside the load's data, 99th percentile",
-    "99th percentile of these.",
+    "99th percentile of requests on a connection of the load.",
     false,
   ],
   [

@@ -143,11 +143,11 @@ export interface Flow {
    * proxy before the receiver; on the real clock of datagrams only, which carry their times.
    */
   delay_mean_ms: number | null;
-  /** Median of these delays, exact to 1 %. */
+  /** Median of the one-way delays of the packets of the data that arrived, exact to 1 %. */
   delay_p50_ms: number | null;
-  /** 95th percentile of these delays. */
+  /** 95th percentile of the one-way delays of the packets of the data that arrived. */
   delay_p95_ms: number | null;
-  /** 99th percentile of these delays. */
+  /** 99th percentile of the one-way delays of the packets of the data that arrived. */
   delay_p99_ms: number | null;
   direction: Direction;
   /**
@@ -228,7 +228,7 @@ export interface Flow {
   reverse_overhead_percent: number | null;
   /** Packets of the reverse direction, from the receiver of the data to its sender. */
   reverse_packets: number;
-  /** Of these, those that were lost or dropped on their way. */
+  /** Packets of the reverse direction that were lost or dropped on their way. */
   reverse_packets_lost: number;
   /** Largest RTT sampled by the sender. */
   rtt_max_ms: number | null;
@@ -283,15 +283,24 @@ export interface Distribution {
 /** One stream of a call. */
 export interface CallStream {
   direction: Direction;
-  /** Longest of these times. */
+  /** Longest time from the capture of a frame of a call until its last packet arrived. */
   frame_delay_max_ms: number | null;
   /** Mean time from the capture of a frame of a call until its last packet arrived. */
   frame_delay_mean_ms: number | null;
-  /** Median of these times, exact to 1 %. */
+  /**
+   * Median time from the capture of a frame of a call until its last packet arrived, exact to 1
+   * %.
+   */
   frame_delay_p50_ms: number | null;
-  /** 95th percentile of these times. */
+  /**
+   * 95th percentile of the times from the capture of a frame of a call until its last packet
+   * arrived.
+   */
   frame_delay_p95_ms: number | null;
-  /** 99th percentile of these times. */
+  /**
+   * 99th percentile of the times from the capture of a frame of a call until its last packet
+   * arrived.
+   */
   frame_delay_p99_ms: number | null;
   /** Frames of a call that were to be played. */
   frames: number | null;
@@ -299,13 +308,13 @@ export interface CallStream {
   frames_late_percent: number | null;
   /** Frames that never arrived as a whole, in percent. */
   frames_lost_percent: number | null;
-  /** The same in percent of the length of the call. */
+  /** Time for which the video of a call was frozen, in percent of the length of the call. */
   freeze_percent: number | null;
-  /** Total time of these freezes. */
+  /** Total time for which the video of a call was frozen. */
   freeze_s: number | null;
   /** Freezes of the video of a call. */
   freezes: number | null;
-  /** This jitter after the last packet. */
+  /** Interarrival jitter of the packets of a call (RFC 3550) after the last one. */
   jitter_final_ms: number | null;
   /** Mean interarrival jitter of the packets of a call (RFC 3550). */
   jitter_ms: number | null;
@@ -321,7 +330,7 @@ export interface CallStream {
   mos: number | null;
   /** Mean time from the capture of a frame until it was to be played. */
   playout_delay_ms: number | null;
-  /** Mean rate of those that were played or shown. */
+  /** Mean rate of the frames of a call that were played or shown, without headers. */
   shown_rate_kbps: number | null;
 }
 
@@ -394,8 +403,8 @@ export interface Page {
    */
   object_index_s: number | null;
   /**
-   * Time until its last object was complete, but for those that the browser had requested after
-   * its `load` event; `web_page` only.
+   * Time until the last object of the page was complete, but for those that the browser had
+   * requested after its `load` event; `web_page` only.
    */
   onload_s: number | null;
   /** Its origins, the first of which has the root. */
@@ -459,11 +468,11 @@ export interface Player {
   stall_percent: number | null;
   /** Total time of stalls, in seconds. */
   stall_s: number;
-  /** Number of stalls after that; `abr` only. */
+  /** Number of stalls after the player began to play; `abr` only. */
   stalls: number | null;
   /** Time until the player began to play; `abr` only. */
   startup_s: number | null;
-  /** Sum of these changes; `abr` only. */
+  /** Sum of the changes of the bitrate from one segment to the next; `abr` only. */
   switch_sum_mbps: number | null;
   /** Changes of the bitrate from one segment to the next; `abr` only. */
   switches: number | null;
@@ -476,25 +485,31 @@ export interface Player {
 export interface ResponsivenessMetrics {
   /** Mean of the best 95 % of requests on new connections under load. */
   foreign_loaded_ms: number | null;
-  /** Of these under load, those of requests on new connections: handshake and request. */
+  /** Round trips per minute of handshakes and requests on new connections, under load. */
   foreign_rpm: number | null;
   /** Mean of the best 95 % of handshakes under load. */
   handshake_loaded_ms: number | null;
   /** Median of requests on new connections while the path was idle, without the handshake. */
   idle_p50_ms: number | null;
-  /** 95th percentile of these. */
+  /**
+   * 95th percentile of requests on new connections while the path was idle, without the
+   * handshake.
+   */
   idle_p95_ms: number | null;
-  /** 99th percentile of these. */
+  /**
+   * 99th percentile of requests on new connections while the path was idle, without the
+   * handshake.
+   */
   idle_p99_ms: number | null;
-  /** The same while the path was idle, which is what its RTT allows. */
+  /** Round trips per minute while the path was idle, which is what its RTT allows. */
   idle_rpm: number | null;
   /** Connections of the load at the end. */
   load_connections: number | null;
   /** Median of requests on new connections under load, without the handshake. */
   loaded_p50_ms: number | null;
-  /** 95th percentile of these. */
+  /** 95th percentile of requests on new connections under load, without the handshake. */
   loaded_p95_ms: number | null;
-  /** 99th percentile of these. */
+  /** 99th percentile of requests on new connections under load, without the handshake. */
   loaded_p99_ms: number | null;
   /** Round trips per minute under load: the mean of `foreign_rpm` and `self_rpm`. */
   responsiveness_rpm: number | null;
@@ -502,11 +517,11 @@ export interface ResponsivenessMetrics {
   self_loaded_ms: number | null;
   /** Median of requests on a connection of the load. */
   self_p50_ms: number | null;
-  /** 95th percentile of these. */
+  /** 95th percentile of requests on a connection of the load. */
   self_p95_ms: number | null;
-  /** 99th percentile of these. */
+  /** 99th percentile of requests on a connection of the load. */
   self_p99_ms: number | null;
-  /** Of these under load, those of requests on a connection of the load. */
+  /** Round trips per minute of requests on a connection of the load, under load. */
   self_rpm: number | null;
 }
 
@@ -589,11 +604,14 @@ export interface Population {
   classes: SizeClass[];
   /** Users whose transfers completed, in percent. */
   completed_percent: number | null;
-  /** The same in percent of the packets that the users' senders sent. */
+  /**
+   * Packets of all users that the network dropped or lost, in percent of those that their
+   * senders sent.
+   */
   dropped_percent: number | null;
   /**
-   * Application bytes of these users in percent of what all received in that direction, from
-   * their first start to their last end.
+   * Application bytes of the group's users in percent of what all flows received in that
+   * direction, from the first start to the last end of the group.
    */
   goodput_share_percent: number | null;
   /** Part of a group of `bulk` in the bytes of its busiest link. */
@@ -629,19 +647,31 @@ export interface Population {
   median_startup_s?: number | null;
   /** Name of the population or of the share; `all` for all users of the run. */
   name: string;
-  /** 5th percentile of these bitrates, which 95 % of the users exceed. */
+  /**
+   * 5th percentile of the mean bitrates of the users' adaptive video, which 95 % of the users
+   * exceed.
+   */
   p5_bitrate_kbps?: number | null;
-  /** 5th percentile of these scores, which 95 % of the calls exceed. */
+  /**
+   * 5th percentile of the mean opinion scores of the users' calls, which 95 % of the calls
+   * exceed.
+   */
   p5_mos?: number | null;
   /** 95th percentile of the users' completion times. */
   p95_completion_s: number | null;
-  /** 95th percentile of these delays. */
+  /**
+   * 95th percentile over the users of the mean delay of the frames of their calls, each of its
+   * slowest stream.
+   */
   p95_frame_delay_ms?: number | null;
   /** 95th percentile of the users' slowdowns. */
   p95_slowdown: number | null;
-  /** 95th percentile of these. */
+  /**
+   * 95th percentile over the users of the time for which their adaptive video was stalled, in
+   * percent.
+   */
   p95_stall_percent?: number | null;
-  /** 95th percentile of these. */
+  /** 95th percentile of the times until the users' adaptive video began to play. */
   p95_startup_s?: number | null;
   /** 99th percentile of the users' completion times. */
   p99_completion_s: number | null;
@@ -670,11 +700,14 @@ export interface Population {
 export interface SizeClass {
   /** Users whose transfers completed, in percent. */
   completed_percent: number | null;
-  /** The same in percent of the packets that the users' senders sent. */
+  /**
+   * Packets of all users that the network dropped or lost, in percent of those that their
+   * senders sent.
+   */
   dropped_percent: number | null;
   /**
-   * Application bytes of these users in percent of what all received in that direction, from
-   * their first start to their last end.
+   * Application bytes of the group's users in percent of what all flows received in that
+   * direction, from the first start to the last end of the group.
    */
   goodput_share_percent: number | null;
   /** Part of a group of `bulk` in the bytes of its busiest link. */
@@ -710,19 +743,31 @@ export interface SizeClass {
   median_startup_s?: number | null;
   /** Name of the class, such as `up-to-1-MB`. */
   name: string;
-  /** 5th percentile of these bitrates, which 95 % of the users exceed. */
+  /**
+   * 5th percentile of the mean bitrates of the users' adaptive video, which 95 % of the users
+   * exceed.
+   */
   p5_bitrate_kbps?: number | null;
-  /** 5th percentile of these scores, which 95 % of the calls exceed. */
+  /**
+   * 5th percentile of the mean opinion scores of the users' calls, which 95 % of the calls
+   * exceed.
+   */
   p5_mos?: number | null;
   /** 95th percentile of the users' completion times. */
   p95_completion_s: number | null;
-  /** 95th percentile of these delays. */
+  /**
+   * 95th percentile over the users of the mean delay of the frames of their calls, each of its
+   * slowest stream.
+   */
   p95_frame_delay_ms?: number | null;
   /** 95th percentile of the users' slowdowns. */
   p95_slowdown: number | null;
-  /** 95th percentile of these. */
+  /**
+   * 95th percentile over the users of the time for which their adaptive video was stalled, in
+   * percent.
+   */
   p95_stall_percent?: number | null;
-  /** 95th percentile of these. */
+  /** 95th percentile of the times until the users' adaptive video began to play. */
   p95_startup_s?: number | null;
   /** 99th percentile of the users' completion times. */
   p99_completion_s: number | null;
