@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { EXPERIENCES, experiencesOf } from "../src/data/populations.ts";
+import { EXPERIENCES, experiencesOf, slowdownsOf } from "../src/data/populations.ts";
 import type { Run } from "../src/data/report.types.ts";
 
 const [MOS] = EXPERIENCES;
@@ -19,5 +19,17 @@ describe("what users have of a metric", () => {
     expect(experiencesOf([run([3])], "watchers", 1, MOS)).toEqual(nobody);
     expect(experiencesOf([run([3])], "talkers", 2, MOS)).toEqual(nobody);
     expect(experiencesOf([run([])], "talkers", 1, MOS)).toEqual(nobody);
+  });
+});
+
+describe("slowdowns", () => {
+  const of = (share: number | undefined): number => {
+    const per_user = { bytes: [5e6, 5e6], slowdown: [4, 5] };
+    const group = { name: "group", visit: 1, per_user, link_share_percent: share };
+    return slowdownsOf([{ populations: [group] } as unknown as Run], "group", 1).length;
+  };
+  it("are of users who transfer a size, not of a group that lasts for a set time", () => {
+    expect(of(undefined)).toBe(2);
+    expect(of(80)).toBe(0);
   });
 });

@@ -41,13 +41,17 @@ export interface UserSlowdown {
   size: string;
 }
 
-/** The slowdowns of the users of a population or share, or of all (`all`), in some runs. */
+/**
+ * The slowdowns of the users of a population or share, or of all (`all`), in some runs. A group
+ * that transfers for a set time, whose share of the link is measured, is not slowed down.
+ */
 export function slowdownsOf(runs: Run[], name: string, visit: number): UserSlowdown[] {
   return runs.flatMap((run) =>
     (run.populations ?? []).flatMap((population) => {
       const { per_user: users } = population;
       const chosen = name === ALL_FLOWS || population.name === name;
-      if (!users || !chosen || population.visit !== visit) return [];
+      const lasts = typeof population.link_share_percent === "number";
+      if (!users || !chosen || lasts || population.visit !== visit) return [];
       return users.bytes.map((bytes, i) => ({
         run: run.run,
         slowdown: users.slowdown[i] ?? null,
