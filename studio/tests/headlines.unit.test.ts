@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { answerOf, usualFlow } from "../src/answer/index.ts";
+import { flowKey } from "../src/data/flows.ts";
 import { groupsAt } from "../src/data/groups.ts";
-import { metricsOf, usualMetric } from "../src/data/offered.ts";
+import { metricOf } from "../src/data/metrics.ts";
+import { flowFor, metricAfter, metricsOf, usualMetric } from "../src/data/offered.ts";
 import { startsOf } from "../src/data/start-times.ts";
 import { reverseFacts } from "../src/sections/reverse-facts.ts";
 import { flowWith, reportWith } from "./base.ts";
@@ -47,8 +50,52 @@ describe("the metric that a report opens with", () => {
     expect(about(79)).toBe("link_share_percent");
     expect(about(null)).toBe("mean_completion_s");
   });
+  it("is what the flow has if it lacks what the scenario names", () => {
+    expect(of("long", "mos")).toBe("goodput_mbps");
+    expect(of("long", "mean_completion_s")).toBe("goodput_mbps");
+  });
   it("is offered first", () => {
     expect(metricsOf(mixed())[0]).toBe("goodput_mbps");
+  });
+});
+
+describe("a group of flows beside a single one", () => {
+  const alone = mixed("link_share_percent");
+  const share = (variant: string, median: number) => ({
+    ...{ variant, point: {}, flow: "group", visit: 1, metric: "link_share_percent", n: 1, median },
+    ...{ p5: null, p95: null, mean: median, ci95_low: null, ci95_high: null },
+  });
+  const variants = ["a", "b"];
+  const runs = variants.map((variant) => ({ ...alone.runs[0]!, variant }));
+  const summary = [share("a", 80), share("b", 60)];
+  const report = { ...alone, variants, runs, summary };
+  const [long, group] = ["long", "group"].map((name) => flowKey({ name, place: 1 }));
+
+  it("opens with the flow that has what the scenario is about, and answers", () => {
+    const flow = usualFlow(report);
+    expect(flow).toEqual({ name: "group", place: 1 });
+    const metric = metricOf(usualMetric(report, flow));
+    expect(metric.key).toBe("link_share_percent");
+    const answer = answerOf(report, metric, flowKey(flow!), { baseline: "", point: "" });
+    expect(answer?.comparison?.rows.map((row) => row.group.median)).toEqual([80, 60]);
+  });
+  it("shows each metric for a flow that has it, the reader's if it does", () => {
+    expect(flowFor(report, "link_share_percent", long!).name).toBe("group");
+    expect(flowFor(report, "goodput_mbps", group!).name).toBe("long");
+    expect(flowFor(report, "goodput_mbps", flowKey({ name: "file", place: 1 })).name).toBe("file");
+    expect(flowFor(report, "mos", long!).name).toBe("long");
+  });
+  it("shows a flow that the reader chooses by what it has", () => {
+    expect(metricAfter(report, "link_share_percent", group!, long!)).toBe("goodput_mbps");
+    expect(metricAfter(report, "completion_s", long!, group!)).toBe("link_share_percent");
+    expect(metricAfter(report, "completion_s", long!, flowKey({ name: "call", place: 1 }))).toBe(
+      "completion_s",
+    );
+  });
+  it("keeps a transfer that never completes", () => {
+    const flows = [{ ...flow("long"), completion_s: null, completed: false }, flow("file")];
+    const failing = { ...report, headline: null, runs: [{ ...runs[0]!, flows }] };
+    expect(flowFor(failing, "completion_s", long!).name).toBe("long");
   });
 });
 

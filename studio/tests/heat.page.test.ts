@@ -81,7 +81,7 @@ it("a cell says both goodputs, and a click opens its run", async () => {
   await bench.leave(page);
 });
 
-it("offers other metrics and lines, flows without values, and all flows together", async () => {
+it("offers other metrics and lines, flows that lack them, and all flows together", async () => {
   const opened = await bench.open(matrix);
   const { page } = opened;
   const labels = (name: string): Promise<string[]> =>
@@ -96,7 +96,11 @@ it("offers other metrics and lines, flows without values, and all flows together
   await page.selectOption("#results select >> nth=0", { label: "Goodput" });
   expect(await labels("Flow")).toEqual(["near", "far", "ping"]);
   await page.selectOption("#results label:has(span:text-is('Flow')) select", { label: "ping" });
-  expect(await page.innerText("#table tbody tr")).toContain("–");
+  // It has no goodput: what it has is shown.
+  expect(await page.locator("#results select >> nth=0").inputValue()).toBe("packets_sent");
+  expect(await page.innerText("#table tbody tr")).not.toContain("–");
+  await page.selectOption("#results select >> nth=0", { label: "Goodput" });
+  expect(await page.locator("#results select >> nth=1").inputValue()).toContain("near");
   await page.selectOption("#results select >> nth=0", { label: "Jain's index" });
   await page.selectOption("#results label:has(span:text-is('Picture')) select", { label: "lines" });
   expect(await page.locator("#results .heat").count()).toBe(0);

@@ -1,7 +1,7 @@
 import { competitionOf } from "../data/fairness.ts";
 import { chosenFlow, type FlowId, flowsOf } from "../data/flows.ts";
 import { METRIC, type Metric, metricOf } from "../data/metrics.ts";
-import { usualMetric } from "../data/offered.ts";
+import { firstFlow, usualMetric } from "../data/offered.ts";
 import type { Report } from "../data/report.types.ts";
 import { besideSentences } from "./beside.ts";
 import { changeSentence } from "./change.ts";
@@ -27,10 +27,13 @@ export interface Answer {
 export const isOfPairs = (report: Report, metric: Metric): boolean =>
   metric.key === METRIC.share && competitionOf(report) !== null;
 
-/** The flow that a report opens with: the first, or its first visit that differs if it does not. */
+/**
+ * The flow that a report opens with: the first that has what the scenario is about, or its first
+ * visit that differs if it does not.
+ */
 export function usualFlow(report: Report): FlowId | undefined {
-  const [first, ...rest] = flowsOf(report);
-  const visits = [first, ...rest.filter((f) => f.name === first?.name)];
+  const first = firstFlow(report);
+  const visits = flowsOf(report).filter((f) => f.name === first?.name);
   const differs = (flow: FlowId | undefined): boolean => {
     const metric = metricOf(usualMetric(report, flow));
     const c = flow && compare(report, flow, metric, { baseline: "", point: "" });

@@ -70,11 +70,6 @@ export function flowLabel(report: Report, f: FlowId): string {
 /** Stands for all flows together, for metrics of all of them. */
 export const TOGETHER: FlowId = { name: ALL_FLOWS, place: 1 };
 
-/** The flow that a metric is shown for: the chosen one, or all together. */
-export function flowFor(report: Report, metric: string, key: string): FlowId {
-  return isShared(metric) ? TOGETHER : chosenFlow(report, key);
-}
-
 /** The flow a key stands for, or the first one. */
 export function chosenFlow(report: Report, key: string): FlowId {
   const flows = flowsOf(report);

@@ -1,9 +1,9 @@
 import { baselineOf } from "../answer/comparison.ts";
 import { answerOf, isOfPairs } from "../answer/index.ts";
 import type { Sentence } from "../answer/words.ts";
-import { flowFor, flowKey, flowLabel, flowsOf } from "../data/flows.ts";
+import { flowKey, flowLabel, flowsOf } from "../data/flows.ts";
 import { isShared, type Metric, metricOf } from "../data/metrics.ts";
-import { metricAfter, shownMetric } from "../data/offered.ts";
+import { flowFor, metricAfter, shownMetric } from "../data/offered.ts";
 import { keyLabel, type Point, pointKey, pointsOf, valueWords } from "../data/points.ts";
 import type { Report } from "../data/report.types.ts";
 import type { SeriesSource } from "../data/series-cache.ts";

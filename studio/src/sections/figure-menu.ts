@@ -1,7 +1,6 @@
 import { type FigureTable, figureTable, latex, markdown } from "../data/figure-table.ts";
-import { flowFor } from "../data/flows.ts";
 import { metricOf } from "../data/metrics.ts";
-import { shownMetric } from "../data/offered.ts";
+import { flowFor, shownMetric } from "../data/offered.ts";
 import { pointKey, pointsOf } from "../data/points.ts";
 import type { Report } from "../data/report.types.ts";
 import { button, h, remeasure } from "../page/dom.ts";

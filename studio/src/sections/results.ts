@@ -7,11 +7,11 @@ import { publishedMark, swatch } from "../charts/static/marks.ts";
 import { startTimes } from "../charts/static/start-times.ts";
 import { numbersOf, stripPlot } from "../charts/static/strip.ts";
 import { sweepPanels } from "../charts/static/sweep-plot.ts";
-import { chosenFlow, flowFor, flowKey, flowLabel, flowsOf } from "../data/flows.ts";
+import { chosenFlow, type FlowId, flowKey, flowLabel, flowsOf } from "../data/flows.ts";
 import { type Group, goodputsAt, groupsAt, isOf } from "../data/groups.ts";
 import { intervalWords } from "../data/interval.ts";
 import { isShared, METRIC, type Metric, metricOf } from "../data/metrics.ts";
-import { metricAfter, metricsOf, shownMetric } from "../data/offered.ts";
+import { flowFor, metricAfter, metricsOf, shownMetric } from "../data/offered.ts";
 import type { Point } from "../data/points.ts";
 import { pointKey, pointLabel, pointsOf } from "../data/points.ts";
 import type { Figure, Report } from "../data/report.types.ts";
@@ -33,6 +33,8 @@ const STEPS_OF_MANY = 52;
 /** What the section shows at the moment. */
 interface View {
   metric: Metric;
+  /** Of a metric of all flows, the chosen one. */
+  flow: FlowId;
   groupsOf: (point: Point) => Group[];
   all: Group[];
   /** The point chosen, if any, and the points with strip plots. */
@@ -115,7 +117,8 @@ export class ResultsSection {
     const every = this.#many ? [] : inOrder(this.#sweep, this.#points);
     const shown = one ? [one] : every;
     const single = all.every((g) => g.n <= 1 && g.values.length <= 1);
-    this.#drawBody({ metric, groupsOf, all, one, shown, single });
+    const own = isShared(metric.key) ? chosenFlow(report, state.flow) : flow;
+    this.#drawBody({ metric, flow: own, groupsOf, all, one, shown, single });
   }
 
   #drawControls(m: Metric, flow: string): void {
@@ -176,7 +179,7 @@ export class ResultsSection {
         h("p", { class: "howto" }, howto(metric, single)),
       ],
       shown.map((p) => this.#startTimes(view, p)),
-      this.#users(shown),
+      this.#users(view),
     );
   }
 
@@ -184,8 +187,7 @@ export class ResultsSection {
    * The runs of a point by the start of their visits, if they began at different times of a path
    * that changes.
    */
-  #startTimes({ metric, groupsOf }: View, point: Point): Child {
-    const flow = chosenFlow(this.report, this.store.state.flow);
+  #startTimes({ metric, flow, groupsOf }: View, point: Point): Child {
     const runs = startsOf(this.report, groupsOf(point), flow.name);
     if (isShared(metric.key) || runs.length < 2) return null;
     const several = this.#points.length > 1;
@@ -204,10 +206,9 @@ export class ResultsSection {
   }
 
   /** The users of a population at the only point shown. */
-  #users(shown: Point[]): Child {
+  #users({ flow, shown }: View): Child {
     const [point] = shown;
     if (!point || shown.length > 1) return null;
-    const flow = chosenFlow(this.report, this.store.state.flow);
     return usersFigure(this.report, point, flow, (variant, run) =>
       this.choose(variant, pointKey(point), run),
     );

@@ -1,9 +1,8 @@
 import { compare } from "../answer/comparison.ts";
 import { strongest } from "../answer/sentence.ts";
-import { flowFor } from "../data/flows.ts";
 import { isOf } from "../data/groups.ts";
 import { metricOf } from "../data/metrics.ts";
-import { shownMetric } from "../data/offered.ts";
+import { flowFor, shownMetric } from "../data/offered.ts";
 import type { Report } from "../data/report.types.ts";
 import type { State } from "../page/state.ts";
 

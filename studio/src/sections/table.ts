@@ -1,6 +1,6 @@
-import { flowFor, flowsOf } from "../data/flows.ts";
+import { flowsOf } from "../data/flows.ts";
 import { metricOf } from "../data/metrics.ts";
-import { metricsOf, shownMetric } from "../data/offered.ts";
+import { flowFor, metricsOf, shownMetric } from "../data/offered.ts";
 import { pointsOf } from "../data/points.ts";
 import type { Report } from "../data/report.types.ts";
 import { besideOf, type Row, tableCells, tableRows } from "../data/table.ts";
