@@ -75,6 +75,16 @@ describe.skipIf(skipped(noCommand))("the studio shows runs beside their controls
   afterEach(() => studio.cancelAll());
   afterAll(() => studio?.stop());
 
+  it("shows the path on a phone before anything has run, below a bar of two lines", async () => {
+    const { page } = await studio.open("a.toml", { width: 390, height: 844 });
+    const top = (selector: string): Promise<number> =>
+      page.evaluate((s) => document.querySelector(s)!.getBoundingClientRect().top, selector);
+    expect(await top(".drawing")).toBeLessThan(600);
+    await page.evaluate(() => scrollTo({ top: 400, behavior: "instant" }));
+    expect(await top(".studio-bar select")).toBeLessThan(10);
+    await page.close();
+  });
+
   it("changes a curve by two clicks, without scrolling", async () => {
     const { page, errors } = await studio.open("");
     await runs(page);
