@@ -134,6 +134,14 @@ describe.skipIf(!directory)("the site", () => {
     await page.close();
   });
 
+  it("shows the line that installs it as a whole on a phone", async () => {
+    const [page] = await open(places[1]![1], "index.html");
+    await page.setViewportSize({ width: 390, height: 844 });
+    const hidden = await page.$eval(".install", (el) => el.scrollWidth - el.clientWidth);
+    expect(hidden).toBeLessThanOrEqual(0);
+    await page.close();
+  });
+
   it.each([0, 1])("shows downloads in flight on its first page (place %i)", async (at) => {
     const [page, faults] = await open(places[at]![1], "index.html");
     await page.waitForSelector("#race canvas");

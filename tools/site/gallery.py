@@ -210,10 +210,13 @@ def index(entries, sources, editable):
         "<p>Each page is a report of a scenario that a publication describes, with the source's "
         "figures beside ours. A verdict is computed from the figures: nothing here is written "
         "by hand.</p>",
+        "<p>In a picture, the upright mark is the published figure, with a band of 10 % around it, "
+        "and a fainter one of a factor of 1.5; the dot is our median. A verdict is on the worst "
+        "figure: <em>direction only</em> if ours have the source's order, but one is further away "
+        "than that; bounds and orders are <em>as claimed</em>, or not.</p>",
         f"<p>The pages run reduced forms, {REPEAT} run of each case, and say what is left out; the "
         f"pictures show the full results.{run} "
-        '<a href="../research/atlas.html">All rows on one page</a>, '
-        "with how to read a picture.</p></header>",
+        '<a href="../research/atlas.html">All results on one page</a>.</p></header>',
     ]
     for source in sources:
         own = [one for one in entries.values()

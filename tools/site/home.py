@@ -85,19 +85,19 @@ def home(report, scenario, counts, editable):
     rows = sum(counts.values())
     body = f"""
 <div class="opening">
-<h1>See how QUIC and TCP behave over satellite paths, and why.</h1>
+<div><h1>See how QUIC and TCP behave over satellite paths, and why.</h1>
+<p class="actions">{begin}
+<a href="gallery/index.html">{rows} published results</a></p></div>
 <div><p>Bentpipe is a laboratory for transports on long paths. Describe a path, the traffic and what
 to compare in a short file; it runs real protocol stacks under a virtual clock, packet by packet,
 and answers with statistics, causes and a report that opens anywhere.</p>
-<p class="actions">{begin}
-<a href="gallery/index.html">Browse {rows} published rows</a></p>
 <pre class="install" tabindex="0"><code>{INSTALL}</code></pre></div>
 </div>
 <figure class="card race"><div id="race" data-titles="{titles}">
 <div class="under"><ol class="lanes">{lanes}</ol></div></div>
 <figcaption>10 MB over a geostationary access of 50 Mbps, in real time: three runs of
 <code>docs/site/landing.toml</code>. Rings are the handshake and the request, dots are data, small
-dots acknowledgements.</figcaption></figure>
+dots acknowledgements; what waits to be sent is beside the server.</figcaption></figure>
 
 <section><h2>What it is for</h2><div class="tiles">
 <article class="card"><img src="book/images/report.png" alt="A report: completion times of two
@@ -116,8 +116,8 @@ a slider, and runs the same scenarios as the command line, Python and the real c
 </div></section>
 
 <section><h2>Checked against what others published</h2>
-<p>{rows} rows of papers, drafts and talks, each beside our figure. The verdicts are computed, and
-those that fail stay.</p>
+<p>{rows} results of papers, drafts and talks, each beside ours. The verdicts are computed from the
+figures, and those that fail stay.</p>
 {tally(counts)}
 <p class="actions"><a href="gallery/index.html">Gallery</a>
 <a href="book/validation/validation.html">Validation</a>

@@ -5,8 +5,10 @@ import type { Transfer } from "./transfers.ts";
 
 /** Pixels between the streams of two transfers. */
 const LANE = 13;
-/** Parts of a queue that are drawn side by side. */
+/** Most parts of a queue that are drawn side by side; pixels between them, and between queues. */
 const QUEUE = 14;
+const STEP = 5;
+const ROW = 9;
 
 type Place = [x: number, y: number];
 
@@ -145,8 +147,11 @@ function stream(stage: Stage, transfer: Transfer, lane: number, lanes: number, n
       ctx.globalAlpha = 1;
     }
   }
-  const [x, y] = at(0);
-  for (let i = 0; i < Math.min(waiting, QUEUE); i++) dot(stage, [x - 6 - i * 3, y], 2.2);
+  // Beside the antenna, as far as there is room.
+  const [x, y] = ends(stage)[0];
+  const shown = Math.min(waiting, QUEUE, Math.floor((x - 26) / STEP));
+  const row = y + 2 + (lane - (lanes - 1) / 2) * ROW;
+  for (let i = 0; i < shown; i++) dot(stage, [x - 22 - i * STEP, row], 2);
 }
 
 /** Draws the picture at a time of all transfers. */
