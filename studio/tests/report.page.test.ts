@@ -37,6 +37,24 @@ describe("the built file", () => {
 
 describe("a realistic report", () => {
   const fixture = geoReport();
+  it("shows its link to the content only to a keyboard, below a site's bar too", async () => {
+    const { page } = await bench.open(fixture);
+    const seen = (): Promise<boolean> =>
+      page.evaluate(() => {
+        const link = document.querySelector(".skip")!;
+        const { left, top, height } = link.getBoundingClientRect();
+        return document.elementsFromPoint(left + 5, top + height / 2).includes(link);
+      });
+    await page.evaluate(() => {
+      const bar = document.createElement("div");
+      bar.style.height = "80px";
+      document.body.prepend(bar);
+    });
+    expect(await seen()).toBe(false);
+    await page.keyboard.press("Tab");
+    expect(await seen()).toBe(true);
+    await bench.leave(page);
+  });
   for (const dark of [false, true]) {
     for (const [width, height] of [
       [1440, 900],
