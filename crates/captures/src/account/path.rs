@@ -7,6 +7,10 @@ use bentpipe_units::{Bytes, Rate, Span, Time};
 /// acknowledgement, or an interrupt of a receiver, stands for many packets.
 const RATE_PACKETS: u64 = 32;
 const RATE_ARRIVALS: usize = 6;
+/// Fewest packets that come within some round trip if the path determined how fast. How far those
+/// of shorter answers are apart is a matter of when a receiver acknowledges them: the last one when
+/// its timer says so.
+const PATH_PACKETS: u64 = 12;
 /// Time over which a rate is measured, unless a burst is shorter, and the shortest for that.
 const RATE_TIME: Span = Span::from_millis(20);
 const BURST_TIME: Span = Span::from_millis(2);
@@ -112,7 +116,21 @@ fn highest_rate(packets: &[Passed], rtt: Span, transport: Transport) -> Option<S
         Some(long) => (long, true),
         None => (short, false),
     };
+    let by_path = by_path && most_within(&arrivals, rtt) >= PATH_PACKETS;
     Some(SeenRate { rate, by_path, is_sustained, proven })
+}
+
+/// Returns the most packets that arrived within this time.
+fn most_within(arrivals: &[Arrival], time: Span) -> u64 {
+    let mut earlier = arrivals.iter().peekable();
+    let (mut before, mut most) = (0, 0);
+    for arrival in arrivals {
+        while let Some(first) = earlier.next_if(|first| first.at + time < arrival.at) {
+            before = first.packets;
+        }
+        most = most.max(arrival.packets - before);
+    }
+    most
 }
 
 fn bps(rate: Rate) -> f64 {
@@ -264,6 +282,28 @@ mod tests {
         let packets: Vec<Passed> = (0..5).flat_map(burst).collect();
         let seen = highest_rate(&packets, Span::from_millis(600), Transport::Tcp).expect("a rate");
         assert!(!seen.by_path && seen.proven.as_mbps_f64() < 2.0, "{seen:?}");
+    }
+
+    #[test]
+    fn answers_of_a_few_packets_do_not_show_the_rate_of_the_path() {
+        // Over a link of 8 Mbps, an acknowledgement of each second packet and, 25 ms later, of the
+        // last one.
+        let answers = |packets: u64| {
+            let answer = move |round: u64| {
+                (0..packets).map(move |index| {
+                    let sent = round * 600_000;
+                    let held = if index + 1 == packets { 25_000 } else { 0 };
+                    let at = sent + 500_000 + (index / 2 * 2 + 2) * 1250 + held;
+                    let time = |micros| Time::ZERO + Span::from_micros(micros);
+                    (Some(time(sent + index)), time(at), 1250)
+                })
+            };
+            let passed: Vec<Passed> = (0..8).flat_map(answer).collect();
+            highest_rate(&passed, Span::from_millis(500), Transport::Quic).expect("a rate")
+        };
+        assert!(!answers(5).by_path, "{:?}", answers(5));
+        let many = answers(41);
+        assert!(many.by_path && (7.0..=8.5).contains(&many.rate.as_mbps_f64()), "{many:?}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::frames::Frames;
 use super::losses::Losses;
 use super::named_gaps::NamedGaps;
 use super::outage::{is_held, outages, probed, within};
-use super::path::{Passed, PathEstimate, rate_of};
+use super::path::{Passed, PathEstimate, SeenRate, rate_of};
 use super::path_waits::{PathWaits, share_overtaken};
 use super::reading::find_windows;
 use super::sender_state::{Flight, SenderState};
@@ -56,20 +56,14 @@ pub fn sender_account(
     let Sent { packets, start, end, rtt, .. } = sent;
     let back_link = back_link(trace, far);
     let passed = passed(packets, far, back_link.as_ref().map(|_| *rtt));
-    let seen = rate_of(&passed, *rtt, trace.transport, rate);
+    let mut seen = rate_of(&passed, *rtt, trace.transport, rate);
     let first = packets.first().map_or(*start, |packet| packet.at);
     // The other end's file says what arrived.
     let unacknowledged = if far.is_some() { 0 } else { sent.unacknowledged() };
-    // What is not acknowledged has left the link when the link has sent it.
-    let mut data_end = end.saturating_sub(*rtt);
-    if unacknowledged > 0 {
-        let mut link = FluidLink::new(seen.rate.max(sent.rate(trace.is_encrypted)), first);
-        for packet in packets.iter().filter(|packet| !packet.is_lost()) {
-            link.add(packet.at, packet.wire);
-        }
-        data_end = data_end.max(link.busy_until());
-    }
-    let data_end = data_end.max(first);
+    let data_end = match unacknowledged {
+        0 => end.saturating_sub(*rtt).max(first),
+        _ => last_left(trace, sent, rate.is_some(), &mut seen),
+    };
     let end = &(data_end + *rtt);
     let mut spending = Spending::default();
     let frames = Frames::find(trace, true);
@@ -99,6 +93,7 @@ pub fn sender_account(
     spending.evidence.hides_losses = hides;
     spending.finish();
     find_windows(&mut spending, trace, true, *rtt);
+    let last_sent = packets.last().map_or(first, |packet| packet.at);
     let exchanges = exchanges(trace, true, &walk.asks, &walk.turns, *rtt, &spending.intervals);
     Ok(CapturedTransfer {
         bytes: Bytes::new(sent.bytes),
@@ -126,23 +121,45 @@ pub fn sender_account(
             .filter(|(packet, _)| packet.is_lost())
             .map(|(packet, at_queue)| (packet.at, *at_queue))
             .collect(),
-        notes: notes(walk.knows_window, unacknowledged),
+        notes: notes(walk.knows_window, unacknowledged, last_sent.since(begin)),
     })
 }
 
-/// Returns what the file does not show.
-fn notes(knows_window: bool, unacknowledged: usize) -> Vec<String> {
+/// Returns when the last data left the link, of which some is not acknowledged: when this has sent
+/// it. If no rate shows, it is taken to be as fast as what sent it.
+fn last_left(trace: &CapturedConnection, sent: &Sent, is_given: bool, seen: &mut SeenRate) -> Time {
+    let (Some(first), Some(last)) = (sent.packets.first(), sent.packets.last()) else {
+        return sent.end;
+    };
+    let acknowledged = sent.end.saturating_sub(sent.rtt).max(first.at);
+    if !(trace.is_encrypted || is_given || seen.by_path) {
+        seen.rate = seen.rate.max(sent.rate());
+        return acknowledged.max(last.at);
+    }
+    // When data was acknowledged whose packets are not opened is an estimate.
+    let rate = if trace.is_encrypted { seen.rate.max(sent.rate()) } else { seen.rate };
+    let mut link = FluidLink::new(rate, first.at);
+    for packet in sent.packets.iter().filter(|packet| !packet.is_lost()) {
+        link.add(packet.at, packet.wire);
+    }
+    acknowledged.max(link.busy_until())
+}
+
+/// Returns what the file does not show. Its last data was sent `last` after the begin.
+fn notes(knows_window: bool, unacknowledged: usize, last: Span) -> Vec<String> {
     let mut notes = Vec::new();
     if !knows_window {
         notes.push("the file has no congestion windows: they are inferred".to_owned());
     }
     if unacknowledged > 0 {
-        let last = match unacknowledged {
+        let which = match unacknowledged {
             1 => "its last packet is acknowledged: its arrival is".to_owned(),
             count => format!("the last {count} packets are acknowledged: their arrival is"),
         };
         notes.push(format!(
-            "the file ends before {last} estimated, and the transfer may have continued"
+            "the last data in the file was sent after {:.3} s, and it ends before {which} \
+             estimated, and the transfer may have continued",
+            last.as_secs_f64()
         ));
     }
     notes

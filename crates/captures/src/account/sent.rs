@@ -282,15 +282,15 @@ impl Sent {
         last.filter(|packet| !packet.declared_lost).count()
     }
 
-    /// Returns the rate at which the data was sent if its packets are not opened: when it was
-    /// acknowledged is an estimate then, and no link that it went over was slower for long.
-    pub fn rate(&self, is_encrypted: bool) -> Rate {
+    /// Returns the rate at which the data was sent: unless its acknowledgements show a slower link,
+    /// no link that it went over was slower for long.
+    pub fn rate(&self) -> Rate {
         let (Some(first), Some(last)) = (self.packets.first(), self.packets.last()) else {
             return Rate::from_bps(0);
         };
         let bytes = self.packets.iter().fold(0_u64, |sum, packet| sum.saturating_add(packet.wire));
         let took = (last.at + self.rtt).since(first.at);
-        if is_encrypted { Rate::over(Bytes::new(bytes), took) } else { Rate::from_bps(0) }
+        Rate::over(Bytes::new(bytes), took)
     }
 }
 
@@ -455,5 +455,41 @@ mod tests {
         };
         let took = crate::account::account(&trace, None).expect("a transfer").completion;
         assert!(took <= Span::from_secs(4), "{took}");
+    }
+
+    #[test]
+    fn data_of_a_file_that_ends_before_it_is_acknowledged_took_no_longer_than_its_sending() {
+        let at = Time::from_millis;
+        // Of ten packets in 90 ms nothing, or the first, is acknowledged in the file.
+        for acknowledged in [0, 1] {
+            let answer = Packet { acknowledged: vec![(0, 0)], ..Packet::default() };
+            let own = [(at(0), Event::Sent(Packet::default())), (at(50), Event::Received(answer))];
+            let mut events = own.to_vec();
+            events.extend((0..10).map(|index| {
+                let part = StreamPart { stream: 0, offset: index * 1200, length: 1200 };
+                let packet = Packet {
+                    number: index,
+                    bytes: 1240,
+                    is_application: true,
+                    data: vec![part],
+                    ..Packet::default()
+                };
+                (at(60 + index * 10), Event::Sent(packet))
+            }));
+            events.extend((0..acknowledged).map(|index| {
+                let acknowledged = vec![(index, index)];
+                let ack = Packet { acknowledged, is_application: true, ..Packet::default() };
+                (at(110), Event::Received(ack))
+            }));
+            events.sort_by_key(|(at, _)| *at);
+            let empty = CapturedConnection::empty(Transport::Quic, Side::Server);
+            let trace = CapturedConnection { events, ..empty };
+            let recorded = crate::account::account(&trace, None).expect("a transfer");
+            let took = recorded.completion;
+            assert!(took <= Span::from_millis(200), "{acknowledged} acknowledged: {took}");
+            assert!(!recorded.path.is_filled, "{:?}", recorded.path);
+            let note = &recorded.notes[1];
+            assert!(note.starts_with("the last data in the file was sent after 0.150 s"), "{note}");
+        }
     }
 }

@@ -225,8 +225,12 @@ impl Explanation<'_> {
             let beside = if is_share { " beside other flows" } else { "" };
             format!("{} Mbps towards the receiver{beside}", significant(rate.as_mbps_f64()))
         } else {
-            let proven = significant(proven.as_mbps_f64());
-            format!("rate not known, as the link was never full (at least {proven} Mbps)")
+            let least = if proven < prediction::LEAST_PROVEN {
+                String::new()
+            } else {
+                format!(" (at least {} Mbps)", significant(proven.as_mbps_f64()))
+            };
+            format!("rate not known, as the link was never full{least}")
         };
         let _ = write!(text, "path: RTT {}, {rate}", span(rtt));
         if !queue.is_zero() {

@@ -2,17 +2,17 @@
 //! open about its path.
 
 use super::simulated::{FASTER, Run, Simulated};
-use super::words::{Ends, REORDERED, loses_in_bursts, of_handshake, seconds};
-use bentpipe_captures::{CapturedTransfer, Evidence};
+use super::words::{Ends, MOST_TRIPS, REORDERED, loses_in_bursts, of_handshake, seconds};
+use bentpipe_captures::{CapturedTransfer, Evidence, PathEstimate};
 use bentpipe_timeseries::TimePart;
-use bentpipe_units::{Bytes, Span};
+use bentpipe_units::{Bytes, Rate, Span};
 use std::panic::resume_unwind;
 
 /// What a simulation of the known path may be off by, to each side, as a share.
 const OFF: f64 = 0.12;
-/// The same to the upper side if the rate is known from bursts only, which come faster than the
-/// link carries them for long.
-const OFF_BURSTS: f64 = 0.27;
+/// The same to the lower and to the upper side if the rate is known from bursts only: they may come
+/// faster than the link carries them for long, and acknowledgements of them later.
+const OFF_BURSTS: (f64, f64) = (0.17, 0.20);
 /// Share of the rate that was held for a round trip below which it is known from bursts.
 const HELD: f64 = 0.8;
 /// Widest range that is worth saying.
@@ -30,6 +30,8 @@ const OF_PATH: [TimePart; 5] = [
 /// Share of the time that they took from which on nothing is said: how much of them another
 /// transfer meets depends on when it sends, and how often.
 const MOST_OF_PATH: f64 = 0.1;
+/// Rate that a file shows which has the acknowledgement of any data.
+pub(super) const LEAST_PROVEN: Rate = Rate::from_bps(1000);
 /// Runs of a path with losses, for their scatter.
 const RUNS: usize = 5;
 /// Length of a queue that no start fills on a short path, as access networks have it.
@@ -53,6 +55,8 @@ pub(super) enum Unknown {
     Encrypted,
     /// This trouble of the path took much of the time.
     OfPath(TimePart),
+    /// Several of them did together.
+    Waits,
     /// Silences of a connection that is not opened took much of the time.
     Silences,
     /// Packets came out of order.
@@ -77,6 +81,10 @@ impl Unknown {
                      another transfer would meet",
                     part.words()
                 );
+            }
+            Self::Waits => {
+                "outages and waits on the path took much of the time, and the file does not show \
+                 how much of that another transfer would meet"
             }
             Self::Silences => {
                 "without keys, the file does not show whether its silences are outages of the path"
@@ -162,10 +170,9 @@ pub(super) fn predict(recorded: &CapturedTransfer) -> Prediction {
     of_path.push((TimePart::Timeout, of_handshake(recorded)));
     let longest = of_path.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(part, _)| *part);
     let of_path: f64 = of_path.iter().map(|(_, time)| *time).sum();
-    let low = times.iter().copied().fold(f64::INFINITY, f64::min) * (1.0 - OFF);
-    let held = recorded.path.proven.as_bps() as f64 >= HELD * seen.rate.as_bps() as f64;
-    let off = if held { OFF } else { OFF_BURSTS };
-    let high = times.iter().copied().fold(0.0, f64::max) * (1.0 + off) + of_path;
+    let (below, above) = if is_held(recorded) { (OFF, OFF) } else { OFF_BURSTS };
+    let low = times.iter().copied().fold(f64::INFINITY, f64::min) * (1.0 - below);
+    let high = times.iter().copied().fold(0.0, f64::max) * (1.0 + above) + of_path;
     let range = if low > 0.0 && high <= WIDEST * low {
         Ok(Range { low_s: low, high_s: high })
     } else if high - of_path <= WIDEST * low {
@@ -183,14 +190,18 @@ fn unknown(recorded: &CapturedTransfer) -> Option<Unknown> {
     let least = MOST_OF_PATH * recorded.completion.as_secs_f64();
     // Acknowledgements that are late show the sender no rate of the other direction, and one that
     // paces sends at no higher rate than they let it think there is.
-    let mut parts = OF_PATH.into_iter().chain([TimePart::HeldAcks]);
-    if let Some(part) = parts.find(|part| recorded.budget.get(*part) >= least) {
+    let parts = || OF_PATH.into_iter().chain([TimePart::HeldAcks]);
+    if let Some(part) = parts().find(|part| recorded.budget.get(*part) >= least) {
         return Some(Unknown::OfPath(part));
     }
     // Several lost packets of the handshake in a row are an outage that it met, whose length the
     // timeouts do not show.
     if of_handshake(recorded) >= least {
         return Some(Unknown::OfPath(TimePart::Timeout));
+    }
+    let of_path: f64 = parts().map(|part| recorded.budget.get(part)).sum();
+    if of_path + of_handshake(recorded) + late_handshake(recorded) >= least {
+        return Some(Unknown::Waits);
     }
     // Of encrypted data that this end sent nothing is known but when it left.
     if recorded.is_encrypted && recorded.is_sender && recorded.both.is_none() {
@@ -202,11 +213,29 @@ fn unknown(recorded: &CapturedTransfer) -> Option<Unknown> {
     if recorded.is_encrypted && !recorded.is_sender && silences >= least {
         return Some(Unknown::Silences);
     }
+    if recorded.path.proven < LEAST_PROVEN {
+        return Some(Unknown::Rate);
+    }
     // What that costs depends on how.
     if recorded.evidence.reordered > REORDERED {
         return Some(Unknown::Reordered);
     }
     loses_in_bursts(&recorded.evidence).then_some(Unknown::Bursts)
+}
+
+/// Returns the seconds for which the handshake took longer than round trips: its packets waited on
+/// their way.
+fn late_handshake(recorded: &CapturedTransfer) -> f64 {
+    let took = recorded.budget.get(TimePart::Handshake);
+    let rtt = recorded.path.rtt.as_secs_f64();
+    let trips = (took / rtt.max(1e-9)).round().clamp(1.0, MOST_TRIPS);
+    (took - trips * rtt).max(0.0)
+}
+
+/// Returns true if the rate was held for a round trip, and is not known from bursts only.
+fn is_held(recorded: &CapturedTransfer) -> bool {
+    let PathEstimate { proven, rate, .. } = recorded.path;
+    proven.as_bps() as f64 >= HELD * rate.as_bps() as f64
 }
 
 /// Returns the other paths that the file allows.
@@ -226,6 +255,10 @@ fn others(recorded: &CapturedTransfer, seen: &Simulated) -> Vec<Simulated> {
         let by_episode = seen.loss * (loss_episodes as f64 / lost as f64).min(1.0);
         others.push(Simulated { loss: by_episode, runs: RUNS, ..seen.clone() });
         others.push(Simulated { runs: RUNS, ..seen.clone() });
+        // Bursts of windows that losses keep small are spread by a sender that paces them.
+        if path.is_filled && !is_held(recorded) {
+            others.push(Simulated { rate: seen.rate.mul_f64(FASTER), runs: RUNS, ..seen.clone() });
+        }
         if loss_episodes <= FEW {
             others.push(Simulated { loss: 0.0, ..seen.clone() });
         }
@@ -257,6 +290,44 @@ mod tests {
         assert_eq!(recorded(true, 1.0), Some(Unknown::Silences));
         assert_eq!(recorded(true, 0.1), None);
         assert_eq!(recorded(false, 1.0), None);
+    }
+
+    #[test]
+    fn waits_of_several_kinds_add_up() {
+        let recorded = |held_s, late_s| {
+            let mut recorded = limited(LimitKind::Stream);
+            recorded.budget.add(TimePart::Outage, 0.2);
+            recorded.budget.add(TimePart::HeldAcks, held_s);
+            // One round trip of 200 ms, and what its packets waited.
+            recorded.budget.add(TimePart::Handshake, 0.2 + late_s);
+            unknown(&recorded)
+        };
+        // Of 4.4 s.
+        assert_eq!(recorded(0.3, 0.0), Some(Unknown::Waits));
+        assert_eq!(recorded(0.2, 0.06), Some(Unknown::Waits));
+        assert_eq!(recorded(0.2, 0.0), None);
+    }
+
+    #[test]
+    fn bursts_between_losses_by_chance_leave_open_how_fast_the_link_is() {
+        let rates = |proven_mbps| {
+            let mut recorded = limited(LimitKind::Stream);
+            recorded.path.is_full = true;
+            recorded.path.proven = Rate::from_mbps(proven_mbps);
+            (recorded.evidence.lost, recorded.evidence.loss_episodes) = (10, 10);
+            recorded.path.loss = 0.01;
+            let others = others(&recorded, &Simulated::of(&recorded));
+            others.into_iter().map(|path| path.rate.as_mbps_f64() as u64).max()
+        };
+        assert_eq!(rates(2), Some(200));
+        assert_eq!(rates(20), Some(20));
+    }
+
+    #[test]
+    fn of_data_that_is_not_acknowledged_no_rate_is_known() {
+        let mut recorded = limited(LimitKind::Stream);
+        recorded.path.proven = Rate::from_bps(100);
+        assert_eq!(unknown(&recorded), Some(Unknown::Rate));
     }
 
     #[test]
