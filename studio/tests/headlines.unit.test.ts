@@ -3,7 +3,7 @@ import { answerOf, usualFlow } from "../src/answer/index.ts";
 import { flowKey } from "../src/data/flows.ts";
 import { groupsAt } from "../src/data/groups.ts";
 import { metricOf } from "../src/data/metrics.ts";
-import { flowFor, metricAfter, metricsOf, usualMetric } from "../src/data/offered.ts";
+import { flowFor, mainRows, metricAfter, metricsOf, usualMetric } from "../src/data/offered.ts";
 import { startsOf } from "../src/data/start-times.ts";
 import { reverseFacts } from "../src/sections/reverse-facts.ts";
 import { flowWith, reportWith } from "./base.ts";
@@ -84,6 +84,16 @@ describe("a group of flows beside a single one", () => {
     expect(flowFor(report, "goodput_mbps", group!).name).toBe("long");
     expect(flowFor(report, "goodput_mbps", flowKey({ name: "file", place: 1 })).name).toBe("file");
     expect(flowFor(report, "mos", long!).name).toBe("long");
+  });
+  it("is first among the medians of the studio, without size classes", () => {
+    const one = { ...share("a", 9), flow: "long", metric: "completion_s" };
+    const size = { ...share("a", 9), flow: "group/up-to-1-MB" };
+    const rows = mainRows({ ...report, summary: [one, size, ...summary] }, ["completion_s"]);
+    expect(rows.map((row) => `${row.flow} ${row.metric} ${row.median}`)).toEqual([
+      "group link_share_percent 80",
+      "group link_share_percent 60",
+      "long completion_s 9",
+    ]);
   });
   it("shows a flow that the reader chooses by what it has", () => {
     expect(metricAfter(report, "link_share_percent", group!, long!)).toBe("goodput_mbps");

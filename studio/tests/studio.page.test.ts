@@ -24,6 +24,21 @@ ${SMALL.replace('queue = "0.5 BDP"', "loss = 0.01").replace('"small"', '"long"')
 time_series = "none"
 `;
 
+const GROUP = `name = "group"
+headline = "link_share_percent"
+[path]
+rtt = "40 ms"
+forward = { rate = "5 Mbps" }
+return = { rate = "5 Mbps" }
+[[flow]]
+name = "several"
+count = 2
+bulk = { duration = "2 s" }
+[[flow]]
+name = "one"
+bulk = { duration = "2 s" }
+`;
+
 describe.skipIf(skipped(noCommand))("the studio", () => {
   let studio: TestStudio;
   beforeAll(async () => {
@@ -31,9 +46,23 @@ describe.skipIf(skipped(noCommand))("the studio", () => {
       "small.toml": SMALL,
       "long.toml": LONG,
       "orbit.toml": ORBIT,
+      "group.toml": GROUP,
     });
   });
   afterAll(() => studio?.stop());
+
+  it("shows first what a scenario is about, in its medians and in the report", async () => {
+    const { page } = await studio.open("group.toml");
+    await page.click("button.main");
+    await ran(page);
+    const rows = page.locator(".comparison tbody tr");
+    await rows.first().waitFor();
+    expect(await rows.nth(0).innerText()).toBe("Share of the link");
+    expect(await rows.nth(1).innerText()).toMatch(/several\s+[67]\d\.\d\s%/);
+    const answer = page.frameLocator(".report iframe").locator("h2.answer");
+    await expect.poll(() => answer.innerText()).toContain("share of the link");
+    await page.close();
+  });
 
   it("shows an error in its place, and runs the text once it is right", async () => {
     const { page, errors } = await studio.open("small.toml");

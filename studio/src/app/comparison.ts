@@ -1,6 +1,7 @@
 /** The main metrics of the shown and the pinned runs, side by side. */
-import { METRIC, metricOf } from "../data/metrics.ts";
+import { metricOf } from "../data/metrics.ts";
 import type { Summary } from "../data/report.types.ts";
+import { groupBy } from "../data/statistics.ts";
 import { changed, metricValue } from "../format/metric.ts";
 import { type Child, h, replace } from "../page/dom.ts";
 
@@ -33,10 +34,9 @@ export function comparison(runs: ComparedRun[]): HTMLElement | null {
   const table = h("table", { class: "comparison" });
   const body: Child[] = [];
   let metric = "";
-  const sorted = [...rows.values()].sort((a, b) => a.metric.localeCompare(b.metric));
-  const wanted = sorted.filter((row) => row.metric === METRIC.completion);
-  const rest = sorted.filter((row) => row.metric !== METRIC.completion);
-  for (const row of [...wanted, ...rest].slice(0, MAX_ROWS)) {
+  // What the scenario is about is first in each run.
+  const sorted = [...groupBy(rows.values(), (row) => row.metric).values()].flat();
+  for (const row of sorted.slice(0, MAX_ROWS)) {
     const known = metricOf(row.metric);
     if (row.metric !== metric)
       body.push(

@@ -11,7 +11,8 @@ import {
   RUN_METRICS,
   USUAL_OF_USERS,
 } from "./metrics.ts";
-import type { Report, Run } from "./report.types.ts";
+import { isSizeClass } from "./populations.ts";
+import type { Report, Run, Summary } from "./report.types.ts";
 
 /** True if a report has runs or statistics; a report of paths alone has neither. */
 export const hasRuns = (report: Report): boolean =>
@@ -71,6 +72,16 @@ export function usualMetric(report: Report, flow: FlowId | undefined): string {
   // Heat maps of two controllers are about the share of the first flow.
   const ofPairs = report.headline === null && competitionOf(report) && metricsOf(report)[0];
   return ofPairs || ownMetric(report, flow);
+}
+
+/** The medians that the studio shows: first what flows are about, then `others`. */
+export function mainRows(report: Report, others: readonly string[]): Summary[] {
+  const about = flowsOf(report).map((flow) => usualMetric(report, flow));
+  return [...new Set([report.headline, ...about, ...others])].flatMap((metric) =>
+    report.summary.filter(
+      (row) => row.metric === metric && row.median !== null && !isSizeClass(row.flow),
+    ),
+  );
 }
 
 /** The first flow that has what the scenario is about; the first of all if it names no metric. */

@@ -5,8 +5,9 @@ import "../app/picture/picture.css";
 import { linkedText, linkHash } from "../app/place.ts";
 import { Studio } from "../app/studio.ts";
 import { MAIN_METRICS } from "../data/metrics.generated.ts";
+import { mainRows } from "../data/offered.ts";
 import { embedded } from "../data/read.ts";
-import type { Report, Summary } from "../data/report.types.ts";
+import type { Report } from "../data/report.types.ts";
 import type { EngineCode } from "../engine/engine.ts";
 import { LocalApi, type Scenario } from "../engine/local.ts";
 import { button, h, replace } from "../page/dom.ts";
@@ -30,10 +31,8 @@ export function open(slot: HTMLElement, code: EngineCode, head: Node, hash = "")
   const api = new LocalApi(code, scenario);
   const [json, traces] = [embedded("bentpipe-report"), embedded("bentpipe-traces")];
   const report = JSON.parse(json ?? "{}") as Report;
-  const isMain = (row: Summary): boolean =>
-    MAIN_METRICS.includes(row.metric) && row.median !== null;
   const shown = { report: json ?? "", traces };
-  const first = api.add(report.scenario, report.summary.filter(isMain), shown, report.runs_done);
+  const first = api.add(report.scenario, mainRows(report, MAIN_METRICS), shown, report.runs_done);
   let reported = first;
   let timer = 0;
   const studio = new Studio(api, {

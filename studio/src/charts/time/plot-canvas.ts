@@ -44,9 +44,11 @@ export class PlotCanvas {
   /** Empties the canvas, for the pixels of the screen that it is on, to draw on it. */
   clear(): Place & Pick<Frame, "ctx" | "dpr"> {
     const dpr = devicePixelRatio;
-    // This empties it, too.
-    this.#canvas.width = Math.round(this.width * dpr);
-    this.#canvas.height = Math.round(this.height * dpr);
+    const wide = Math.round(this.width * dpr);
+    const high = Math.round(this.height * dpr);
+    if (this.#canvas.width === wide && this.#canvas.height === high)
+      this.#ctx.clearRect(0, 0, wide, high);
+    else Object.assign(this.#canvas, { width: wide, height: high });
     const scaled = Object.entries(this.plot).map(([key, px]) => [key, Math.round(px * dpr)]);
     return { ...(Object.fromEntries(scaled) as Place), ctx: this.#ctx, dpr };
   }

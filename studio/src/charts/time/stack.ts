@@ -101,7 +101,8 @@ export class PlotStack {
 
   /** Draws anew for a screen with other pixels, as after zooming the page. */
   #watch(): void {
-    const now = matchMedia(`(resolution: ${devicePixelRatio}dppx)`);
+    const [least, most] = [devicePixelRatio - 0.001, devicePixelRatio + 0.001];
+    const now = matchMedia(`(min-resolution: ${least}dppx) and (max-resolution: ${most}dppx)`);
     const changed = (): void => {
       if (!this.el.isConnected) return;
       this.timeline.schedule();
