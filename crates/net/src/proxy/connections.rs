@@ -2,6 +2,7 @@
 
 use super::dial::Dialer;
 use super::http2::{ActiveStream, Http2Pool, send_alone};
+use super::per_thread::PerThread;
 use super::proxy_protocol::{Source, header};
 use super::send_error::{SendError, Unanswered};
 use super::upload::Upload;
@@ -28,16 +29,38 @@ const BUFFER: usize = 64 * 1024;
 
 /// Connections to one server.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one for each server of an upstream")]
 pub(super) enum Connections {
-    /// Kept for further requests.
-    Kept {
-        http1: Client<HttpsConnector<Dialer>, Upload>,
-        /// Not for a server that is asked over HTTP/1.1 alone.
-        http2: Option<Http2Pool>,
-    },
+    /// Kept for further requests, apart for each thread that carries QUIC connections: a connection
+    /// is driven where it was opened, and a busy thread would keep the requests of another waiting.
+    Kept(PerThread<Kept>),
     /// For a server that gets the PROXY protocol.
     PerRequest(PerRequest),
+}
+
+/// Connections that are kept for further requests.
+#[derive(Debug)]
+pub(super) struct Kept {
+    http1: Client<HttpsConnector<Dialer>, Upload>,
+    /// Not for a server that is asked over HTTP/1.1 alone.
+    http2: Option<Http2Pool>,
+}
+
+impl Kept {
+    fn new(server: &UpstreamServer, tls: &ClientConfig, idle: usize) -> Self {
+        let dialer = || Dialer::new(server.clone());
+        let builder = || HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_or_http();
+        let http1 = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_TIME)
+            .pool_max_idle_per_host(idle)
+            .http1_max_buf_size(BUFFER)
+            .build(builder().enable_http1().wrap_connector(dialer()));
+        let http2 = (server.protocol != Protocol::Http1).then(|| {
+            let connector = builder().enable_http2().wrap_connector(dialer());
+            Http2Pool::new(connector, BUFFER, IDLE_TIME)
+        });
+        Self { http1, http2 }
+    }
 }
 
 /// Opens a connection for each request, which begins with the client's address (PROXY protocol).
@@ -67,27 +90,18 @@ pub(super) struct ServerRequest {
 }
 
 impl Connections {
-    /// Returns no connections so far. Of HTTP/1.1, `idle` unused ones are kept for each name.
+    /// Returns no connections so far. Of HTTP/1.1, `idle` unused ones are kept for each name and
+    /// thread.
     pub fn new(server: &UpstreamServer, tls: &ClientConfig, idle: usize) -> Self {
-        let dialer = || Dialer::new(server.clone());
         if server.proxy_protocol {
+            let dialer = Dialer::new(server.clone());
             let mut over_http2 = tls.clone();
             over_http2.alpn_protocols = vec![b"h2".to_vec()];
             let tls = [tls.clone(), over_http2].map(Arc::new);
-            return Self::PerRequest(PerRequest { dialer: dialer(), tls });
+            return Self::PerRequest(PerRequest { dialer, tls });
         }
-        let builder = || HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_or_http();
-        let http1 = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_TIME)
-            .pool_max_idle_per_host(idle)
-            .http1_max_buf_size(BUFFER)
-            .build(builder().enable_http1().wrap_connector(dialer()));
-        let http2 = (server.protocol != Protocol::Http1).then(|| {
-            let connector = builder().enable_http2().wrap_connector(dialer());
-            Http2Pool::new(connector, BUFFER, IDLE_TIME)
-        });
-        Self::Kept { http1, http2 }
+        let (server, tls) = (server.clone(), tls.clone());
+        Self::Kept(PerThread::new(move || Kept::new(&server, &tls, idle)))
     }
 
     /// Sends a request once, and returns the response, with its place on a connection that it
@@ -99,17 +113,17 @@ impl Connections {
         &self,
         request: ServerRequest,
     ) -> Result<(Response<Incoming>, Option<ActiveStream>), Unanswered> {
-        let (http1, http2) = match self {
+        let kept = match self {
             Self::PerRequest(per_request) => return per_request.send(request).await,
-            Self::Kept { http1, http2 } => (http1, http2),
+            Self::Kept(kept) => kept.get(),
         };
         let ServerRequest { request, server, keep, .. } = request;
-        match http2 {
+        match &kept.http2 {
             Some(http2) if request.version() == Version::HTTP_2 => {
                 let (response, stream) = http2.send(request, &server, keep).await?;
                 Ok((response, Some(stream)))
             }
-            _ => Ok((http1.request(request).await?, None)),
+            _ => Ok((kept.http1.request(request).await?, None)),
         }
     }
 }
@@ -160,4 +174,81 @@ async fn open(
     // Its error is that of the request.
     tokio::spawn(connection.with_upgrades());
     Ok(sender)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outgoing::OutgoingHead;
+    use super::*;
+    use http::{HeaderMap, Method, StatusCode};
+    use http_body_util::BodyExt;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::sync::mpsc;
+    use tokio::runtime::Builder;
+
+    /// Starts a web server that answers requests of a few bytes, and returns its URL. It ends with
+    /// the test's process.
+    fn web_server() -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                std::thread::spawn(move || {
+                    let mut request = [0; 1024];
+                    while stream.read(&mut request).is_ok_and(|length| length > 0) {
+                        stream.write_all(answer).unwrap();
+                    }
+                });
+            }
+        });
+        url
+    }
+
+    /// Asks once, on a thread's own runtime.
+    fn ask(connections: &Connections, server: &UpstreamServer) -> StatusCode {
+        let head = OutgoingHead::own(&Method::GET, "/", HeaderMap::new(), true);
+        let request = head.to(server, Upload::empty()).unwrap();
+        Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+            let (response, _) = connections.send(request).await.unwrap();
+            let status = response.status();
+            response.into_body().collect().await.unwrap();
+            status
+        })
+    }
+
+    #[test]
+    fn a_busy_thread_does_not_keep_the_requests_of_another_waiting() {
+        let server = UpstreamServer::new(&web_server()).unwrap();
+        let tls =
+            ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
+        let tls = tls.with_safe_default_protocol_versions().unwrap();
+        let tls = tls.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth();
+        let connections = Arc::new(Connections::new(&server, &tls, 8));
+        let (idle, seen) = mpsc::channel();
+        let (done, awaited) = mpsc::channel::<()>();
+        let (busy, of_busy) = (connections.clone(), server.clone());
+        let busy = std::thread::spawn(move || {
+            // The runtime stays, and its connection is idle, but nothing drives it.
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            let head = OutgoingHead::own(&Method::GET, "/", HeaderMap::new(), true);
+            let request = head.to(&of_busy, Upload::empty()).unwrap();
+            runtime.block_on(async {
+                let (response, _) = busy.send(request).await.unwrap();
+                response.into_body().collect().await.unwrap();
+                // Until the connection is back among the idle ones.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            });
+            idle.send(()).unwrap();
+            let _ = awaited.recv_timeout(Duration::from_secs(20));
+        });
+        seen.recv().unwrap();
+        let (answered, answer) = mpsc::channel();
+        std::thread::spawn(move || answered.send(ask(&connections, &server)));
+        let status = answer.recv_timeout(Duration::from_secs(10));
+        done.send(()).unwrap();
+        busy.join().unwrap();
+        assert_eq!(status, Ok(StatusCode::OK));
+    }
 }

@@ -13,6 +13,7 @@ mod fields;
 mod http2;
 mod outgoing;
 mod pace;
+mod per_thread;
 mod pool;
 mod probe;
 mod proxy_protocol;

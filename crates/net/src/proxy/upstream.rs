@@ -186,9 +186,11 @@ impl Upstream {
         self.servers.iter().any(|server| server.scheme == Scheme::HTTPS)
     }
 
-    /// Returns how many unused connections to one server are kept for each name of it.
+    /// Returns how many unused connections to one server are kept for each name of it, by each
+    /// thread: 64 in all, if there is a thread for each CPU.
     pub(super) fn idle_connections(&self) -> usize {
-        (self.connections / self.names.max(1)).clamp(1, 64)
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        (self.connections / self.names.max(1)).clamp(1, 64).div_ceil(threads)
     }
 
     /// Sends `Host: host` to the upstream instead of the client's value.
