@@ -57,6 +57,17 @@ def text(rows):
                      .rstrip() for line in lines)
 
 
+def samples(rows):
+    """Returns the seconds of each server by path, size, client and visit, for atlas/measured."""
+    return {
+        (server, (("path", path), ("size", f"{size:g} MB"), ("client", client),
+                  ("order", "first" if visit == 1 else "later")), "completion_s"):
+            list(times.values())
+        for (path, size, client, visit), servers in groups(rows).items() if visit <= 2
+        for server, times in servers.items()
+    }
+
+
 def later(rows):
     """Returns the median of each later visit to front over that of the first."""
     found = groups(rows)

@@ -25,6 +25,13 @@ class Tables(unittest.TestCase):
         self.assertEqual(benefit.slower(rows), [("geo-20", 1.0, "get", 3)])
         self.assertIn("1.030 of its first visit  SLOWER", benefit.text(rows))
 
+    def test_rows_for_the_book_tell_first_visits_from_later_ones(self):
+        rows = visits("front", [1.0, 2.0]) + visits("front", [0.5], 2)
+        samples = {dict(point)["order"]: (server, metric, values)
+                   for (server, point, metric), values in benefit.samples(rows).items()}
+        self.assertEqual(samples, {"first": ("front", "completion_s", [1.0, 2.0]),
+                                   "later": ("front", "completion_s", [0.5])})
+
     def test_front_is_compared_run_by_run(self):
         rows = visits("front", [1.0, 2.0]) + visits("nginx-h3", [2.0, 8.0])
         line = benefit.text(rows).splitlines()[2]
