@@ -146,23 +146,30 @@ describe.skipIf(!directory)("the site", () => {
     const [page, faults] = await open(places[at]![1], "index.html");
     await page.waitForSelector("#race canvas");
     const times = page.locator(".lanes .time");
+    // At some time of the race: a busy machine may show few of its moments.
     await page.waitForFunction(
-      () => parseFloat(document.querySelector(".lanes .time")!.textContent!) > 1.5,
+      () => {
+        const c = document.querySelector<HTMLCanvasElement>("#race canvas")!;
+        // A copy to read from: the page's own is drawn on.
+        const { width, height } = c;
+        const copy = Object.assign(document.createElement("canvas"), { width, height });
+        const context = copy.getContext("2d", { willReadFrequently: true })!;
+        context.drawImage(c, 0, 0);
+        const { data } = context.getImageData(0, 0, width, height);
+        let coloured = 0;
+        for (let i = 0; i < data.length; i += 4) {
+          const [r, g, b] = [data[i]!, data[i + 1]!, data[i + 2]!];
+          if (data[i + 3]! > 200 && Math.max(r, g, b) - Math.min(r, g, b) > 60) coloured++;
+        }
+        const time = document.querySelector(".lanes .time")!.textContent!;
+        return parseFloat(time) > 0 && coloured > 100;
+      },
+      undefined,
+      { polling: 100 },
     );
     await page.getByRole("button", { name: "Pause" }).click();
     const still = await times.allInnerTexts();
     expect(still.length).toBe(3);
-    const drawn = await page.evaluate(() => {
-      const c = document.querySelector<HTMLCanvasElement>("#race canvas")!;
-      const { data } = c.getContext("2d")!.getImageData(0, 0, c.width, c.height);
-      let coloured = 0;
-      for (let i = 0; i < data.length; i += 4) {
-        const [r, g, b] = [data[i]!, data[i + 1]!, data[i + 2]!];
-        if (data[i + 3]! > 200 && Math.max(r, g, b) - Math.min(r, g, b) > 60) coloured++;
-      }
-      return coloured;
-    });
-    expect(drawn).toBeGreaterThan(100);
     expect(await times.allInnerTexts()).toEqual(still);
     expect(faults).toEqual([]);
     await page.close();
