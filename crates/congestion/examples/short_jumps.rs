@@ -9,11 +9,9 @@
 #[path = "../tests/all/lean/mod.rs"]
 mod lean;
 
-use bentpipe_congestion::loss_filter::{self, ChanceFilter};
-use bentpipe_congestion::resume::{self, CarefulResume, ResumeHandle, ResumeMode, SavedParameters};
-use bentpipe_congestion::{Controller, ControllerConfig};
-use bentpipe_units::{Bytes, Span, Time};
-use lean::{MTU, Path, Transfer, parallel, run};
+use bentpipe_congestion::Controller;
+use bentpipe_units::{Span, Time};
+use lean::{Path, Transfer, filtered, parallel, remembering, run};
 
 /// Data of a visit.
 const SIZE: u64 = 10_000_000;
@@ -21,31 +19,6 @@ const SIZE: u64 = 10_000_000;
 const VISIT: Time = Time::from_millis(8_000);
 /// Time at which a run ends. A visit that has not ended by then counts with 30 s.
 const END: Span = Span::from_secs(16);
-
-fn default() -> Box<dyn Controller> {
-    let parameters = loss_filter::Parameters::default();
-    let filter = ChanceFilter::new(lean::controller("cubic"), &parameters);
-    lean::with_start(Box::new(filter), "long-path", &[])
-}
-
-/// Returns the default with memory of a path whose RTT was 15 ms less.
-fn remembering(path: &Path) -> Box<dyn Controller> {
-    let handle = ResumeHandle::new();
-    handle.offer(SavedParameters {
-        window: path.bdp(),
-        rtt: path.rtt - Span::from_millis(15),
-        valid_until: None,
-    });
-    let config = ControllerConfig {
-        now: Time::ZERO,
-        mtu: Bytes::new(MTU),
-        initial_window: Bytes::new(10 * MTU),
-        distance_m: None,
-        rtt: None,
-    };
-    let parameters = resume::Parameters::default();
-    Box::new(CarefulResume::new(default(), ResumeMode::Careful, &config, &parameters, handle))
-}
 
 /// Returns means over `seeds` runs: seconds of the visit, its dropped packets, megabytes of others.
 fn visits(
@@ -93,8 +66,11 @@ fn main() {
         }
     }
     parallel(&jobs, |(name, path, others)| {
-        let [plain, memory] = [&default as &dyn Fn() -> Box<dyn Controller>, &|| remembering(path)]
-            .map(|make| visits(path, *others, seeds, make));
+        // The path has become longer since.
+        let before = path.rtt - Span::from_millis(15);
+        let plain = visits(path, *others, seeds, &filtered);
+        let memory =
+            visits(path, *others, seeds, &|| Box::new(remembering(filtered(), path, before).0));
         let row = |[seconds, dropped, megabytes]: [f64; 3]| {
             format!("{seconds:5.2} s, {dropped:4.0} dropped, others {megabytes:4.1} MB")
         };

@@ -115,7 +115,8 @@ impl Delay {
         self.recent.get().unwrap_or(self.base)
     }
 
-    /// Returns the smallest of the last RTTs: a single delayed acknowledgement is no queue.
+    /// Returns the smallest of the last RTTs: a single delayed acknowledgement is no queue. Zero
+    /// before there are enough.
     fn lasting(&self) -> Span {
         self.last.iter().fold(self.now(), |least, rtt| least.min(*rtt))
     }

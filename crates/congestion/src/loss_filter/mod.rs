@@ -10,8 +10,8 @@
 //! The controller's own slow start goes on after few losses, before anything can be learnt: a queue
 //! that it overflows loses up to half of a round trip's packets.
 //!
-//! For alternatives and measurements, see `docs/decisions/0082-losses-by-chance.md` and
-//! `0126-short-starts-after-few-losses.md`.
+//! For alternatives and measurements, see `docs/decisions/0082-losses-by-chance.md`,
+//! `0126-short-starts-after-few-losses.md` and `0139-short-jumps-after-chance-losses.md`.
 
 mod delay;
 mod own_start;

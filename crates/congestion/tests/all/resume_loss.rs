@@ -3,53 +3,17 @@
 
 use crate::lean;
 
-use bentpipe_congestion::loss_filter::{self, ChanceFilter};
-use bentpipe_congestion::resume::{self, CarefulResume, ResumeHandle, ResumeMode, SavedParameters};
-use bentpipe_congestion::{Controller, ControllerConfig};
-use bentpipe_units::{Bytes, Span, Time};
-use lean::{MTU, Path, Transfer, alone, cubic, run};
+use bentpipe_congestion::Controller;
+use bentpipe_congestion::resume::{CarefulResume, ResumeHandle};
+use bentpipe_units::{Span, Time};
+use lean::{Path, Transfer, alone, cubic, filtered, remembering, run};
 
 const SEEDS: u64 = 12;
 const SIZE: u64 = 10_000_000;
 
 /// Returns CUBIC with long-path slow start and memory of `path`.
-fn remembering(path: &Path, remembered_ms: u64) -> (CarefulResume, ResumeHandle) {
-    with_memory(cubic("long-path", &[]), path, remembered_ms)
-}
-
-/// Returns CUBIC as Bentpipe has it, with a filter of losses by chance.
-fn filtered() -> Box<dyn Controller> {
-    let filter = ChanceFilter::new(lean::controller("cubic"), &loss_filter::Parameters::default());
-    lean::with_start(Box::new(filter), "long-path", &[])
-}
-
-/// Returns `controller` with memory of `path`.
-fn with_memory(
-    controller: Box<dyn Controller>,
-    path: &Path,
-    remembered_ms: u64,
-) -> (CarefulResume, ResumeHandle) {
-    let handle = ResumeHandle::new();
-    assert!(handle.offer(SavedParameters {
-        window: path.bdp(),
-        rtt: Span::from_millis(remembered_ms),
-        valid_until: None,
-    }));
-    let config = ControllerConfig {
-        now: Time::ZERO,
-        mtu: Bytes::new(MTU),
-        initial_window: Bytes::new(10 * MTU),
-        distance_m: None,
-        rtt: None,
-    };
-    let resume = CarefulResume::new(
-        controller,
-        ResumeMode::Careful,
-        &config,
-        &resume::Parameters::default(),
-        handle.clone(),
-    );
-    (resume, handle)
+fn long_path(path: &Path, remembered_ms: u64) -> (CarefulResume, ResumeHandle) {
+    remembering(cubic("long-path", &[]), path, Span::from_millis(remembered_ms))
 }
 
 /// A transfer of 10 MB with CUBIC and long-path slow start, over an RTT of 650 ms.
@@ -70,7 +34,7 @@ impl Case {
     fn run(&self, seed: u64) -> (f64, bool) {
         let path = Path::new(self.mbps, 10.0, 650).loss(self.loss);
         let plain = alone(&path, SIZE, cubic("long-path", &[]), seed).seconds();
-        let (resume, handle) = remembering(&path, self.remembered_ms);
+        let (resume, handle) = long_path(&path, self.remembered_ms);
         let careful = alone(&path, SIZE, Box::new(resume), seed).seconds();
         (careful / plain, handle.retreated())
     }
@@ -118,8 +82,9 @@ fn if_chance_explains_all_losses_of_a_retreat_a_start_over_a_short_path_continue
         let times = |make: &dyn Fn() -> Box<dyn Controller>| -> Vec<f64> {
             (1..=3 * SEEDS).map(|seed| alone(&path, SIZE, make(), seed).seconds()).collect()
         };
+        let remembered = Span::from_millis(40);
         let [plain, careful] =
-            [times(&filtered), times(&|| Box::new(with_memory(filtered(), &path, 40).0))];
+            [times(&filtered), times(&|| Box::new(remembering(filtered(), &path, remembered).0))];
         let [mean, careful_mean] =
             [&plain, &careful].map(|times| times.iter().sum::<f64>() / times.len() as f64);
         let [worst, careful_worst] =
@@ -156,7 +121,7 @@ fn beside_cubic(start: Time) -> (f64, f64) {
         let transfers = vec![(incumbent, cubic("standard", &[])), (transfer, controller)];
         run(&path, transfers, 1, Span::from_secs(300)).remove(1).seconds()
     };
-    (ours(cubic("long-path", &[])), ours(Box::new(remembering(&path, 650).0)))
+    (ours(cubic("long-path", &[])), ours(Box::new(long_path(&path, 650).0)))
 }
 
 #[test]

@@ -12,6 +12,8 @@ pub use flow::Outcome;
 pub use path::Path;
 
 use bentpipe_congestion::catalogue::{CONTROLLERS, SLOW_STARTS, find};
+use bentpipe_congestion::loss_filter::{self, ChanceFilter};
+use bentpipe_congestion::resume::{self, CarefulResume, ResumeHandle, ResumeMode, SavedParameters};
 use bentpipe_congestion::{Controller, ControllerConfig, ParameterValues, WithSlowStart};
 use bentpipe_units::{Bytes, Span, Time};
 use flow::Flow;
@@ -204,6 +206,29 @@ pub fn with_start(
         set.set(part.name, name, *value).expect("a valid parameter");
     }
     Box::new(WithSlowStart::new(controller, (part.make)(&config(), &set), None))
+}
+
+/// Returns CUBIC as Bentpipe has it, with a filter of losses by chance.
+pub fn filtered() -> Box<dyn Controller> {
+    let filter = ChanceFilter::new(controller("cubic"), &loss_filter::Parameters::default());
+    with_start(Box::new(filter), "long-path", &[])
+}
+
+/// Returns `controller` with memory of `path`, whose RTT was `rtt` then.
+///
+/// # Panics
+///
+/// If that is no path to remember.
+pub fn remembering(
+    controller: Box<dyn Controller>,
+    path: &Path,
+    rtt: Span,
+) -> (CarefulResume, ResumeHandle) {
+    let handle = ResumeHandle::new();
+    assert!(handle.offer(SavedParameters { window: path.bdp(), rtt, valid_until: None }));
+    let (mode, parameters) = (ResumeMode::Careful, resume::Parameters::default());
+    let resume = CarefulResume::new(controller, mode, &config(), &parameters, handle.clone());
+    (resume, handle)
 }
 
 /// Returns CUBIC with the named slow start and its parameters `values`, as [`with_start`] does.
