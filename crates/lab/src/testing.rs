@@ -156,11 +156,7 @@ pub fn flow_outcome(
         rtt_mean: Some(Span::from_millis(700)),
         rtt_p99: Some(Span::from_millis(900)),
         path: PathOutcome {
-            saved: Some(SavedParameters {
-                window: Bytes::from_mb(4),
-                rtt: Span::from_millis(650),
-                valid_until: None,
-            }),
+            saved: Some(SavedParameters::new(Bytes::from_mb(4), Span::from_millis(650))),
             retreated: Some(false),
             token: Some("accepted"),
             ..PathOutcome::default()

@@ -6,7 +6,7 @@
 mod contract;
 
 use bentpipe_net::store::{SqliteStore, WriteBehind};
-use bentpipe_quic::path_memory::{Entry, Holder, Limits, PathStore, StoreError};
+use bentpipe_quic::path_memory::{Entry, Holder, Limits, PathStore, SavedPath, StoreError};
 use contract::{at, key, saved};
 use std::cell::Cell;
 use std::path::Path;
@@ -158,6 +158,25 @@ fn damage_is_an_error_that_names_the_file_and_what_to_do() {
 }
 
 #[test]
+fn a_store_of_the_first_version_keeps_its_paths() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("paths.sqlite");
+    let mut store = open(&file);
+    store.replace(&key(1), saved(4, 0), at(0)).expect("saved");
+    drop(store);
+    let database = rusqlite::Connection::open(&file).expect("a database");
+    database.execute_batch("ALTER TABLE path DROP COLUMN first_rtt_ns").expect("as it was");
+    database.pragma_update(None, "user_version", 1).expect("a version");
+    drop(database);
+    let mut store = open(&file);
+    assert_eq!(store.lease(&key(1), at(0), Holder(1)), Ok(Some(saved(4, 0))));
+    let waited = SavedPath { first_rtt: Some(saved(4, 0).rtt * 2), ..saved(4, 1) };
+    store.replace(&key(1), waited, at(1)).expect("saved");
+    drop(store);
+    assert_eq!(open(&file).lease(&key(1), at(1), Holder(1)), Ok(Some(waited)));
+}
+
+#[test]
 fn other_databases_are_not_changed() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("other.sqlite");
@@ -170,10 +189,10 @@ fn other_databases_are_not_changed() {
     let later = directory.path().join("later.sqlite");
     drop(open(&later));
     let database = rusqlite::Connection::open(&later).expect("a database");
-    database.pragma_update(None, "user_version", 2).expect("a version");
+    database.pragma_update(None, "user_version", 3).expect("a version");
     drop(database);
     assert!(
-        refused(&later).contains("its version is 2") && refused(&later).contains("update bentpipe")
+        refused(&later).contains("its version is 3") && refused(&later).contains("update bentpipe")
     );
 }
 

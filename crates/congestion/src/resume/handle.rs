@@ -230,11 +230,7 @@ mod tests {
     use bentpipe_units::{Bytes, Span};
 
     fn saved(window: u64) -> SavedParameters {
-        SavedParameters {
-            window: Bytes::new(window),
-            rtt: Span::from_millis(600),
-            valid_until: None,
-        }
+        SavedParameters::new(Bytes::new(window), Span::from_millis(600))
     }
 
     #[test]

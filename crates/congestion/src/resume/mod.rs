@@ -8,7 +8,7 @@
 //! - `reconnaissance`, `unvalidated`, `safe_retreat`: the phases of window-based controllers;
 //! - `probe`: the phases of rate-based controllers;
 //! - `jump`: the unsafe alternative, for comparison;
-//! - `observation`: measurements worth saving;
+//! - `observation`: measurements worth saving, among them the wait for capacity of `first_rounds`;
 //! - `queue_check`: whether a loss of the jump may be chance;
 //! - `packet_range`: counts of packets that are accounted for or outstanding.
 //!
@@ -17,6 +17,7 @@
 
 mod careful;
 mod controller;
+mod first_rounds;
 pub mod handle;
 mod jump;
 pub mod mode;

@@ -18,6 +18,7 @@
 //! A short transfer, which never leaves slow start, therefore does not reduce the saved capacity of
 //! its path.
 
+use super::first_rounds::FirstRounds;
 use super::handle::ResumeHandle;
 use super::parameters::Parameters;
 use super::saved::SavedParameters;
@@ -48,6 +49,7 @@ pub(super) struct PathObserver {
     period: Span,
     /// Windows smaller than this are not worth saving.
     minimum: Bytes,
+    first_rounds: FirstRounds,
     /// Latest report.
     reported: Option<SavedParameters>,
     /// Rounds since the value decreased that only cwnd limited.
@@ -66,6 +68,7 @@ impl PathObserver {
             buckets: [None; BUCKETS],
             period: Span::from_secs_f64(parameters.observation_period),
             minimum: initial_window.mul_f64(parameters.minimum_saved_windows),
+            first_rounds: FirstRounds::default(),
             reported: None,
             used: 0,
             limited: false,
@@ -84,6 +87,7 @@ impl PathObserver {
     pub(super) fn on_ack(&mut self, ack: &Ack<'_>, in_slow_start: bool, handle: &ResumeHandle) {
         let newest = ack.newest();
         self.bucket(ack.now).rtt_at_most(ack.rtt);
+        self.first_rounds.on_ack(ack.rtt, ack.round_start);
         self.limited_packets.update(ack.next_number, ack.delivered);
         if ack.app_limited {
             self.limited_packets.mark(ack.next_number, ack.delivered, ack.bytes_in_flight);
@@ -127,8 +131,9 @@ impl PathObserver {
         }
         self.used = 0;
         if window >= self.minimum {
-            let saved = SavedParameters { window, rtt: self.min_rtt(), valid_until: None };
-            self.reported = Some(saved);
+            let rtt = self.min_rtt();
+            let first_rtt = self.first_rounds.wait_for_capacity(rtt);
+            self.reported = Some(SavedParameters { window, rtt, first_rtt, valid_until: None });
             handle.set_observed(self.reported);
         }
     }

@@ -10,15 +10,19 @@ use bentpipe_units::{Span, Time};
 /// packets, loses more.
 pub(super) const CHANCE: f64 = 0.05;
 
-/// Largest increase of the RTT over the saved one that is no queue: ten milliseconds, or 3 %.
-fn noise(saved_rtt: Span) -> Span {
-    saved_rtt.mul_f64(0.03).max(Span::from_millis(10))
+/// More than a packet and its acknowledgement wait for their frames on satellite links (26.5 and
+/// 10 ms).
+pub(super) const FRAME_WAITS: Span = Span::from_millis(40);
+
+/// Largest increase of the RTT over the smallest one that is no queue: ten milliseconds, or 3 %.
+pub(super) fn noise(rtt: Span) -> Span {
+    rtt.mul_f64(0.03).max(Span::from_millis(10))
 }
 
 /// Smallest increase of the RTT over the saved one that only a queue explains: an eighth, and more
-/// than a packet and its acknowledgement wait for their frames on satellite links (26.5 and 10 ms).
+/// than waits for frames.
 fn queue(saved_rtt: Span) -> Span {
-    saved_rtt.mul_f64(0.125).max(Span::from_millis(40))
+    saved_rtt.mul_f64(0.125).max(FRAME_WAITS)
 }
 
 /// Compares the RTT with the saved one. The saved RTT was measured over minutes, and a queue that
@@ -44,8 +48,9 @@ impl QueueCheck {
         if free { CHANCE } else { 0.0 }
     }
 
-    /// Returns true if packets of the path with these parameters certainly queue.
+    /// Returns true if the first packets of the path with these parameters certainly queue.
     pub(super) fn shows_queue(&self, saved: &SavedParameters) -> bool {
-        self.recent.get().is_some_and(|rtt| rtt > saved.rtt + queue(saved.rtt))
+        let expected = saved.first_rtt.unwrap_or(saved.rtt).max(saved.rtt);
+        self.recent.get().is_some_and(|rtt| rtt > expected + queue(saved.rtt))
     }
 }

@@ -9,11 +9,21 @@ pub struct SavedParameters {
     pub window: Bytes,
     /// `saved_rtt`: minimum RTT during that observation.
     pub rtt: Span,
+    /// RTT of the observation's first round, if packets of an idle sender wait longer on the path
+    /// than those that follow: capacity that is allocated on demand comes after the first ones.
+    /// `None` elsewhere.
+    pub first_rtt: Option<Span>,
     /// End of the Lifetime (§4.3.1). `None` if the store checks it.
     pub valid_until: Option<Time>,
 }
 
 impl SavedParameters {
+    /// Returns the parameters of a path whose first packets wait for no capacity, without an end
+    /// of their Lifetime.
+    pub const fn new(window: Bytes, rtt: Span) -> Self {
+        Self { window, rtt, first_rtt: None, valid_until: None }
+    }
+
     /// Returns true if the parameters are an observation: neither the window nor the RTT may be
     /// zero.
     pub fn is_usable(&self) -> bool {

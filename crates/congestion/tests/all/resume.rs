@@ -245,11 +245,15 @@ fn saved() -> impl Strategy<Value = SavedParameters> {
         4 => Just(None),
         1 => (0u64..20_000).prop_map(|ms| Some(Time::from_millis(ms))),
     ];
-    (1u64..3_000_000, 1u64..1_000, until).prop_map(|(window, rtt, valid_until)| SavedParameters {
-        window: Bytes::new(window),
-        rtt: Span::from_millis(rtt),
-        valid_until,
-    })
+    let first = prop::option::weighted(0.2, 1u64..2_000);
+    (1u64..3_000_000, 1u64..1_000, first, until).prop_map(
+        |(window, rtt, first_rtt, valid_until)| SavedParameters {
+            window: Bytes::new(window),
+            rtt: Span::from_millis(rtt),
+            first_rtt: first_rtt.map(Span::from_millis),
+            valid_until,
+        },
+    )
 }
 
 /// Brings a connection just past the jump, which few random sequences reach.

@@ -110,7 +110,7 @@ fn transfer(
 }
 
 fn saved() -> SavedParameters {
-    SavedParameters { window: CAPACITY, rtt: RTT, valid_until: None }
+    SavedParameters::new(CAPACITY, RTT)
 }
 
 #[test]

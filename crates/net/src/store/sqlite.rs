@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// Identifies the file as a path store (`PRAGMA application_id`): "bpth".
 const APPLICATION: i64 = 0x6270_7468;
-/// Version of the tables (`PRAGMA user_version`). A later version has to migrate earlier ones.
-const VERSION: i64 = 1;
+/// Version of the tables (`PRAGMA user_version`). Version 1 had no `first_rtt_ns`.
+const VERSION: i64 = 2;
 /// Largest time in a column, ms. Later times mean "never".
 const MAX_MILLIS: u64 = (1 << 62) - 1;
 
@@ -30,17 +30,22 @@ CREATE TABLE path (
     since_ms     INTEGER NOT NULL DEFAULT 0,
     until_ms     INTEGER NOT NULL DEFAULT 0,
     used         INTEGER NOT NULL,
+    first_rtt_ns INTEGER,
     PRIMARY KEY (remote, local, dscp)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX path_used ON path (used);
 CREATE INDEX path_expires ON path (expires_ms);
 ";
 
+/// From version 1.
+const MIGRATE: &str = "ALTER TABLE path ADD COLUMN first_rtt_ns INTEGER";
+
 const REPLACE: &str = "
-INSERT INTO path (remote, local, dscp, window_bytes, rtt_ns, saved_ms, expires_ms, used)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, (SELECT coalesce(max(used), 0) + 1 FROM path))
-ON CONFLICT (remote, local, dscp) DO UPDATE SET window_bytes = excluded.window_bytes, rtt_ns = \
-excluded.rtt_ns,
+INSERT INTO path
+    (remote, local, dscp, window_bytes, rtt_ns, first_rtt_ns, saved_ms, expires_ms, used)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, (SELECT coalesce(max(used), 0) + 1 FROM path))
+ON CONFLICT (remote, local, dscp) DO UPDATE SET window_bytes = excluded.window_bytes,
+    rtt_ns = excluded.rtt_ns, first_rtt_ns = excluded.first_rtt_ns,
     saved_ms = excluded.saved_ms, expires_ms = excluded.expires_ms, used = excluded.used";
 
 /// One statement, so that no other process can intervene between check and lease.
@@ -48,7 +53,7 @@ const LEASE: &str = "
 UPDATE path SET holder = ?4, since_ms = ?5, until_ms = ?6, used = (SELECT max(used) + 1 FROM path)
 WHERE remote = ?1 AND local = ?2 AND dscp = ?3 AND saved_ms <= ?5 AND ?5 < expires_ms
     AND (holder IS NULL OR holder = ?4 OR NOT (since_ms <= ?5 AND ?5 < until_ms))
-RETURNING window_bytes, rtt_ns, saved_ms, expires_ms";
+RETURNING window_bytes, rtt_ns, first_rtt_ns, saved_ms, expires_ms";
 
 const IS_LEASED: &str = "
 SELECT 1 FROM path WHERE remote = ?1 AND local = ?2 AND dscp = ?3 AND saved_ms <= ?4 AND ?4 < \
@@ -62,7 +67,8 @@ WHERE remote = ?1 AND local = ?2 AND dscp = ?3 AND holder = ?4";
 const FORGET: &str = "DELETE FROM path WHERE remote = ?1 AND local = ?2 AND dscp = ?3";
 
 const LIST: &str = "
-SELECT window_bytes, rtt_ns, saved_ms, expires_ms, remote, local, dscp, holder, since_ms, until_ms
+SELECT window_bytes, rtt_ns, first_rtt_ns, saved_ms, expires_ms,
+    remote, local, dscp, holder, since_ms, until_ms
 FROM path WHERE ?1 < expires_ms";
 
 const EXPIRE: &str = "DELETE FROM path WHERE expires_ms <= ?1";
@@ -115,6 +121,7 @@ impl SqliteStore {
         }
         match self.versions().map_err(fails)? {
             (APPLICATION, VERSION) => {}
+            (APPLICATION, 1) => self.migrate().map_err(fails)?,
             (APPLICATION, version) => {
                 let reason =
                     format!("its version is {version}; this program supports version {VERSION}");
@@ -154,6 +161,19 @@ impl SqliteStore {
             transaction.commit()?;
         }
         Ok((number(&self.database, "application_id")?, number(&self.database, "user_version")?))
+    }
+
+    /// Adds what version 1 had not, unless another process has just done so.
+    fn migrate(&mut self) -> rusqlite::Result<()> {
+        let transaction =
+            self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let version =
+            transaction.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))?;
+        if version == 1 {
+            transaction.execute_batch(MIGRATE)?;
+            transaction.pragma_update(None, "user_version", VERSION)?;
+        }
+        transaction.commit()
     }
 
     /// Enables the write-ahead log, a setting that the file keeps. SQLite does not wait for other
@@ -217,12 +237,14 @@ impl PathStore for SqliteStore {
         self.change(|database| {
             let (remote, local, dscp) = columns(key);
             let (window, rtt) = (path.window.get(), path.rtt.as_nanos());
+            let first_rtt = path.first_rtt.map(Span::as_nanos);
             let values = params![
                 remote,
                 local,
                 dscp,
                 window,
                 rtt,
+                first_rtt,
                 millis(path.saved_at),
                 millis(path.expires)
             ];
@@ -320,13 +342,14 @@ fn millis(time: Epoch) -> u64 {
     time.as_unix_millis().min(MAX_MILLIS)
 }
 
-/// Reads the first four columns of a row.
+/// Reads the first five columns of a row.
 fn saved_path(row: &Row<'_>) -> rusqlite::Result<SavedPath> {
     Ok(SavedPath {
         window: Bytes::new(row.get(0)?),
         rtt: Span::from_nanos(row.get(1)?),
-        saved_at: Epoch::from_unix_millis(row.get(2)?),
-        expires: Epoch::from_unix_millis(row.get(3)?),
+        first_rtt: row.get::<_, Option<u64>>(2)?.map(Span::from_nanos),
+        saved_at: Epoch::from_unix_millis(row.get(3)?),
+        expires: Epoch::from_unix_millis(row.get(4)?),
     })
 }
 
@@ -340,8 +363,8 @@ struct ListRow {
 }
 
 fn list_row(row: &Row<'_>) -> rusqlite::Result<ListRow> {
-    let holder: Option<i64> = row.get(7)?;
-    let (since, until) = (row.get(8)?, row.get(9)?);
+    let holder: Option<i64> = row.get(8)?;
+    let (since, until) = (row.get(9)?, row.get(10)?);
     let lease = holder.map(|holder| Lease {
         holder: Holder(holder.cast_unsigned()),
         since: Epoch::from_unix_millis(since),
@@ -349,9 +372,9 @@ fn list_row(row: &Row<'_>) -> rusqlite::Result<ListRow> {
     });
     Ok(ListRow {
         path: saved_path(row)?,
-        remote: row.get(4)?,
-        local: row.get(5)?,
-        dscp: row.get(6)?,
+        remote: row.get(5)?,
+        local: row.get(6)?,
+        dscp: row.get(7)?,
         lease,
     })
 }

@@ -49,7 +49,7 @@ impl Arrivals {
     /// Returns the best round so far and the smallest RTT. `None` before a round has ended.
     pub(crate) fn best(&self) -> Option<SavedParameters> {
         let rtt = self.min_rtt.filter(|_| !self.best.is_zero())?;
-        Some(SavedParameters { window: self.best, rtt, valid_until: None })
+        Some(SavedParameters::new(self.best, rtt))
     }
 }
 

@@ -146,11 +146,7 @@ mod tests {
 
     #[test]
     fn auto_is_a_share_of_the_saved_window_and_never_few_packets() {
-        let saved = |bytes| SavedParameters {
-            window: Bytes::new(bytes),
-            rtt: Span::from_millis(600),
-            valid_until: None,
-        };
+        let saved = |bytes| SavedParameters::new(Bytes::new(bytes), Span::from_millis(600));
         let auto = |saved: Option<&SavedParameters>| PacketThreshold::Auto.packets(1472, saved);
         assert_eq!(auto(None), 32);
         assert_eq!(auto(Some(&saved(200_000))), 32);

@@ -240,11 +240,7 @@ mod tests {
     #[test]
     fn auto_requests_few_acks_only_with_a_large_saved_window() {
         let requests = |window| {
-            let saved = SavedParameters {
-                window: Bytes::new(window),
-                rtt: Span::from_millis(600),
-                valid_until: None,
-            };
+            let saved = SavedParameters::new(Bytes::new(window), Span::from_millis(600));
             let mut config = TransportConfig::default();
             QuicSettings { ack: AckRule::Auto, ..QuicSettings::default() }
                 .request_ack_frequency(&mut config, Some(&saved));

@@ -122,11 +122,7 @@ impl PathMemory {
         Ok(match store.lease(key, now, holder)? {
             Some(path) => {
                 let left = path.expires.as_unix_millis().saturating_sub(now.as_unix_millis());
-                Borrowed::Set(SavedParameters {
-                    window: path.window,
-                    rtt: path.rtt,
-                    valid_until: Some(clock + Span::from_millis(left)),
-                })
+                Borrowed::Set(path.parameters(clock + Span::from_millis(left)))
             }
             None if store.is_leased(key, now)? => Borrowed::InUse,
             None => Borrowed::Nothing,
@@ -296,7 +292,7 @@ impl PathLease {
         if let Some(observed) =
             self.resume_handle.observed().filter(|observed| flushed.observed != Some(*observed))
         {
-            let path = SavedPath::new(observed.window, observed.rtt, now, memory.lifetime)?;
+            let path = SavedPath::of(&observed, now, memory.lifetime)?;
             store.replace(key, path, now)?;
             memory.hosts().measured(key.remote(), *remote);
             flushed.observed = Some(observed);

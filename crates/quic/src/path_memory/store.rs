@@ -1,7 +1,8 @@
 //! Saved parameters of a path, and the contract of their stores.
 
 use super::key::PathKey;
-use bentpipe_units::{Bytes, Epoch, Span};
+use bentpipe_congestion::SavedParameters;
+use bentpipe_units::{Bytes, Epoch, Span, Time};
 use thiserror::Error;
 
 /// Largest value in a store and in a token: a QUIC integer (RFC 9000 §16), which also fits a signed
@@ -15,6 +16,9 @@ pub struct SavedPath {
     pub window: Bytes,
     /// Smallest RTT: saved_rtt.
     pub rtt: Span,
+    /// RTT of the first round, if its packets waited for capacity
+    /// ([`SavedParameters::first_rtt`]).
+    pub first_rtt: Option<Span>,
     /// Time of the measurement.
     pub saved_at: Epoch,
     /// Time from which they are not used.
@@ -22,13 +26,38 @@ pub struct SavedPath {
 }
 
 impl SavedPath {
-    /// A set measured at `now`, valid for `lifetime`.
+    /// The set `saved`, measured at `now`, valid for `lifetime`.
+    ///
+    /// # Errors
+    /// As [`SavedPath::check`].
+    pub fn of(saved: &SavedParameters, now: Epoch, lifetime: Span) -> Result<Self, StoreError> {
+        let path = Self {
+            window: saved.window,
+            rtt: saved.rtt,
+            first_rtt: saved.first_rtt,
+            saved_at: now,
+            expires: now + lifetime,
+        };
+        path.check().map(|()| path)
+    }
+
+    /// A set measured at `now`, valid for `lifetime`, of a path whose first packets wait for no
+    /// capacity.
     ///
     /// # Errors
     /// As [`SavedPath::check`].
     pub fn new(window: Bytes, rtt: Span, now: Epoch, lifetime: Span) -> Result<Self, StoreError> {
-        let path = Self { window, rtt, saved_at: now, expires: now + lifetime };
-        path.check().map(|()| path)
+        Self::of(&SavedParameters::new(window, rtt), now, lifetime)
+    }
+
+    /// Returns the parameters as a connection uses them, valid until `valid_until` by its clock.
+    pub fn parameters(&self, valid_until: Time) -> SavedParameters {
+        SavedParameters {
+            window: self.window,
+            rtt: self.rtt,
+            first_rtt: self.first_rtt,
+            valid_until: Some(valid_until),
+        }
     }
 
     /// Checks that the set is usable.
@@ -39,6 +68,7 @@ impl SavedPath {
         let values = [
             ("window in bytes", self.window.get()),
             ("rtt in ns", self.rtt.as_nanos()),
+            ("first rtt in ns", self.first_rtt.unwrap_or(self.rtt).as_nanos()),
             (
                 "lifetime in ms",
                 self.expires.as_unix_millis().saturating_sub(self.saved_at.as_unix_millis()),

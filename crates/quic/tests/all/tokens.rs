@@ -391,11 +391,10 @@ fn sides_that_know_nothing_of_tokens_are_not_disturbed() {
             let conn = lab.visit(jar, false);
             lab.run(Span::from_millis(100));
             if knows {
-                let saved = bentpipe_quic::congestion::SavedParameters {
-                    window: Size::from_mb(2),
-                    rtt: Span::from_millis(40),
-                    valid_until: None,
-                };
+                let saved = bentpipe_quic::congestion::SavedParameters::new(
+                    Size::from_mb(2),
+                    Span::from_millis(40),
+                );
                 lab.accepted.lock().unwrap()[0].notes.offer(saved);
             }
             lab.run(Span::from_secs(5));

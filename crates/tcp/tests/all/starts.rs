@@ -84,11 +84,7 @@ fn a_saved_path_is_resumed_and_validated() {
             handle.take_transitions().iter().map(|step| step.new.name()).collect();
         (pair.now, phases, pair.ends[SERVER].record())
     };
-    let saved = SavedParameters {
-        window: Bytes::new(3_750_000),
-        rtt: Span::from_millis(600),
-        valid_until: None,
-    };
+    let saved = SavedParameters::new(Bytes::new(3_750_000), Span::from_millis(600));
     let (plain, _, _) = run("none", None);
     let (resumed, phases, record) = run("careful", Some(saved));
     assert_eq!(phases, ["reconnaissance", "unvalidated", "validating", "normal"]);
@@ -101,11 +97,7 @@ fn a_saved_path_is_resumed_and_validated() {
 fn a_jump_that_loses_retreats_and_recovers_without_a_timeout() {
     let handle = ResumeHandle::new();
     // The path carries a fifth of the saved rate.
-    assert!(handle.offer(SavedParameters {
-        window: Bytes::new(3_750_000),
-        rtt: Span::from_millis(600),
-        valid_until: None
-    }));
+    assert!(handle.offer(SavedParameters::new(Bytes::new(3_750_000), Span::from_millis(600))));
     let congestion = CongestionConfig {
         controller: "cubic".parse().unwrap(),
         slow_start: "standard".parse().unwrap(),

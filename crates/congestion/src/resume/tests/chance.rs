@@ -122,14 +122,18 @@ fn ecn_ce_and_persistent_congestion_are_never_chance() {
     assert!(rig.handle.retreated());
 }
 
-/// Returns a sender with long-path slow start before its jump, over an RTT of 100 ms: of ten
-/// packets, all after the first `lost` are acknowledged, and those are lost.
-fn before_the_jump(saved_rtt: u64, lost: u64) -> Rig {
-    let saved = SavedParameters { rtt: Span::from_millis(saved_rtt), ..saved(300) };
+/// Returns a sender with long-path slow start and these saved parameters.
+fn long_path(saved: SavedParameters) -> Rig {
     let reno = NewReno::new(&config(), &newreno::Parameters::default());
     let start = LongPath::new(&config(), &long_path::Parameters::default());
     let controller = WithSlowStart::new(Box::new(reno), Box::new(start), None);
-    let mut rig = Rig::around(Box::new(controller), ResumeMode::Careful, Some(saved));
+    Rig::around(Box::new(controller), ResumeMode::Careful, Some(saved))
+}
+
+/// Returns a sender with long-path slow start before its jump, over an RTT of 100 ms: of ten
+/// packets, all after the first `lost` are acknowledged, and those are lost.
+fn before_the_jump(saved_rtt: u64, lost: u64) -> Rig {
+    let mut rig = long_path(SavedParameters { rtt: Span::from_millis(saved_rtt), ..saved(300) });
     rig.send(10);
     rig.at(100).ack(lost, 9);
     rig.lose(0, lost - 1);
@@ -161,4 +165,23 @@ fn a_loss_of_the_initial_data_ends_reconnaissance_if_the_controller_reduces_its_
     rig.at(100).ack_as(1, 9, true);
     rig.lose(0, 0);
     assert_eq!(rig.last_step(), ("normal", "packet_loss"));
+}
+
+#[test]
+fn first_packets_that_wait_for_capacity_as_on_the_visit_before_are_no_queue() {
+    let path = SavedParameters::new(packets(3000), Span::from_millis(500));
+    let waited = SavedParameters { first_rtt: Some(Span::from_millis(580)), ..path };
+    for (saved, rtt, jumps) in [
+        (path, 610, false),
+        (waited, 610, true),
+        (waited, 640, true),
+        // An eighth of the path's RTT above the known wait.
+        (waited, 643, false),
+    ] {
+        let mut rig = long_path(saved);
+        rig.send(10);
+        rig.at(rtt).ack(0, 9);
+        rig.fill();
+        assert_eq!(rig.handle.jumped(), jumps, "{saved:?}, {rtt} ms");
+    }
 }

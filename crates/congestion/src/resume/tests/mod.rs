@@ -23,7 +23,7 @@ fn packets(number: u64) -> Bytes {
 /// Returns parameters with an RTT well below the 100 ms of the scripted path: packets queue, as
 /// behind another flow, and any loss is congestion.
 fn saved(window: u64) -> SavedParameters {
-    SavedParameters { window: packets(window), rtt: Span::from_millis(75), valid_until: None }
+    SavedParameters::new(packets(window), Span::from_millis(75))
 }
 
 fn config() -> ControllerConfig {

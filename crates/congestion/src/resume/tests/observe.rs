@@ -28,8 +28,7 @@ fn settle(rig: &mut Rig) {
 fn the_volume_of_a_round_is_saved_with_the_minimum_rtt() {
     let mut rig = Rig::new(ResumeMode::Observe, None);
     rounds(&mut rig, [10, 20, 40, 80], 100, false);
-    let observed =
-        SavedParameters { window: packets(80), rtt: Span::from_millis(100), valid_until: None };
+    let observed = SavedParameters::new(packets(80), Span::from_millis(100));
     assert_eq!(rig.handle.observed(), Some(observed));
 }
 
@@ -62,6 +61,18 @@ fn a_standing_queue_does_not_count() {
     rounds(&mut rig, [100], 200, false);
     assert_eq!(window(&rig), Some(packets(50)));
     assert_eq!(rig.handle.observed().map(|saved| saved.rtt), Some(Span::from_millis(100)));
+}
+
+#[test]
+fn a_wait_of_the_first_round_alone_is_saved() {
+    for (first, second, wait) in [(160, 100, Some(160)), (160, 150, None), (120, 100, None)] {
+        let mut rig = Rig::new(ResumeMode::Observe, None);
+        rounds(&mut rig, [20], first, false);
+        rounds(&mut rig, [40], second, false);
+        rounds(&mut rig, [80], 100, false);
+        let saved = rig.handle.observed().unwrap();
+        assert_eq!(saved.first_rtt, wait.map(Span::from_millis), "{first}, {second} ms");
+    }
 }
 
 #[test]

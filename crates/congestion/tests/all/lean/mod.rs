@@ -225,7 +225,7 @@ pub fn remembering(
     rtt: Span,
 ) -> (CarefulResume, ResumeHandle) {
     let handle = ResumeHandle::new();
-    assert!(handle.offer(SavedParameters { window: path.bdp(), rtt, valid_until: None }));
+    assert!(handle.offer(SavedParameters::new(path.bdp(), rtt)));
     let (mode, parameters) = (ResumeMode::Careful, resume::Parameters::default());
     let resume = CarefulResume::new(controller, mode, &config(), &parameters, handle.clone());
     (resume, handle)

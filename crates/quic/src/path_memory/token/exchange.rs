@@ -96,6 +96,7 @@ fn next(resume_state: &ResumeState, sent: Option<&SavedParameters>, revoked: boo
     let significant = sent.is_none_or(|sent| {
         differs(known.window.get() as f64, sent.window.get() as f64)
             || differs(known.rtt.as_secs_f64(), sent.rtt.as_secs_f64())
+            || known.first_rtt.is_some() != sent.first_rtt.is_some()
     });
     significant.then_some(Next::Send(known))
 }
@@ -214,11 +215,7 @@ mod tests {
     use bentpipe_units::{Bytes, Span};
 
     fn saved(window: u64) -> SavedParameters {
-        SavedParameters {
-            window: Bytes::new(window),
-            rtt: Span::from_millis(600),
-            valid_until: None,
-        }
+        SavedParameters::new(Bytes::new(window), Span::from_millis(600))
     }
 
     fn knows(offered: Option<u64>, observed: Option<u64>, retreated: bool) -> ResumeState {

@@ -35,8 +35,9 @@
 //! | 1 | family | 4 or 6 |
 //! | 1 | length | prefix length of the address |
 //! | 4 or 16 | address | network that may use the token |
+//! | 0 to 8 | first rtt (i) | RTT of a first round that waited for capacity, as rtt, or absent |
 //!
-//! With the dates of this century a token has 57 to 83 bytes; readers refuse more than
+//! With the dates of this century a token has 57 to 91 bytes; readers refuse more than
 //! [`MAX_TOKEN`], which leaves room for later versions. The measurements appear once, before the
 //! seal, where the client can size its windows by them; as associated data they are authenticated
 //! like the sealed part. The address is sealed, so a token does not reveal who may use it.

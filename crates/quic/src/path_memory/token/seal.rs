@@ -161,7 +161,9 @@ impl PathTokens {
         random.fill(&mut nonce).map_err(|_| SealError::Random)?;
         let (key, cipher) = self.keys.current(now).ok_or(SealError::Cipher)?;
         let mut token = Parts::clear(key, nonce, &path).ok_or(SealError::Cipher)?;
-        let mut sealed = Sealed { issued: now, bound }.bytes().ok_or(SealError::Cipher)?;
+        let mut sealed = Sealed { issued: now, bound, first_rtt: path.first_rtt }
+            .bytes()
+            .ok_or(SealError::Cipher)?;
         cipher
             .seal_in_place_append_tag(
                 Nonce::assume_unique_for_key(nonce),
@@ -223,7 +225,13 @@ impl PathTokens {
             return Err(TokenError::Replayed);
         }
         let saved_at = sealed.issued.min(now);
-        Ok(SavedPath { window: parts.read.window, rtt: parts.read.rtt, saved_at, expires })
+        Ok(SavedPath {
+            window: parts.read.window,
+            rtt: parts.read.rtt,
+            first_rtt: sealed.first_rtt,
+            saved_at,
+            expires,
+        })
     }
 }
 
@@ -249,6 +257,7 @@ fn unseal(keys: &mut KeyRing, parts: &Parts<'_>, now: Epoch) -> Result<Vec<u8>, 
 struct Sealed {
     issued: Epoch,
     bound: IpPrefix,
+    first_rtt: Option<Span>,
 }
 
 impl Sealed {
@@ -265,17 +274,30 @@ impl Sealed {
                 bytes.extend_from_slice(&address.octets());
             }
         }
+        if let Some(rtt) = self.first_rtt {
+            VarInt::from_u64(rtt.as_nanos().div_ceil(1000)).ok()?.encode(&mut bytes);
+        }
         Some(bytes)
     }
 
     fn read(mut bytes: &[u8]) -> Option<Self> {
         let issued = Epoch::from_unix_millis(VarInt::decode(&mut bytes).ok()?.into_inner());
-        let (&[family, length], address) = bytes.split_first_chunk()?;
-        let address = match family {
-            4 => IpAddr::V4(Ipv4Addr::from(<[u8; 4]>::try_from(address).ok()?)),
-            6 => IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(address).ok()?)),
+        let (&[family, length], bytes) = bytes.split_first_chunk()?;
+        let (address, mut rest) = match family {
+            4 => bytes.split_first_chunk().map(|(octets, rest)| {
+                let octets: &[u8; 4] = octets;
+                (IpAddr::V4(Ipv4Addr::from(*octets)), rest)
+            })?,
+            6 => bytes.split_first_chunk().map(|(octets, rest)| {
+                let octets: &[u8; 16] = octets;
+                (IpAddr::V6(Ipv6Addr::from(*octets)), rest)
+            })?,
             _ => return None,
         };
-        Some(Self { issued, bound: IpPrefix::new(address, length).ok()? })
+        let first_rtt = match rest {
+            [] => None,
+            _ => Some(Span::from_micros(VarInt::decode(&mut rest).ok()?.into_inner())),
+        };
+        Some(Self { issued, bound: IpPrefix::new(address, length).ok()?, first_rtt })
     }
 }

@@ -52,7 +52,7 @@ impl TokenServer {
         let now = self.epoch.epoch();
         let left =
             saved.valid_until.map_or(self.lifetime, |until| until.since(clock).min(self.lifetime));
-        let path = SavedPath::new(saved.window, saved.rtt, now, left).ok()?;
+        let path = SavedPath::of(saved, now, left).ok()?;
         let sealed = self.lock().seal(&path, self.prefixes.of(remote), now, self.random);
         sealed.inspect_err(|error| tracing::warn!(%error, "path token")).ok()
     }
@@ -73,7 +73,7 @@ impl TokenServer {
         };
         let left =
             Span::from_millis(path.expires.as_unix_millis().saturating_sub(now.as_unix_millis()));
-        Ok(SavedParameters { window: path.window, rtt: path.rtt, valid_until: Some(clock + left) })
+        Ok(path.parameters(clock + left))
     }
 
     /// Marks tokens that were issued as used.

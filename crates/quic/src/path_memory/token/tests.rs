@@ -210,6 +210,7 @@ proptest! {
     fn a_sealed_set_opens_unchanged(
         window in 1u64..1 << 62,
         rtt_us in 1u64..3_600_000_000,
+        first_us in proptest::option::of(1u64..3_600_000_000),
         lifetime in 1u64..43_200,
         bits: u128,
         v6: bool,
@@ -220,10 +221,11 @@ proptest! {
             IpAddr::V4(std::net::Ipv4Addr::from_bits(bits as u32))
         };
         let (window, rtt) = (Bytes::new(window), Span::from_micros(rtt_us));
-        let path = SavedPath::new(window, rtt, at(0), Span::from_secs(lifetime)).unwrap();
+        let saved = SavedPath::new(window, rtt, at(0), Span::from_secs(lifetime)).unwrap();
+        let path = SavedPath { first_rtt: first_us.map(Span::from_micros), ..saved };
         let mut tokens = tokens();
         let token = seal(&mut tokens, &path, IpPrefix::host(remote), at(0));
-        prop_assert!((57..=83).contains(&token.len()), "{} bytes", token.len());
+        prop_assert!((57..=91).contains(&token.len()), "{} bytes", token.len());
         prop_assert_eq!(tokens.open(&token, remote, at(0)), Ok(path));
     }
 

@@ -217,6 +217,8 @@ fn sets_that_say_nothing_are_refused(make: Make<'_>) {
         SavedPath { window: Bytes::MAX, ..good },
         SavedPath { rtt: Span::ZERO, ..good },
         SavedPath { rtt: Span::MAX, ..good },
+        SavedPath { first_rtt: Some(Span::ZERO), ..good },
+        SavedPath { first_rtt: Some(Span::MAX), ..good },
         SavedPath { expires: good.saved_at, ..good },
         SavedPath { expires: Epoch::MAX, ..good },
         SavedPath { saved_at: Epoch::MAX, ..good },
@@ -233,6 +235,7 @@ fn the_largest_values_come_back(make: Make<'_>) {
     let largest = SavedPath {
         window: Bytes::new(most),
         rtt: Span::from_nanos(most),
+        first_rtt: Some(Span::from_nanos(most)),
         saved_at: at(0),
         expires: Epoch::from_unix_millis(most),
     };
