@@ -6,6 +6,7 @@ mod attachments;
 mod batches;
 mod entry;
 mod network_starts;
+mod responses;
 mod retry_packets;
 mod run;
 mod sans_io;

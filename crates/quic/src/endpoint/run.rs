@@ -164,10 +164,15 @@ impl Endpoint {
     }
 
     fn next_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit> {
-        if let Some((transmit, datagram)) = self.responses.pop_front() {
-            buffer.extend_from_slice(&datagram);
+        if self.responses.yield_turn()
+            && let Some(transmit) = self.next_of_connections(now, buffer)
+        {
             return Some(transmit);
         }
+        self.responses.pop(buffer).or_else(|| self.next_of_connections(now, buffer))
+    }
+
+    fn next_of_connections(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit> {
         let instant = self.clock.instant(now);
         while let Some(&key) = self.ready.front() {
             let Some(entry) = self.connections.get_mut(&key) else {

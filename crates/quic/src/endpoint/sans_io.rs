@@ -5,6 +5,7 @@ use super::address_limit::SendLimit;
 use super::attachments::Attachments;
 use super::batches::Batches;
 use super::entry::{Entry, receive};
+use super::responses::Responses;
 use super::retry_packets;
 use super::transmit::Transmit;
 use super::version_negotiation::VersionNegotiation;
@@ -45,8 +46,7 @@ pub struct Endpoint {
     pub(super) timeouts: BTreeSet<(Time, usize)>,
     /// Connections that may have something to send.
     pub(super) ready: VecDeque<usize>,
-    /// Datagrams of the endpoint itself: version negotiation, stateless reset, Retry.
-    pub(super) responses: VecDeque<(Transmit, Vec<u8>)>,
+    pub(super) responses: Responses,
     acceptor: Option<Acceptor>,
     gatekeeper: Option<Gatekeeper>,
     pub(super) panic_handler: Option<PanicHandler>,
@@ -91,7 +91,7 @@ impl Endpoint {
             connections: BTreeMap::new(),
             timeouts: BTreeSet::new(),
             ready: VecDeque::new(),
-            responses: VecDeque::new(),
+            responses: Responses::default(),
             acceptor,
             gatekeeper: None,
             panic_handler: None,
@@ -329,7 +329,7 @@ impl Endpoint {
 
     fn respond(&mut self, transmit: noq_proto::Transmit) {
         let datagram = self.scratch[..transmit.size].to_vec();
-        self.responses.push_back((Transmit::from(&transmit), datagram));
+        self.responses.push(Transmit::from(&transmit), datagram);
         self.scratch.clear();
     }
 }

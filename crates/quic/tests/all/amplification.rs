@@ -5,7 +5,7 @@
 
 use bentpipe_quic::noq_proto::{
     self as noq, ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EndpointConfig,
-    FourTuple, ServerConfig,
+    FourTuple, ServerConfig, StreamId,
 };
 use bentpipe_quic::tls::{self, Client, Identity, Randomness};
 use bentpipe_quic::{
@@ -19,15 +19,15 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 const SERVER: ([u8; 4], u16) = ([192, 0, 2, 2], 443);
-const OWN: ([u8; 4], u16) = ([192, 0, 2, 1], 40_000);
+pub const OWN: ([u8; 4], u16) = ([192, 0, 2, 1], 40_000);
 const VICTIMS: [([u8; 4], u16); 2] = [([198, 51, 100, 1], 5000), ([198, 51, 100, 2], 5000)];
 const STEP: Span = Span::from_millis(1);
 
 /// A server, and a client that is only the stack and sends from whatever address it likes.
-struct World {
+pub struct World {
     clock: Clock,
-    now: Time,
-    server: Endpoint,
+    pub now: Time,
+    pub server: Endpoint,
     endpoint: noq::Endpoint,
     handle: ConnectionHandle,
     client: Connection,
@@ -49,7 +49,7 @@ async fn answer(conn: Conn) {
     }
 }
 
-fn client_config(identity: &Identity, clock: Clock) -> ClientConfig {
+pub fn client_config(identity: &Identity, clock: Clock) -> ClientConfig {
     let epoch = EpochClock::new(1_767_225_600);
     let tls = Client::new(identity, tls::ALPN_RAW, Randomness::System, epoch).unwrap();
     // Datagrams as small as clients may send them.
@@ -59,7 +59,7 @@ fn client_config(identity: &Identity, clock: Clock) -> ClientConfig {
 }
 
 impl World {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let (clock, epoch) = (Clock::new(), EpochClock::new(1_767_225_600));
         let identity = Identity::self_signed("server.test", [1; 32]).unwrap();
         let tls = tls::server(&identity, tls::ALPN_RAW, Randomness::System, epoch, None).unwrap();
@@ -138,13 +138,23 @@ impl World {
         (0..count).for_each(|_| self.step());
     }
 
+    /// Asks for 300 kB, which reaches the server.
+    pub fn ask(&mut self) -> StreamId {
+        let id = self.client.streams().open(Dir::Bi).unwrap();
+        self.client.send_stream(id).finish().unwrap();
+        let (mut buffer, now) = (Vec::new(), self.clock.instant(self.now));
+        while self.client.poll_transmit(now, NonZeroUsize::MIN, &mut buffer).is_some() {
+            self.send(&std::mem::take(&mut buffer));
+        }
+        id
+    }
+
     /// Asks for 300 kB and returns the steps until they are there, at most `most`.
-    fn download(&mut self, most: usize) -> Option<usize> {
+    pub fn download(&mut self, most: usize) -> Option<usize> {
         while self.client.is_handshaking() {
             self.step();
         }
-        let id = self.client.streams().open(Dir::Bi).unwrap();
-        self.client.send_stream(id).finish().unwrap();
+        let id = self.ask();
         let mut left = 300_000;
         for step in 0..most {
             self.step();

@@ -5,6 +5,7 @@ mod acks;
 mod amplification;
 mod contract;
 mod endpoints;
+mod floods;
 mod flow_control;
 mod migration;
 mod network_hosts;
