@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from tools.peers.front_beside.rounds import start
+from tools.peers.front_beside.running import start
 from tools.running import waited
 
 # Port of each: over TCP and UDP.

@@ -8,16 +8,17 @@ import os
 import socket
 import subprocess
 import sys
-import urllib.request
 from pathlib import Path
 
 from tools.peers import quic_go
+from tools.peers.front_beside import browsers
+from tools.peers.front_beside.running import start
 from tools.peers.front_beside.servers import SERVERS, Places
 from tools.running import waited
 
 OWN = Path(__file__).resolve().parent / "programs"
 FILE = 1_000_000
-# What Chromium does, and tells the application.
+# What browsers do, and tell the application.
 PAGE = """<!doctype html><link rel="icon" href="data:,"><p>HOST</p><script>
 const events = () => new Promise(done => {
     const source = new EventSource("/app/events"), got = []
@@ -36,7 +37,8 @@ const upload = async () => {
 }
 addEventListener("load", async () => {
     const protocol = performance.getEntriesByType("navigation")[0].nextHopProtocol
-    const result = {protocol}
+    const browser = navigator.userAgent.includes("Firefox") ? "firefox" : "chromium"
+    const result = {browser, protocol}
     for (const [name, work] of Object.entries({events, upload, ws: socket})) {
         const late = new Promise(done => setTimeout(done, 10000, "no result within 10 s"))
         result[name] = await Promise.race([work(), late])
@@ -92,7 +94,8 @@ def one(arguments, programs, places, name, command, spec, stack, go):
             line["measured"], line["right"] = why, None
         rows.append(row(name, "aioquic", line["asked"], line["measured"], line["right"]))
     rows += large(name, go, places, arguments)
-    rows.append(chromium(name, programs, places))
+    rows += [row(name, browser, browsers.ASKED, *found)
+             for browser, *found in browsers.visits(name, programs, places)]
     after = over_tcp(places, spec)
     text = f"{before[0]} before, {after[0]} after, {after[1]} bytes"
     rows.append(row(name, "curl", "the same over TCP, at the web server itself", text,
@@ -160,31 +163,6 @@ def built(folder):
     return (None, why) if why else (str(client), "")
 
 
-def chromium(name, programs, places):
-    """Loads the page of a host, and reads what it has found out."""
-    found = programs.find("chromium") or programs.find("google-chrome")
-    asked = "page over h3, SSE, upload and WebSocket of it"
-    if not found:
-        return row(name, "chromium", asked, "chromium is not installed", None)
-    spki = (places.folder / "a.test.spki").read_text()
-    command = [found, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-proxy-server",
-               "--disable-background-networking", "--disable-component-update", "--no-first-run",
-               f"--user-data-dir={places.folder}/chromium-{name}", "--enable-quic",
-               "--host-resolver-rules=MAP *.test 127.0.0.1",
-               f"--origin-to-force-quic-on=a.test:{places.port}",
-               f"--ignore-certificate-errors-spki-list={spki}", f"https://a.test:{places.port}/"]
-    url = f"http://127.0.0.1:{places.application}/app/result"
-    with contextlib.ExitStack() as stack:
-        start(stack, command, dict(os.environ))
-        told = waited(lambda: urllib.request.urlopen(url).read(), 60)
-    if not told:
-        return row(name, "chromium", asked, "no result within 60 s", False)
-    result = json.loads(told)
-    expected = {"protocol": "h3", "events": 3, "upload": 1_000_000, "ws": "hello"}
-    text = ", ".join(f"{key} {value}" for key, value in result.items())
-    return row(name, "chromium", asked, text, result == expected)
-
-
 def over_tcp(places, spec):
     """Asks the web server itself for a file. Returns its version and status, size and hash."""
     url = f"https://a.test:{places.port}/file.bin"
@@ -201,26 +179,6 @@ def lines(command, environment):
     """Runs a client. Returns the JSON lines that it prints."""
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def start(stack, command, environment, ready=False):
-    """Starts a program, which is ended with the round. `ready`: waits for its first line."""
-    output = subprocess.PIPE if ready else subprocess.DEVNULL
-    process = subprocess.Popen(command, env=environment, stdout=output, text=True,
-                               stderr=None if ready else subprocess.DEVNULL)
-    stack.callback(end, process)
-    if ready and not process.stdout.readline():
-        raise SystemExit(f"{' '.join(command)} has ended before it was ready")
-    return process
-
-
-def end(process):
-    process.terminate()
-    try:
-        process.wait(20)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def free_ports(count):

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 from tools.peers import quic_go
-from tools.peers.front_beside.rounds import connects, free_ports, start
+from tools.peers.front_beside.rounds import connects, free_ports
+from tools.peers.front_beside.running import start
 from tools.peers.front_load.servers import SERVERS, UPSTREAM, Places
 from tools.running import waited
 

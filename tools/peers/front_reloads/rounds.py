@@ -13,7 +13,8 @@ from pathlib import Path
 
 from tools.peers import quic_go
 from tools.peers.front_beside import servers
-from tools.peers.front_beside.rounds import OWN, connects, free_ports, start
+from tools.peers.front_beside.rounds import OWN, connects, free_ports
+from tools.peers.front_beside.running import start
 from tools.peers.front_beside.servers import Places
 from tools.running import waited
 
