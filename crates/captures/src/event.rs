@@ -1,6 +1,8 @@
 //! The events of a trace, whichever stack and draft wrote them.
 
+use crate::list::List;
 use bentpipe_units::{Bytes, Span, Time};
+use std::ops::{Deref, DerefMut};
 
 /// Longest trace of a capture, and latest start of one in its file.
 pub(crate) const MAX_SPAN: Span = Span::from_secs(1_000_000);
@@ -192,33 +194,40 @@ pub struct Packet {
     /// Size of the QUIC packet in bytes.
     pub bytes: u64,
     /// Stream data.
-    pub data: Vec<StreamPart>,
+    pub data: List<StreamPart>,
     /// Ranges of packet numbers that it acknowledges, ends included.
-    pub acknowledged: Vec<(u64, u64)>,
-    /// Those of `acknowledged` of which no RTT follows: of TCP, their data was sent more than once,
-    /// and the acknowledgement does not say which copy arrived (Karn's rule, RFC 6298 §3), or it
-    /// has the time of the packet itself. In ascending order.
-    pub ambiguous: Vec<(u64, u64)>,
+    pub acknowledged: List<(u64, u64)>,
     /// Of TCP, the sender's timestamp and the one that it echoes (RFC 7323 §3.2), in units of the
     /// clocks of the ends.
     pub timestamps: Option<(u32, u32)>,
     /// Limit of the connection that it announces.
     pub max_data: Option<u64>,
-    /// Limits of streams that it announces.
-    pub max_stream_data: Vec<(u64, u64)>,
     /// True if it says that flow control blocks the end that sent it.
     pub is_blocked: bool,
     /// True if it confirms the handshake.
     pub handshake_done: bool,
+    /// True if it calls for an acknowledgement: it has other frames than ACK, PADDING and
+    /// CONNECTION_CLOSE (RFC 9002 §2). Of TCP, data.
+    pub is_eliciting: bool,
+    /// What few packets have.
+    pub details: Details,
+}
+
+/// What a packet has that few have. Most packets of TCP have nothing of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PacketDetails {
+    /// Those of [`Packet::acknowledged`] of which no RTT follows: of TCP, their data was sent more than once,
+    /// and the acknowledgement does not say which copy arrived (Karn's rule, RFC 6298 §3), or it
+    /// has the time of the packet itself. In ascending order.
+    pub ambiguous: Vec<(u64, u64)>,
+    /// Limits of streams that it announces.
+    pub max_stream_data: Vec<(u64, u64)>,
     /// Streams that end with it.
     pub stream_ends: Vec<(u64, StreamEnd)>,
     /// Time for which the receiver held its acknowledgement back.
     pub ack_delay: Option<Span>,
     /// Marks that it reports.
     pub ecn: Option<EcnCounts>,
-    /// True if it calls for an acknowledgement: it has other frames than ACK, PADDING and
-    /// CONNECTION_CLOSE (RFC 9002 §2). Of TCP, data.
-    pub is_eliciting: bool,
     /// True if it was sent because a probe timeout expired (RFC 9002 §6.2.4), if the file says why
     /// packets were sent.
     pub is_probe: bool,
@@ -231,6 +240,51 @@ pub struct Packet {
     /// before the highest had not arrived. `None` if its size does not say.
     pub names_gaps: Option<bool>,
 }
+
+/// The details of a packet: without memory of their own if there are none.
+#[derive(Debug, Clone, Default)]
+pub struct Details(Option<Box<PacketDetails>>);
+
+/// What a packet has that has no details.
+static NO_DETAILS: PacketDetails = PacketDetails {
+    ambiguous: Vec::new(),
+    max_stream_data: Vec::new(),
+    stream_ends: Vec::new(),
+    ack_delay: None,
+    ecn: None,
+    is_probe: false,
+    is_mtu_probe: false,
+    mark: None,
+    names_gaps: None,
+};
+
+impl Deref for Details {
+    type Target = PacketDetails;
+
+    fn deref(&self) -> &PacketDetails {
+        self.0.as_deref().unwrap_or(&NO_DETAILS)
+    }
+}
+
+impl DerefMut for Details {
+    fn deref_mut(&mut self) -> &mut PacketDetails {
+        self.0.get_or_insert_default()
+    }
+}
+
+impl From<PacketDetails> for Details {
+    fn from(details: PacketDetails) -> Self {
+        Self(Some(Box::new(details)))
+    }
+}
+
+impl PartialEq for Details {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Details {}
 
 impl CapturedConnection {
     /// Returns the bytes of stream data of both directions, repeats included.
@@ -269,7 +323,7 @@ impl Packet {
 
     /// Returns true if no RTT follows from a range of `acknowledged`.
     pub(crate) fn is_ambiguous(&self, range: &(u64, u64)) -> bool {
-        self.ambiguous.binary_search(range).is_ok()
+        self.details.ambiguous.binary_search(range).is_ok()
     }
 
     /// Returns the largest packet number that it acknowledges.
@@ -280,5 +334,27 @@ impl Packet {
     /// Returns the bytes on the wire: with the headers of IPv4 and UDP.
     pub fn wire_bytes(&self) -> u64 {
         self.bytes + 28
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file has millions of packets.
+    #[test]
+    fn an_event_takes_as_little_memory_as_it_can() {
+        assert!(size_of::<(Time, Event)>() <= 128, "{}", size_of::<(Time, Event)>());
+        assert_eq!(size_of::<List<StreamPart>>(), size_of::<StreamPart>() + size_of::<u64>());
+        assert_eq!(size_of::<Details>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn a_packet_without_details_equals_one_whose_details_say_nothing() {
+        let silent = Packet { details: PacketDetails::default().into(), ..Packet::default() };
+        assert_eq!(silent, Packet::default());
+        let mut marked = Packet::default();
+        marked.details.mark = Some(1);
+        assert_ne!(marked, silent);
     }
 }

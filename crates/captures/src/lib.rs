@@ -23,6 +23,7 @@ mod foreign_file;
 mod har;
 mod http;
 mod json;
+mod list;
 mod logged;
 mod logs;
 mod netlog;
@@ -45,11 +46,12 @@ pub use calendar::seconds_of_iso;
 pub use decompress::decompressed;
 pub use error::CaptureError;
 pub use event::{
-    CapturedConnection, EcnCounts, Event, HttpMessage, Metrics, Packet, Side, StreamEnd,
-    StreamPart, Transport, TransportParameters,
+    CapturedConnection, Details, EcnCounts, Event, HttpMessage, Metrics, Packet, PacketDetails,
+    Side, StreamEnd, StreamPart, Transport, TransportParameters,
 };
 pub use foreign_file::ForeignFile;
 pub use har::{HarHints, HarKind, HarLog, HarObject, HarPage, HarPageError, HarPhases, HarRequest};
+pub use list::List;
 pub use recording::Recording;
 pub use summary::{ConnectionSummary, Protocol, Traffic};
 pub use tcp_info::{TcpInfoLog, TcpInfoSample, TcpInfoSocket, TcpInfoSummary};

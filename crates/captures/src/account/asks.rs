@@ -82,7 +82,7 @@ impl Asks {
             for (number, places) in waiting.extract_if(from..=to, |_, _| true) {
                 for place in places {
                     if let Some(ask) = self.all.get_mut(place) {
-                        let held = packet.ack_delay.filter(|_| largest == Some(number));
+                        let held = packet.details.ack_delay.filter(|_| largest == Some(number));
                         ask.acknowledged = Some((now, held));
                     }
                 }
@@ -180,7 +180,7 @@ mod tests {
     fn what_is_asked_at_the_time_of_the_data_before_is_a_request() {
         let packet = |offset, length| Packet {
             is_application: true,
-            data: vec![StreamPart { stream: 0, offset, length }],
+            data: vec![StreamPart { stream: 0, offset, length }].into(),
             ..Packet::default()
         };
         let at = Time::from_millis;
@@ -224,7 +224,7 @@ mod tests {
         let at = Time::from_millis;
         let packet = |length| Packet {
             is_application: true,
-            data: vec![StreamPart { stream: 0, offset: 0, length }],
+            data: vec![StreamPart { stream: 0, offset: 0, length }].into(),
             ..Packet::default()
         };
         // An acknowledgement after the first time, and the answer after 900 ms.

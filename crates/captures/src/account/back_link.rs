@@ -216,7 +216,7 @@ mod tests {
     }
 
     fn packet(number: u64, bytes: u64, acknowledged: Vec<(u64, u64)>) -> Packet {
-        Packet { number, bytes, acknowledged, ..Packet::default() }
+        Packet { number, bytes, acknowledged: acknowledged.into(), ..Packet::default() }
     }
 
     /// Packets that a server gets: two of full size, and acknowledgements.

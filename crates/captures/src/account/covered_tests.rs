@@ -1,7 +1,7 @@
 //! Accounts of connections whose packets are not opened.
 
 use super::account;
-use crate::event::{CapturedConnection, Event, Packet, Side, StreamPart, Transport};
+use crate::event::{CapturedConnection, Event, Packet, PacketDetails, Side, StreamPart, Transport};
 use bentpipe_timeseries::TimePart;
 use bentpipe_units::{Span, Time};
 
@@ -17,7 +17,7 @@ impl Recorded {
     /// Begins with a handshake, and a request at its end.
     fn new(side: Side) -> Self {
         let mut made = Self { side, events: Vec::new(), numbers: [0; 2], offsets: [0; 2] };
-        let answer = Packet { acknowledged: vec![(0, 0)], ..Packet::default() };
+        let answer = Packet { acknowledged: vec![(0, 0)].into(), ..Packet::default() };
         let own = [(0, Event::Sent(Packet::default())), (50, Event::Received(answer))];
         made.events.extend(own);
         made.add(51, side == Side::Client, 100, &[]);
@@ -43,9 +43,9 @@ impl Recorded {
             is_application: true,
             bytes: length + 40,
             number: self.numbers[end],
-            data: if length > 0 { vec![part] } else { Vec::new() },
-            acknowledged: acknowledged.to_vec(),
-            ack_delay,
+            data: (length > 0).then_some(part).into_iter().collect(),
+            acknowledged: acknowledged.to_vec().into(),
+            details: PacketDetails { ack_delay, ..PacketDetails::default() }.into(),
             ..Packet::default()
         };
         self.offsets[end] += length;

@@ -247,7 +247,7 @@ impl Sent {
 mod tests {
     use super::*;
     use crate::account::account_of_both;
-    use crate::event::{Packet, StreamPart, Transport};
+    use crate::event::{Packet, PacketDetails, StreamPart, Transport};
 
     /// A packet that is not opened, with a mark of its own, and data at an offset.
     fn covered(number: u64, mark: u64, offset: Option<u64>) -> Packet {
@@ -256,7 +256,7 @@ mod tests {
             is_application: true,
             number,
             bytes: 1040,
-            mark: Some(mark),
+            details: PacketDetails { mark: Some(mark), ..PacketDetails::default() }.into(),
             data: offset.map(part).into_iter().collect(),
             ..Packet::default()
         }
@@ -272,7 +272,7 @@ mod tests {
         for index in 0..40_u64 {
             let acknowledged = if index == 0 { vec![(0, 0)] } else { Vec::new() };
             let data = covered(index, 100 + index, Some(index * 1000));
-            let data = Packet { acknowledged, ..data };
+            let data = Packet { acknowledged: acknowledged.into(), ..data };
             server.push((at(index * 10), Event::Sent(data.clone())));
             if index == 7 || index == 21 {
                 continue;
@@ -280,7 +280,10 @@ mod tests {
             client.push((at(index * 10 + 100), Event::Received(data)));
             // What a file of one end is taken to acknowledge.
             let acknowledged = vec![(index, index)];
-            let answer = Packet { acknowledged, ..covered(index + 1, 500 + index, None) };
+            let answer = Packet {
+                acknowledged: acknowledged.into(),
+                ..covered(index + 1, 500 + index, None)
+            };
             client.push((at(index * 10 + 120), Event::Sent(answer.clone())));
             server.push((at(index * 10 + 120), Event::Received(answer)));
         }

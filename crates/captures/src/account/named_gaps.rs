@@ -19,8 +19,8 @@ impl NamedGaps {
         let mut found = Self::default();
         for (at, event) in &trace.events {
             let names = match event {
-                Event::Received(packet) if is_sender => packet.names_gaps,
-                Event::Sent(packet) if !is_sender => packet.names_gaps,
+                Event::Received(packet) if is_sender => packet.details.names_gaps,
+                Event::Sent(packet) if !is_sender => packet.details.names_gaps,
                 _ => None,
             };
             found.are_told |= names.is_some();
@@ -58,7 +58,7 @@ impl NamedGaps {
 mod tests {
     use super::*;
     use crate::account::account;
-    use crate::event::{Packet, Side, StreamPart, Transport};
+    use crate::event::{Packet, PacketDetails, Side, StreamPart, Transport};
     use bentpipe_timeseries::TimePart;
 
     /// A client 50 ms away without keys: data each 10 ms, a silence from 250 to 650 ms, and data
@@ -68,7 +68,7 @@ mod tests {
             is_application: true,
             bytes: 1040,
             number,
-            data: data.to_vec(),
+            data: data.to_vec().into(),
             ..Packet::default()
         };
         let at = Time::from_millis;
@@ -76,14 +76,18 @@ mod tests {
         let answered = vec![(0, 0)];
         let mut events = vec![
             (at(0), Event::Sent(Packet::default())),
-            (at(50), Event::Received(Packet { acknowledged: answered, ..Packet::default() })),
+            (
+                at(50),
+                Event::Received(Packet { acknowledged: answered.into(), ..Packet::default() }),
+            ),
             (at(50), Event::Sent(packet(1, &[part(0)]))),
         ];
         for index in 0..40 {
             let ms = 100 + index * 10 + if index > 15 { 400 } else { 0 };
             events.push((at(ms), Event::Received(packet(index, &[part(index * 1000)]))));
             let names_gaps = Some(named_from.is_some_and(|from| ms >= from));
-            let own = Packet { names_gaps, ..packet(index + 2, &[]) };
+            let details = PacketDetails { names_gaps, ..PacketDetails::default() }.into();
+            let own = Packet { details, ..packet(index + 2, &[]) };
             events.push((at(ms + 2), Event::Sent(own)));
         }
         CapturedConnection {

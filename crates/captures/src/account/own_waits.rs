@@ -129,7 +129,7 @@ impl OwnWaits {
                     // Of packets that are not opened, nothing says what they acknowledge.
                     let largest = packet.largest_acknowledged().filter(|_| !trace.is_encrypted);
                     if let Some(sent) = largest.and_then(|largest| sent.remove(&largest)) {
-                        let delay = packet.ack_delay.unwrap_or_default();
+                        let delay = packet.details.ack_delay.unwrap_or_default();
                         own.round_trips.push((*at, at.since(sent).saturating_sub(delay)));
                     }
                     if packet.data.is_empty() {
@@ -264,11 +264,11 @@ mod tests {
             is_application: true,
             number,
             is_eliciting,
-            acknowledged: acknowledged.to_vec(),
+            acknowledged: acknowledged.to_vec().into(),
             ..Packet::default()
         };
         let data = Packet {
-            data: vec![StreamPart { stream: 0, offset: 0, length: 1000 }],
+            data: vec![StreamPart { stream: 0, offset: 0, length: 1000 }].into(),
             ..packet(7, true, &[(1, 1)])
         };
         // A ping after 900 ms of silence, and the answer with the data after 5 s.
@@ -318,7 +318,7 @@ mod tests {
         let waited = |acknowledged: &[u64]| {
             let data = Packet {
                 is_application: true,
-                data: vec![StreamPart { stream: 0, offset: 0, length: 1000 }],
+                data: vec![StreamPart { stream: 0, offset: 0, length: 1000 }].into(),
                 ..Packet::default()
             };
             let own = Packet { is_application: true, ..Packet::default() };

@@ -166,11 +166,11 @@ impl Windows {
             }
             return self.note(at, Some(0));
         }
-        for &(stream, limit) in &packet.max_stream_data {
+        for &(stream, limit) in &packet.details.max_stream_data {
             let known = self.limits.entry(stream).or_default();
             *known = (*known).max(limit);
         }
-        let stream = packet.max_stream_data.last().map(|(stream, _)| *stream);
+        let stream = packet.details.max_stream_data.last().map(|(stream, _)| *stream);
         self.note(at, stream.or_else(|| self.limits.keys().next_back().copied()));
     }
 
@@ -199,7 +199,7 @@ fn ends(packet: &Packet) -> impl Iterator<Item = (u64, u64)> {
 mod tests {
     use super::*;
     use crate::account::account;
-    use crate::event::{Side, StreamPart};
+    use crate::event::{PacketDetails, Side, StreamPart};
 
     const WINDOW: u64 = 64_000;
     const RTT: u64 = 50;
@@ -227,10 +227,14 @@ mod tests {
         };
         let announce = |packet: Packet, limit: u64| match transport {
             Transport::Tcp => Packet { max_data: Some(limit), ..packet },
-            Transport::Quic => Packet { max_stream_data: vec![(0, limit)], ..packet },
+            Transport::Quic => {
+                let max_stream_data = vec![(0, limit)];
+                let details = PacketDetails { max_stream_data, ..PacketDetails::default() }.into();
+                Packet { details, ..packet }
+            }
         };
         let request = StreamPart { stream: 0, offset: 0, length: 100 };
-        let asked = Packet { data: vec![request], ..packet(0) };
+        let asked = Packet { data: vec![request].into(), ..packet(0) };
         add(RTT / 2, 0, false, announce(asked, WINDOW));
         let (mut sent, mut limit, mut now, mut number) = (0, WINDOW, RTT / 2, 1);
         while sent < 600_000 {
@@ -238,13 +242,17 @@ mod tests {
             while sent + 1000 <= limit {
                 let part = StreamPart { stream: 0, offset: sent, length: 1000 };
                 let acknowledged = if sent == 0 { vec![(0, 0)] } else { Vec::new() };
-                let data = Packet { acknowledged, data: vec![part], ..packet(sent / 1000) };
+                let data = Packet {
+                    acknowledged: acknowledged.into(),
+                    data: vec![part].into(),
+                    ..packet(sent / 1000)
+                };
                 add(now, now + RTT / 2, true, data);
                 sent += 1000;
             }
             let come = now + RTT / 2;
             let acknowledged = vec![(first, sent / 1000 - 1)];
-            let ack = Packet { acknowledged, ..packet(number) };
+            let ack = Packet { acknowledged: acknowledged.into(), ..packet(number) };
             if read_slowly {
                 add(come + RTT / 2, come, false, announce(ack, limit));
                 limit += 10_000;

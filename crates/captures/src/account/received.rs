@@ -122,7 +122,7 @@ struct Limits {
 
 impl Limits {
     fn announce(&mut self, at: Time, packet: &Packet, highest: &BTreeMap<u64, u64>) {
-        let streams = packet.max_stream_data.iter();
+        let streams = packet.details.max_stream_data.iter();
         let of_stream = streams.filter(|(stream, _)| highest.contains_key(stream));
         self.announced.extend(of_stream.map(|(_, limit)| (at, [None, Some(*limit)])));
         self.announced.extend(packet.max_data.map(|limit| (at, [Some(limit), None])));
@@ -324,7 +324,7 @@ mod tests {
         use crate::event::{Side, StreamPart};
         let packet = |length| Packet {
             is_application: true,
-            data: vec![StreamPart { stream: 0, offset: 0, length }],
+            data: vec![StreamPart { stream: 0, offset: 0, length }].into(),
             ..Packet::default()
         };
         let at = Time::from_millis;

@@ -427,7 +427,7 @@ mod tests {
             is_eliciting: true,
             bytes: 1040,
             number,
-            data: vec![StreamPart { stream: 0, offset, length: 1000 }],
+            data: vec![StreamPart { stream: 0, offset, length: 1000 }].into(),
             ..Packet::default()
         };
         let at = Time::from_millis;
@@ -435,7 +435,7 @@ mod tests {
         let mut number = 0;
         let mut add = |time, index| {
             let acknowledged = if number == 0 { vec![(0, 0)] } else { Vec::new() };
-            let data = Packet { acknowledged, ..packet(number, index * 1000) };
+            let data = Packet { acknowledged: acknowledged.into(), ..packet(number, index * 1000) };
             events.push((at(time), Event::Received(data)));
             number += 1;
         };

@@ -188,7 +188,7 @@ impl SenderState {
         self.last_arrival = now;
         self.first_arrival = self.first_arrival.or(Some(now));
         self.connection_limit = packet.max_data.max(self.connection_limit);
-        for &(stream, limit) in &packet.max_stream_data {
+        for &(stream, limit) in &packet.details.max_stream_data {
             let known = self.stream_limits.entry(stream).or_default();
             *known = (*known).max(limit);
         }

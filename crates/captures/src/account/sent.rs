@@ -249,7 +249,7 @@ impl Sent {
                         let found = outstanding.extract_if(first..=last, |_, _| true);
                         now.extend(found.map(|(_, index)| (index, is_ambiguous)));
                     }
-                    let delay = packet.ack_delay.unwrap_or_default();
+                    let delay = packet.details.ack_delay.unwrap_or_default();
                     acknowledge(&mut packets, &now, *at, delay);
                 }
                 Event::Lost(number) => {
@@ -364,7 +364,7 @@ mod tests {
     fn a_handshake_that_waited_is_told_from_one_that_was_lost() {
         let quic = |number, acknowledged: &[(u64, u64)]| Packet {
             number,
-            acknowledged: acknowledged.to_vec(),
+            acknowledged: acknowledged.to_vec().into(),
             ..Packet::default()
         };
         for (number, range, late) in [(0, (0, 1), true), (0, (1, 1), false), (1, (0, 1), false)] {
@@ -436,7 +436,7 @@ mod tests {
             number,
             bytes,
             is_application: true,
-            data: vec![StreamPart { stream: 0, offset: number * bytes, length: bytes }],
+            data: vec![StreamPart { stream: 0, offset: number * bytes, length: bytes }].into(),
             ..Packet::default()
         };
         // 200 packets in two seconds, of which an estimate has three acknowledged.
@@ -444,7 +444,11 @@ mod tests {
             (0..200).map(|index| (at(index * 10), Event::Sent(packet(index, 1200)))).collect();
         for (time, number) in [(900, 0), (901, 1), (1990, 2)] {
             let acknowledged = vec![(number, number)];
-            let ack = Packet { acknowledged, is_application: true, ..Packet::default() };
+            let ack = Packet {
+                acknowledged: acknowledged.into(),
+                is_application: true,
+                ..Packet::default()
+            };
             events.push((at(time), Event::Received(ack)));
         }
         events.sort_by_key(|(at, _)| *at);
@@ -462,7 +466,7 @@ mod tests {
         let at = Time::from_millis;
         // Of ten packets in 90 ms nothing, or the first, is acknowledged in the file.
         for acknowledged in [0, 1] {
-            let answer = Packet { acknowledged: vec![(0, 0)], ..Packet::default() };
+            let answer = Packet { acknowledged: vec![(0, 0)].into(), ..Packet::default() };
             let own = [(at(0), Event::Sent(Packet::default())), (at(50), Event::Received(answer))];
             let mut events = own.to_vec();
             events.extend((0..10).map(|index| {
@@ -471,14 +475,18 @@ mod tests {
                     number: index,
                     bytes: 1240,
                     is_application: true,
-                    data: vec![part],
+                    data: vec![part].into(),
                     ..Packet::default()
                 };
                 (at(60 + index * 10), Event::Sent(packet))
             }));
             events.extend((0..acknowledged).map(|index| {
                 let acknowledged = vec![(index, index)];
-                let ack = Packet { acknowledged, is_application: true, ..Packet::default() };
+                let ack = Packet {
+                    acknowledged: acknowledged.into(),
+                    is_application: true,
+                    ..Packet::default()
+                };
                 (at(110), Event::Received(ack))
             }));
             events.sort_by_key(|(at, _)| *at);

@@ -30,7 +30,9 @@ type Bare = (Option<(u32, u32)>, Option<u64>);
 /// Returns the packets of the application that `sender` sent.
 pub fn pairs(sender: &CapturedConnection, receiver: &CapturedConnection) -> Vec<Pair> {
     let mut arrivals = match sender.transport {
-        Transport::Quic if sender.is_encrypted => Arrivals::of_quic(receiver, |one| one.mark),
+        Transport::Quic if sender.is_encrypted => {
+            Arrivals::of_quic(receiver, |one| one.details.mark)
+        }
         Transport::Quic => Arrivals::of_quic(receiver, |one| Some(one.number)),
         Transport::Tcp => Arrivals::of_tcp(receiver),
     };
@@ -147,7 +149,7 @@ mod tests {
         Packet {
             is_application: true,
             number,
-            data: vec![StreamPart { stream: 0, offset, length }],
+            data: vec![StreamPart { stream: 0, offset, length }].into(),
             timestamps: stamp.map(|stamp| (stamp, 0)),
             ..Packet::default()
         }

@@ -101,7 +101,9 @@ impl Session {
         packet.is_application = !matches!(level, "ENCRYPTION_INITIAL" | "ENCRYPTION_HANDSHAKE");
         packet.bytes = params.size.integer().unwrap_or_default().min(MAX_PACKET);
         let why = params.transmission.text().unwrap_or_default();
-        packet.is_probe = ["PTO_", "TLP_", "RTO_"].iter().any(|start| why.starts_with(start));
+        if ["PTO_", "TLP_", "RTO_"].iter().any(|start| why.starts_with(start)) {
+            packet.details.is_probe = true;
+        }
         // When it was sent, not when that was logged; in whole milliseconds like everything else.
         let sent = params.sent_time_us.integer().map(|time| time / 1000);
         let at = sent.filter(|sent| now.saturating_sub(LOG_DELAY) <= *sent && *sent <= now);
@@ -144,9 +146,9 @@ impl Session {
         self.largest_acknowledged = self.largest_acknowledged.max(largest);
         let delay = params.ack_delay_us.integer().filter(|delay| *delay < MAX_MS);
         self.with_received(|packet| {
-            packet.acknowledged = ranges(smallest, largest, &missing);
-            packet.ack_delay = delay.map(Span::from_micros);
-            packet.ecn = EcnCounts::of(params.ecn.each_ref().map(Scalar::integer));
+            packet.acknowledged = ranges(smallest, largest, &missing).into();
+            packet.details.ack_delay = delay.map(Span::from_micros);
+            packet.details.ecn = EcnCounts::of(params.ecn.each_ref().map(Scalar::integer));
         });
     }
 
@@ -155,7 +157,7 @@ impl Session {
         let stream = params.stream.integer().filter(|stream| *stream < u64::from(u32::MAX));
         let stream = stream.filter(|stream| *stream > 0 || !self.is_google);
         let change = |packet: &mut Packet| match stream {
-            Some(stream) => packet.max_stream_data.push((stream, limit)),
+            Some(stream) => packet.details.max_stream_data.push((stream, limit)),
             None => packet.max_data = Some(limit),
         };
         if is_sent { change(&mut self.next) } else { self.with_received(change) }
@@ -219,7 +221,7 @@ fn add_data(packet: &mut Packet, params: &Params) {
 }
 
 fn add_end(packet: &mut Packet, params: &Params, end: StreamEnd) {
-    packet.stream_ends.extend(params.stream.integer().map(|stream| (stream, end)));
+    packet.details.stream_ends.extend(params.stream.integer().map(|stream| (stream, end)));
 }
 
 /// Returns the ranges from `smallest` to `largest` without the missing numbers, which are sorted.

@@ -1,6 +1,6 @@
 use crate::event::{
-    CapturedConnection, EcnCounts, Event, HttpMessage, Packet, Side, StreamEnd, StreamPart,
-    TransportParameters,
+    CapturedConnection, Details, EcnCounts, Event, HttpMessage, Packet, PacketDetails, Side,
+    StreamEnd, StreamPart, TransportParameters,
 };
 use bentpipe_units::{Span, Time};
 use proptest::prelude::*;
@@ -103,19 +103,25 @@ fn packets() -> [Event; 2] {
         is_application: true,
         number: 1,
         bytes: 120,
-        data: vec![StreamPart { stream: 0, offset: 0, length: 90 }],
-        stream_ends: vec![(0, StreamEnd::Fin)],
-        is_probe: true,
+        data: vec![StreamPart { stream: 0, offset: 0, length: 90 }].into(),
+        details: Details::from(PacketDetails {
+            stream_ends: vec![(0, StreamEnd::Fin)],
+            is_probe: true,
+            ..PacketDetails::default()
+        }),
         ..Packet::default()
     };
     let received = Packet {
         is_application: true,
         number: 5,
         bytes: 1350,
-        data: vec![StreamPart { stream: 0, offset: 20, length: 1300 }],
-        acknowledged: vec![(1, 3), (6, 7), (9, 9)],
-        ack_delay: Some(Span::from_micros(250)),
-        ecn: Some(EcnCounts { ect0: 9, ect1: 0, ce: 2 }),
+        data: vec![StreamPart { stream: 0, offset: 20, length: 1300 }].into(),
+        acknowledged: vec![(1, 3), (6, 7), (9, 9)].into(),
+        details: Details::from(PacketDetails {
+            ack_delay: Some(Span::from_micros(250)),
+            ecn: Some(EcnCounts { ect0: 9, ect1: 0, ce: 2 }),
+            ..PacketDetails::default()
+        }),
         ..Packet::default()
     };
     [Event::Sent(sent), Event::Received(received)]
@@ -209,7 +215,10 @@ fn limits_parameters_and_requests_are_kept() {
         number: 1,
         bytes: 50,
         max_data: Some(9),
-        max_stream_data: vec![(0, 8)],
+        details: Details::from(PacketDetails {
+            max_stream_data: vec![(0, 8)],
+            ..PacketDetails::default()
+        }),
         ..Packet::default()
     };
     let expected = [

@@ -7,7 +7,7 @@ use super::copies::copies;
 use super::file::{Format, records};
 use super::quic::{self, KeyLog};
 use super::record::{CapturedPacket, Record};
-use super::segment::{Carried, Datagram, Segment, read};
+use super::segment::{Carried, Datagram, read};
 use super::table::{Entry, Flow, Table, traffic};
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, MAX_SPAN};
@@ -67,7 +67,7 @@ impl Capture {
         table.shrink();
         let Table { mut flows, mut entries, left_out, .. } = table;
         entries.sort_unstable_by_key(|entry| (entry.flow, entry.at, entry.start));
-        let entries = without_copies(entries, &mut flows, most);
+        leave_out_copies(&mut entries, &mut flows, most);
         let mut capture = Self {
             flows: Vec::new(),
             summaries: Vec::new(),
@@ -210,7 +210,7 @@ impl Capture {
         entries: &[Entry],
     ) -> Result<CapturedConnection, CaptureError> {
         let unreadable = usize::from(!self.is_complete);
-        let contents = entries.iter().filter_map(|entry| {
+        let content = |entry: &Entry| {
             let start = entry.start as usize;
             let packet = CapturedPacket {
                 at: Some(entry.at),
@@ -220,24 +220,23 @@ impl Capture {
                 start,
             };
             Some((entry.at, read(&packet)))
-        });
+        };
         match flow.protocol {
             Protocol::Tcp => {
-                let segments: Vec<(u64, Box<Segment<'_>>)> = contents
-                    .filter_map(|(at, content)| match content {
-                        Carried::Tcp(segment) => Some((at, segment)),
-                        _ => None,
-                    })
-                    .collect();
-                Ok(connection::trace(&segments, flow.client, unreadable))
+                let segment = |entry: &Entry| match content(entry)? {
+                    (at, Carried::Tcp(segment)) => Some((at, segment)),
+                    _ => None,
+                };
+                let segments = || entries.iter().filter_map(segment);
+                Ok(connection::trace(segments, flow.client, unreadable))
             }
             Protocol::Quic => {
-                let datagrams: Vec<(u64, Datagram<'_>)> = contents
-                    .filter_map(|(at, content)| match content {
-                        Carried::Udp(datagram) => Some((at, datagram)),
-                        _ => None,
-                    })
-                    .collect();
+                let datagram = |entry: &Entry| match content(entry)? {
+                    (at, Carried::Udp(datagram)) => Some((at, datagram)),
+                    _ => None,
+                };
+                let datagrams: Vec<(u64, Datagram<'_>)> =
+                    entries.iter().filter_map(datagram).collect();
                 match flow.quic {
                     Some(connection) => {
                         Ok(quic::trace(&datagrams, unreadable, connection, &self.keys))
@@ -251,23 +250,29 @@ impl Capture {
 }
 
 /// Leaves out the copies of packets that were captured more than once, among the first `most` of
-/// each connection: what follows is not read. `entries` are in the order of connections and times.
-fn without_copies(entries: Vec<Entry>, flows: &mut [Flow], most: usize) -> Vec<Entry> {
-    let mut kept = Vec::with_capacity(entries.len());
-    for all in entries.chunk_by(|a, b| a.flow == b.flow) {
-        let flow = all.first().and_then(|entry| flows.get_mut(entry.flow as usize));
-        let Some(flow) = flow.filter(|flow| flow.has_times) else {
-            kept.extend_from_slice(all);
-            continue;
-        };
-        let (one, rest) = all.split_at(most.min(all.len()));
-        let marks = copies(one);
-        let before = kept.len();
-        kept.extend(one.iter().zip(marks).filter(|(_, is_copy)| !is_copy).map(|(one, _)| *one));
-        flow.copies = one.len() - (kept.len() - before);
-        kept.extend_from_slice(rest);
+/// each connection: what follows is not read. `entries` are in the order of connections and times,
+/// and stay in it.
+fn leave_out_copies(entries: &mut Vec<Entry>, flows: &mut [Flow], most: usize) {
+    let (mut kept, mut next) = (0, 0);
+    while let Some(first) = entries.get(next).map(|entry| entry.flow) {
+        let all = entries.get(next..).unwrap_or_default();
+        let count = all.partition_point(|entry| entry.flow == first);
+        let flow = flows.get_mut(first as usize).filter(|flow| flow.has_times);
+        // Nothing is looked for in a connection that is not read.
+        let tried = if flow.is_some() { count.min(most) } else { 0 };
+        let marks = copies(all.get(..tried).unwrap_or_default());
+        if let Some(flow) = flow {
+            flow.copies = marks.iter().filter(|is_copy| **is_copy).count();
+        }
+        for index in 0..count {
+            if marks.get(index).is_none_or(|is_copy| !is_copy) {
+                entries.swap(kept, next + index);
+                kept += 1;
+            }
+        }
+        next += count;
     }
-    kept
+    entries.truncate(kept);
 }
 
 #[cfg(test)]

@@ -12,22 +12,24 @@ use std::net::SocketAddr;
 const UDP_HEADERS: u64 = 28;
 
 /// Returns the connection that `client` opened as a trace, from its segments in the order of their
-/// times in ns.
-pub fn trace(
-    segments: &[(u64, Box<Segment<'_>>)],
+/// times in ns. They are read more than once, and not kept.
+pub fn trace<'a, I: Iterator<Item = (u64, Segment<'a>)>>(
+    segments: impl Fn() -> I,
     client: SocketAddr,
     unreadable: usize,
 ) -> CapturedConnection {
-    let has_begin = segments.iter().any(|(_, one)| one.syn && one.ack.is_none());
-    let start = segments.first().map_or(0, |(at, _)| *at);
-    let (side, is_near) = vantage(segments, client);
+    let first = segments().next();
+    let start = first.as_ref().map_or(0, |(at, _)| *at);
+    let (side, is_near) = vantage(segments(), client);
     let mut directions = [Direction::default(), Direction::default()];
     let mut opening = Opening::Silent;
-    let mut events = Vec::new();
-    for (at, segment) in segments {
+    let mut begin = Begin::default();
+    let mut events = Vec::with_capacity(segments().size_hint().1.unwrap_or_default());
+    for (at, segment) in segments() {
         let now = Time::ZERO + Span::from_nanos(at.saturating_sub(start)).min(MAX_SPAN);
         let by_client = segment.from == client;
-        let packet = packet(*at, segment, by_client, &mut directions, &mut opening);
+        begin.add(&segment, by_client);
+        let packet = packet(at, &segment, by_client, &mut directions, &mut opening);
         let own = by_client == (side == Side::Client);
         for number in packet.repeated {
             if own {
@@ -38,12 +40,12 @@ pub fn trace(
         events.extend(packet.handshake.map(|packet| (now, event(packet))));
         events.push((now, event(packet.packet)));
     }
-    let ports = segments.first().map(|(_, one)| {
+    let ports = first.map(|(_, one)| {
         let server = if one.from == client { one.to } else { one.from };
         format!("TCP from {client} to {server}")
     });
     let mut notes = Vec::new();
-    if !has_begin {
+    if !begin.is_there {
         notes.push(
             "the capture does not begin with the connection: its handshake, and the scale of its \
              windows, are missing"
@@ -55,7 +57,7 @@ pub fn trace(
     CapturedConnection {
         transport: Transport::Tcp,
         title: ports.unwrap_or_default(),
-        ids: sequence_numbers(segments, client),
+        ids: begin.id().into_iter().collect(),
         side,
         is_encrypted: false,
         events,
@@ -64,17 +66,37 @@ pub fn trace(
     }
 }
 
-/// Returns the initial sequence numbers of both ends as a name of the connection, with the server's
-/// port; nothing if the file does not have them.
-fn sequence_numbers(segments: &[(u64, Box<Segment<'_>>)], client: SocketAddr) -> Vec<String> {
-    let of = |by_client: bool| {
-        segments.iter().find(|(_, one)| one.syn && (one.from == client) == by_client)
-    };
-    let (client, server) = (of(true), of(false));
-    let id = client.zip(server).map(|((_, client), (_, server))| {
-        format!("{} {} {}", server.from.port(), client.seq, server.seq)
-    });
-    id.into_iter().collect()
+/// How a connection begins.
+#[derive(Debug, Default)]
+struct Begin {
+    /// True if the capture has the SYN of a client.
+    is_there: bool,
+    /// The first initial sequence number of each end.
+    client: Option<u32>,
+    server: Option<u32>,
+    /// Port of the server.
+    port: u16,
+}
+
+impl Begin {
+    fn add(&mut self, segment: &Segment<'_>, by_client: bool) {
+        if !segment.syn {
+            return;
+        }
+        self.is_there |= segment.ack.is_none();
+        if by_client {
+            self.client = self.client.or(Some(segment.seq));
+        } else if self.server.is_none() {
+            (self.server, self.port) = (Some(segment.seq), segment.from.port());
+        }
+    }
+
+    /// Returns the initial sequence numbers of both ends as a name of the connection, with the
+    /// server's port; `None` if the file does not have them.
+    fn id(&self) -> Option<String> {
+        let (client, server) = self.client.zip(self.server)?;
+        Some(format!("{} {client} {server}", self.port))
+    }
 }
 
 struct Converted {
@@ -129,11 +151,11 @@ fn packet(
                 handshake = Some(packet);
             } else {
                 result.acknowledged = packet.acknowledged;
-                result.ambiguous = packet.ambiguous;
+                result.details = packet.details;
             }
         }
         let mut acknowledged = peer.acknowledge(acked, answer);
-        for &(from, to) in &segment.sack {
+        for &(from, to) in segment.sack() {
             if let (Some(from), Some(to)) = (peer.offset(from), peer.offset(to)) {
                 // It echoes the timestamp of the last segment in order.
                 let answer = Answer { at, echo: None };
@@ -152,6 +174,9 @@ fn packet(
 fn set(packet: &mut Packet, acknowledged: &Acknowledged) {
     let range = |number: &u64| (*number, *number);
     packet.acknowledged.extend(acknowledged.numbers.iter().map(range));
-    packet.ambiguous.extend(acknowledged.ambiguous.iter().map(range));
-    packet.ambiguous.sort_unstable();
+    if !acknowledged.ambiguous.is_empty() {
+        let ambiguous = &mut packet.details.ambiguous;
+        ambiguous.extend(acknowledged.ambiguous.iter().map(range));
+        ambiguous.sort_unstable();
+    }
 }

@@ -12,10 +12,19 @@ const SHARE: f64 = 0.1;
 
 /// Marks the copies among the packets of a connection, which are in the order of their times.
 pub fn copies(entries: &[Entry]) -> Vec<bool> {
+    // Those of the last millisecond, and of them the oldest that is forgotten next.
     let mut seen: HashMap<u32, u64> = HashMap::new();
+    let mut oldest = entries.iter();
     let is_copy = entries.iter().map(|entry| {
-        let before = seen.insert(entry.fingerprint.hash, entry.at);
-        before.is_some_and(|before| entry.at.saturating_sub(before) <= LONGEST)
+        while let Some(old) = oldest.clone().next()
+            && entry.at.saturating_sub(old.at) > LONGEST
+        {
+            if seen.get(&old.fingerprint.hash).is_some_and(|at| *at == old.at) {
+                seen.remove(&old.fingerprint.hash);
+            }
+            oldest.next();
+        }
+        seen.insert(entry.fingerprint.hash, entry.at).is_some()
     });
     let mut marks: Vec<bool> = is_copy.collect();
     let unique = || entries.iter().zip(&marks).filter(|(entry, _)| entry.fingerprint.is_unique);

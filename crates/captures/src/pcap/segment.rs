@@ -11,7 +11,7 @@ const MAX_SACK: usize = 4;
 #[derive(Debug)]
 pub enum Carried<'a> {
     /// A TCP segment.
-    Tcp(Box<Segment<'a>>),
+    Tcp(Segment<'a>),
     /// A UDP datagram.
     Udp(Datagram<'a>),
     /// Anything else.
@@ -61,11 +61,29 @@ pub struct Segment<'a> {
     /// Timestamps: its own, and the one that it echoes (RFC 7323 §3.2).
     pub timestamps: Option<(u32, u32)>,
     /// SACK blocks, as given.
-    pub sack: Vec<(u32, u32)>,
+    sacks: [(u32, u32); MAX_SACK],
+    sack_count: u8,
     /// Bytes of data on the wire.
     pub length: u32,
     /// The first bytes of data, as far as they were kept.
     pub data: &'a [u8],
+}
+
+impl Segment<'_> {
+    /// Returns the SACK blocks, as given.
+    pub fn sack(&self) -> &[(u32, u32)] {
+        self.sacks.get(..usize::from(self.sack_count)).unwrap_or_default()
+    }
+
+    /// Adds a SACK block; more than [`MAX_SACK`] are left out.
+    fn add_sack(&mut self, block: Option<(u32, u32)>) {
+        if let (Some(block), Some(place)) =
+            (block, self.sacks.get_mut(usize::from(self.sack_count)))
+        {
+            *place = block;
+            self.sack_count += 1;
+        }
+    }
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
@@ -114,7 +132,8 @@ fn empty<'a>(from: SocketAddr, to: SocketAddr) -> Segment<'a> {
         window: 0,
         window_shift: None,
         timestamps: None,
-        sack: Vec::new(),
+        sacks: [(0, 0); MAX_SACK],
+        sack_count: 0,
         length: 0,
         data: &[],
     }
@@ -147,14 +166,14 @@ fn segment<'a>(part: Part<'a>, mut segment: Segment<'a>) -> Result<Carried<'a>, 
             3 => segment.window_shift = option.get(2).map(|shift| (*shift).min(14)),
             8 => segment.timestamps = u32_at(option, 2).zip(u32_at(option, 6)),
             5 => {
-                let edges = option.get(2..).unwrap_or_default().chunks_exact(8).take(MAX_SACK);
-                segment
-                    .sack
-                    .extend(edges.filter_map(|edge| Some((u32_at(edge, 0)?, u32_at(edge, 4)?))));
+                let edges = option.get(2..).unwrap_or_default().chunks_exact(8);
+                for edge in edges {
+                    segment.add_sack(u32_at(edge, 0).zip(u32_at(edge, 4)));
+                }
             }
             _ => {}
         }
         options = options.get(length..).unwrap_or_default();
     }
-    Ok(Carried::Tcp(Box::new(segment)))
+    Ok(Carried::Tcp(segment))
 }

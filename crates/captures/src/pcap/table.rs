@@ -66,6 +66,8 @@ pub struct Table {
     pub left_out: usize,
     /// Numbers of the current connections of ends.
     tcp: HashMap<Ends, u32>,
+    /// The last connection of TCP: the next segment is likely to be of the same one.
+    last_tcp: Option<(Ends, u32)>,
     udp: HashMap<Ends, u32>,
     quic: HashMap<Connection, u32>,
     quic_connections: Connections,
@@ -76,7 +78,8 @@ impl Table {
     /// Adds a segment.
     pub fn add_segment(&mut self, packet: &CapturedPacket<'_>, segment: &Segment<'_>) {
         let ends = in_order(segment.from, segment.to);
-        let known = self.tcp.get(&ends).copied();
+        let last = self.last_tcp.filter(|(last, _)| *last == ends).map(|(_, flow)| flow);
+        let known = last.or_else(|| self.tcp.get(&ends).copied());
         let is_opening = segment.syn && segment.ack.is_none();
         let sender = usize::from(segment.from != ends[0]);
         let same = known.filter(|&flow| {
@@ -96,6 +99,7 @@ impl Table {
             self.tcp.insert(ends, flow);
             flow
         });
+        self.last_tcp = Some((ends, flow));
         let state = &mut self.flows[flow as usize];
         if segment.syn {
             state.isn[sender] = Some(segment.seq);
@@ -214,6 +218,7 @@ impl Table {
                 None => false,
             });
         }
+        self.last_tcp = None;
         renumber(&mut self.tcp, numbers);
         renumber(&mut self.udp, numbers);
         renumber(&mut self.quic, numbers);

@@ -20,18 +20,24 @@ const PROMPT: u64 = 1_000_000;
 /// Most segments that wait for an acknowledgement or an echo.
 const MAX_WAITING: usize = 4096;
 
-/// Returns the end that is nearer to the capture, and whether it is near.
-pub fn vantage(segments: &[(u64, Box<Segment<'_>>)], client: SocketAddr) -> (Side, bool) {
+/// Returns the end that is nearer to the capture, and whether it is near. `segments` are in the
+/// order of their times in ns.
+pub fn vantage<'a>(
+    segments: impl Iterator<Item = (u64, Segment<'a>)>,
+    client: SocketAddr,
+) -> (Side, bool) {
     let (mut syn, mut answer) = (None, None);
     let mut to_server: Option<u64> = None;
+    let mut late = Late::default();
     for (at, one) in segments {
+        late.add(at, &one, client);
         match (one.syn, one.ack) {
-            (true, None) => syn = Some(*at),
+            (true, None) => syn = Some(at),
             (true, Some(_)) => {
                 // Of repeated ones those that follow each other.
                 let took = syn.map(|syn| at.saturating_sub(syn));
                 to_server = [to_server, took].into_iter().flatten().min();
-                answer = Some(*at);
+                answer = Some(at);
             }
             (false, _) if one.from == client => {
                 if let (Some(to_server), Some(answer)) = (to_server, answer) {
@@ -41,7 +47,7 @@ pub fn vantage(segments: &[(u64, Box<Segment<'_>>)], client: SocketAddr) -> (Sid
             _ => {}
         }
     }
-    late(segments, client).unwrap_or((Side::Client, false))
+    late.vantage().unwrap_or((Side::Client, false))
 }
 
 /// Returns the nearer end by the times between the capture and each end, in both directions.
@@ -51,63 +57,76 @@ fn nearer(to_server: u64, to_client: u64) -> (Side, bool) {
     (if to_server < to_client { Side::Server } else { Side::Client }, near)
 }
 
-/// Returns the nearer end of a connection whose handshake is missing; `None` if nothing shows it.
-fn late(segments: &[(u64, Box<Segment<'_>>)], client: SocketAddr) -> Option<(Side, bool)> {
-    // The time from what one end sends to the answer of the other.
-    let beyond = |by_client: bool| {
-        let is_own = |one: &Segment<'_>| (one.from == client) == by_client;
-        let data = |one: &Segment<'_>| {
-            (is_own(one) && one.length > 0).then_some(one.seq.wrapping_add(one.length))
-        };
-        let acknowledgement = |one: &Segment<'_>| one.ack.filter(|_| !is_own(one));
-        let timestamp = |one: &Segment<'_>| one.timestamps.filter(|_| is_own(one)).map(|two| two.0);
-        let echo = |one: &Segment<'_>| one.timestamps.filter(|_| !is_own(one)).map(|two| two.1);
-        answered(segments, data, acknowledgement).or_else(|| answered(segments, timestamp, echo))
-    };
-    match (beyond(true), beyond(false)) {
-        (Some(to_server), Some(to_client)) => Some(nearer(to_server, to_client)),
-        // What is acknowledged at once is acknowledged here.
-        (Some(to_server), None) => {
-            Some((if to_server < PROMPT { Side::Server } else { Side::Client }, true))
+/// What shows the nearer end of a connection whose handshake is missing: the times from what the
+/// client, and the server, sends to the answers of the other end.
+#[derive(Debug, Default)]
+struct Late {
+    data: [Answered; 2],
+    timestamps: [Answered; 2],
+}
+
+impl Late {
+    fn add(&mut self, at: u64, one: &Segment<'_>, client: SocketAddr) {
+        let sender = usize::from(one.from != client);
+        let end = (one.length > 0).then_some(one.seq.wrapping_add(one.length));
+        if let Some(end) = end {
+            self.data[sender].sent(at, end);
         }
-        (None, Some(to_client)) => {
-            Some((if to_client < PROMPT { Side::Client } else { Side::Server }, true))
+        if let Some(ack) = one.ack {
+            self.data[1 - sender].answered(at, ack);
         }
-        (None, None) => None,
+        if let Some((own, echo)) = one.timestamps {
+            self.timestamps[sender].sent(at, own);
+            self.timestamps[1 - sender].answered(at, echo);
+        }
+    }
+
+    /// Returns the nearer end, and whether it is near; `None` if nothing shows it.
+    fn vantage(&self) -> Option<(Side, bool)> {
+        let beyond = |end: usize| self.data[end].shortest.or(self.timestamps[end].shortest);
+        match (beyond(0), beyond(1)) {
+            (Some(to_server), Some(to_client)) => Some(nearer(to_server, to_client)),
+            // What is acknowledged at once is acknowledged here.
+            (Some(to_server), None) => {
+                Some((if to_server < PROMPT { Side::Server } else { Side::Client }, true))
+            }
+            (None, Some(to_client)) => {
+                Some((if to_client < PROMPT { Side::Client } else { Side::Server }, true))
+            }
+            (None, None) => None,
+        }
     }
 }
 
-/// Returns the shortest time in ns from a segment with a new number, of a circle of 32 bits, to the
+/// Finds the shortest time in ns from a segment with a new number, of a circle of 32 bits, to the
 /// first one that answers this number or a later one.
-fn answered(
-    segments: &[(u64, Box<Segment<'_>>)],
-    number: impl Fn(&Segment<'_>) -> Option<u32>,
-    answer: impl Fn(&Segment<'_>) -> Option<u32>,
-) -> Option<u64> {
-    let mut waiting: VecDeque<(u64, u32)> = VecDeque::new();
-    let mut highest: Option<u32> = None;
-    let mut shortest: Option<u64> = None;
-    for (at, one) in segments {
-        if let Some(number) = number(one)
-            && highest.is_none_or(|highest| number.wrapping_sub(highest) as i32 > 0)
-        {
+#[derive(Debug, Default)]
+struct Answered {
+    waiting: VecDeque<(u64, u32)>,
+    highest: Option<u32>,
+    shortest: Option<u64>,
+}
+
+impl Answered {
+    fn sent(&mut self, at: u64, number: u32) {
+        if self.highest.is_none_or(|highest| number.wrapping_sub(highest) as i32 > 0) {
             // What was sent before is not measured again (Karn's rule).
-            highest = Some(number);
-            if waiting.len() < MAX_WAITING {
-                waiting.push_back((*at, number));
+            self.highest = Some(number);
+            if self.waiting.len() < MAX_WAITING {
+                self.waiting.push_back((at, number));
             }
-        }
-        if let Some(answer) = answer(one) {
-            let mut latest = None;
-            while let Some(&(sent, number)) = waiting.front()
-                && answer.wrapping_sub(number) as i32 >= 0
-            {
-                latest = Some(sent);
-                waiting.pop_front();
-            }
-            let took = latest.map(|sent| at.saturating_sub(sent));
-            shortest = [shortest, took].into_iter().flatten().min();
         }
     }
-    shortest
+
+    fn answered(&mut self, at: u64, answer: u32) {
+        let mut latest = None;
+        while let Some(&(sent, number)) = self.waiting.front()
+            && answer.wrapping_sub(number) as i32 >= 0
+        {
+            latest = Some(sent);
+            self.waiting.pop_front();
+        }
+        let took = latest.map(|sent| at.saturating_sub(sent));
+        self.shortest = [self.shortest, took].into_iter().flatten().min();
+    }
 }

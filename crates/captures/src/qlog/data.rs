@@ -213,10 +213,12 @@ impl Data {
         let mut packet = Packet {
             is_application,
             number: if is_application { number_on_path(path, number) } else { number },
-            is_probe: trigger == "pto_probe",
-            is_mtu_probe: self.is_mtu_probe.is_true(),
             ..Packet::default()
         };
+        let (is_probe, is_mtu_probe) = (trigger == "pto_probe", self.is_mtu_probe.is_true());
+        if is_probe || is_mtu_probe {
+            (packet.details.is_probe, packet.details.is_mtu_probe) = (is_probe, is_mtu_probe);
+        }
         for frame in self.frames.0 {
             frame.0.add_to(&mut packet, unit);
         }

@@ -43,11 +43,14 @@ fn ends_of_streams_delays_marks_and_probes_are_kept() {
     );
     let sent = packet(&trace, 0);
     let ends = [(4, StreamEnd::Fin), (8, StreamEnd::Reset), (12, StreamEnd::Stopped)];
-    assert_eq!((sent.is_probe, sent.is_mtu_probe, &sent.stream_ends[..]), (true, false, &ends[..]));
+    assert_eq!(
+        (sent.details.is_probe, sent.details.is_mtu_probe, &sent.details.stream_ends[..]),
+        (true, false, &ends[..])
+    );
     let received = packet(&trace, 1);
-    assert_eq!(received.ack_delay, Some(Span::from_micros(12_500)));
-    assert_eq!(received.ecn, Some(EcnCounts { ect0: 2, ect1: 3, ce: 1 }));
-    assert!(packet(&trace, 2).is_mtu_probe);
+    assert_eq!(received.details.ack_delay, Some(Span::from_micros(12_500)));
+    assert_eq!(received.details.ecn, Some(EcnCounts { ect0: 2, ect1: 3, ce: 1 }));
+    assert!(packet(&trace, 2).details.is_mtu_probe);
 }
 
 #[test]

@@ -124,7 +124,7 @@ impl RawFrame {
             "max_data" => packet.max_data = self.maximum.integer(),
             "max_stream_data" => {
                 let limit = self.stream.integer().zip(self.maximum.integer());
-                packet.max_stream_data.extend(limit);
+                packet.details.max_stream_data.extend(limit);
             }
             "data_blocked" | "stream_data_blocked" => packet.is_blocked = true,
             "handshake_done" => packet.handshake_done = true,
@@ -147,7 +147,7 @@ impl RawFrame {
     }
 
     fn add_end(&self, end: StreamEnd, packet: &mut Packet) {
-        packet.stream_ends.extend(self.stream.integer().map(|stream| (stream, end)));
+        packet.details.stream_ends.extend(self.stream.integer().map(|stream| (stream, end)));
     }
 
     fn add_ranges(&self, path: u64, packet: &mut Packet, unit: f64) {
@@ -158,7 +158,8 @@ impl RawFrame {
         });
         let room = MAX_RANGES.saturating_sub(packet.acknowledged.len());
         packet.acknowledged.extend(ranges.take(room));
-        packet.ack_delay = span(&self.ack_delay, unit).or(packet.ack_delay);
-        packet.ecn = EcnCounts::of(self.ecn.each_ref().map(Scalar::integer)).or(packet.ecn);
+        packet.details.ack_delay = span(&self.ack_delay, unit).or(packet.details.ack_delay);
+        packet.details.ecn =
+            EcnCounts::of(self.ecn.each_ref().map(Scalar::integer)).or(packet.details.ecn);
     }
 }

@@ -194,7 +194,7 @@ fn all_forms_have_the_same_events() {
             is_application: true,
             number: 7,
             bytes: 1200,
-            data: vec![StreamPart { stream: 0, offset: 10, length: 900 }],
+            data: vec![StreamPart { stream: 0, offset: 10, length: 900 }].into(),
             is_eliciting: true,
             ..Packet::default()
         };
@@ -202,7 +202,7 @@ fn all_forms_have_the_same_events() {
             is_application: true,
             number: 3,
             bytes: 40,
-            acknowledged: vec![(5, 7)],
+            acknowledged: vec![(5, 7)].into(),
             ..Packet::default()
         };
         let later = Time::ZERO + Span::from_micros(2500);

@@ -9,17 +9,17 @@ fn transfer(packets: u64) -> CapturedConnection {
     let mut trace = CapturedConnection::empty(Transport::Quic, Side::Server);
     let packet = |number| Packet { is_application: true, number, bytes: 1250, ..Packet::default() };
     let request = StreamPart { stream: 0, offset: 0, length: 100 };
-    let request = Packet { data: vec![request], ..packet(0) };
+    let request = Packet { data: vec![request].into(), ..packet(0) };
     trace.events.push((Time::ZERO, Event::Received(request)));
     for number in 0..packets {
         let at = Time::from_millis(10 * number);
         let offset = if number % 10 == 9 { number - 9 } else { number } * 1200;
         let part = StreamPart { stream: 0, offset, length: 1200 };
-        trace.events.push((at, Event::Sent(Packet { data: vec![part], ..packet(number) })));
+        trace.events.push((at, Event::Sent(Packet { data: vec![part].into(), ..packet(number) })));
         if number % 10 == 0 {
             continue;
         }
-        let ack = Packet { acknowledged: vec![(number, number)], ..packet(number) };
+        let ack = Packet { acknowledged: vec![(number, number)].into(), ..packet(number) };
         trace.events.push((Time::from_millis(10 * number + 100), Event::Received(ack)));
         if number % 10 == 9 {
             trace.events.push((at, Event::Lost(number - 9)));

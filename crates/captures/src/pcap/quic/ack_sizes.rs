@@ -83,7 +83,7 @@ pub fn note_gaps(seen: &mut [Seen], covered: &[Covered], sender: usize) {
     }
     for (index, names) in all.into_iter().zip(names) {
         if let Some((.., packet)) = seen.get_mut(index) {
-            packet.names_gaps = Some(names);
+            packet.details.names_gaps = Some(names);
         }
     }
 }
@@ -127,7 +127,8 @@ mod tests {
         let of = |index| Covered { index, overhead: 9, spin: None };
         let covered: Vec<Covered> = (0..seen.len()).map(of).collect();
         note_gaps(&mut seen, &covered, 0);
-        let named = seen.iter().enumerate().filter(|(_, (.., one))| one.names_gaps == Some(true));
+        let named =
+            seen.iter().enumerate().filter(|(_, (.., one))| one.details.names_gaps == Some(true));
         named.map(|(index, _)| index).collect()
     }
 

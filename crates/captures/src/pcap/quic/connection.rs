@@ -140,7 +140,7 @@ impl Reader {
         if (kind, sender) == (Kind::Handshake, 1) {
             crypto.iter().for_each(|(offset, bytes)| self.extensions.add(*offset, bytes));
         }
-        for (first, last) in &mut packet.acknowledged {
+        for (first, last) in packet.acknowledged.iter_mut() {
             (*first, *last) = (*first | first_number, *last | first_number);
         }
         self.trips.handshake(at, sender, kind);
@@ -206,7 +206,10 @@ impl Reader {
         self.numbers[sender] += 1;
         self.covered.push(Covered { index: self.seen.len(), overhead: number_at, spin });
         let bytes = size as u64;
-        let packet = Packet { is_application: true, number, bytes, mark, ..Packet::default() };
+        let mut packet = Packet { is_application: true, number, bytes, ..Packet::default() };
+        if mark.is_some() {
+            packet.details.mark = mark;
+        }
         self.see(at, sender, packet);
     }
 
@@ -292,10 +295,10 @@ impl Reader {
 /// Gives the ACK delays of packets with short headers the units that their ends announced.
 fn scale_delays(seen: &mut [Seen], exponents: [u32; 2]) {
     for (_, sender, packet) in seen.iter_mut().filter(|(.., packet)| packet.is_application) {
-        let delay = packet.ack_delay.map(Span::as_nanos);
+        let Some(delay) = packet.details.ack_delay else { continue };
         let exponent = exponents.get(*sender).copied().unwrap_or(DELAY_EXPONENT);
-        packet.ack_delay =
-            delay.map(|delay| Span::from_nanos((delay >> DELAY_EXPONENT) << exponent));
+        let delay = (delay.as_nanos() >> DELAY_EXPONENT) << exponent;
+        packet.details.ack_delay = Some(Span::from_nanos(delay));
     }
 }
 
@@ -352,17 +355,21 @@ impl Outstanding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::{Details, PacketDetails};
 
     #[test]
     fn ack_delays_have_the_units_that_their_end_announced() {
         let packet = |is_application| Packet {
             is_application,
-            ack_delay: Some(Span::from_micros(1000 << DELAY_EXPONENT)),
+            details: Details::from(PacketDetails {
+                ack_delay: Some(Span::from_micros(1000 << DELAY_EXPONENT)),
+                ..PacketDetails::default()
+            }),
             ..Packet::default()
         };
         let mut seen = [(0, 0, packet(true)), (1, 1, packet(true)), (2, 1, packet(false))];
         scale_delays(&mut seen, [3, 6]);
-        let delays = seen.map(|(.., packet)| packet.ack_delay.unwrap_or_default());
+        let delays = seen.map(|(.., packet)| packet.details.ack_delay.unwrap_or_default());
         assert_eq!(delays, [8, 64, 8].map(Span::from_millis));
     }
 }

@@ -159,7 +159,7 @@ fn acknowledge(seen: &mut [Seen], covered: &[Covered], near: usize, rtt: u64) {
             packet.acknowledged.push((data[done].1, data[to - 1].1));
             if holds_back && to - done >= HELD {
                 let late = at.saturating_sub(data[to - 1].0.saturating_add(rtt));
-                packet.ack_delay = Some(Span::from_nanos(late));
+                packet.details.ack_delay = Some(Span::from_nanos(late));
             }
             done = to;
         }

@@ -34,7 +34,7 @@ pub fn add_frames<'a>(
             // RESET_STREAM, STOP_SENDING, NEW_TOKEN.
             4 | 5 => {
                 let end = if kind == 4 { StreamEnd::Reset } else { StreamEnd::Stopped };
-                packet.stream_ends.push((integer(rest)?.0, end));
+                packet.details.stream_ends.push((integer(rest)?.0, end));
                 skip_integers(rest, if kind == 4 { 3 } else { 2 })?
             }
             7 => skip_bytes(rest)?,
@@ -47,7 +47,7 @@ pub fn add_frames<'a>(
             0x11 => {
                 let (stream, rest) = integer(rest)?;
                 let (limit, rest) = integer(rest)?;
-                packet.max_stream_data.push((stream, limit));
+                packet.details.max_stream_data.push((stream, limit));
                 rest
             }
             // MAX_STREAMS, STREAMS_BLOCKED, RETIRE_CONNECTION_ID.
@@ -105,7 +105,7 @@ const MAX_DELAY: u64 = 1 << 24;
 fn acknowledgement<'a>(bytes: &'a [u8], has_ecn: bool, packet: &mut Packet) -> Option<&'a [u8]> {
     let (largest, rest) = integer(bytes)?;
     let (delay, rest) = integer(rest)?;
-    packet.ack_delay = Some(Span::from_micros(delay.min(MAX_DELAY) << DELAY_EXPONENT));
+    packet.details.ack_delay = Some(Span::from_micros(delay.min(MAX_DELAY) << DELAY_EXPONENT));
     let (count, rest) = integer(rest)?;
     let (first, mut rest) = integer(rest)?;
     let mut smallest = largest.checked_sub(first)?;
@@ -122,7 +122,7 @@ fn acknowledgement<'a>(bytes: &'a [u8], has_ecn: bool, packet: &mut Packet) -> O
         let (ect0, after) = integer(rest)?;
         let (ect1, after) = integer(after)?;
         let (ce, after) = integer(after)?;
-        packet.ecn = EcnCounts::of([Some(ect0), Some(ect1), Some(ce)]);
+        packet.details.ecn = EcnCounts::of([Some(ect0), Some(ect1), Some(ce)]);
         rest = after;
     }
     Some(rest)
@@ -135,7 +135,7 @@ fn stream<'a>(bytes: &'a [u8], kind: u64, packet: &mut Packet) -> Option<&'a [u8
     let after = rest.get(usize::try_from(length).ok()?..)?;
     packet.data.push(StreamPart { stream, offset, length });
     if kind & 1 != 0 {
-        packet.stream_ends.push((stream, StreamEnd::Fin));
+        packet.details.stream_ends.push((stream, StreamEnd::Fin));
     }
     Some(after)
 }
@@ -144,6 +144,7 @@ fn stream<'a>(bytes: &'a [u8], kind: u64, packet: &mut Packet) -> Option<&'a [u8
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::event::{Details, PacketDetails};
 
     #[test]
     fn frames_of_all_kinds_are_read_or_skipped() {
@@ -168,26 +169,34 @@ mod tests {
         assert_eq!(add_frames(&bytes, &mut packet, &mut crypto), Some(()));
         assert_eq!(crypto, [(0, &[1, 1][..])]);
         let expected = Packet {
-            acknowledged: vec![(90, 100), (80, 85)],
+            acknowledged: vec![(90, 100), (80, 85)].into(),
             data: vec![
                 StreamPart { stream: 4, offset: 9, length: 2 },
                 StreamPart { stream: 8, offset: 0, length: 3 },
-            ],
-            ack_delay: Some(Span::from_micros(64)),
+            ]
+            .into(),
             max_data: Some(50),
-            max_stream_data: vec![(4, 60)],
             is_blocked: true,
             is_eliciting: true,
             handshake_done: true,
-            stream_ends: vec![(0, StreamEnd::Reset), (0, StreamEnd::Stopped), (8, StreamEnd::Fin)],
-            ecn: Some(EcnCounts { ect0: 7, ect1: 0, ce: 2 }),
+            details: Details::from(PacketDetails {
+                ack_delay: Some(Span::from_micros(64)),
+                max_stream_data: vec![(4, 60)],
+                stream_ends: vec![
+                    (0, StreamEnd::Reset),
+                    (0, StreamEnd::Stopped),
+                    (8, StreamEnd::Fin),
+                ],
+                ecn: Some(EcnCounts { ect0: 7, ect1: 0, ce: 2 }),
+                ..PacketDetails::default()
+            }),
             ..Packet::default()
         };
         assert_eq!(packet, expected);
         for wrong in [&[0x2f][..], &[6, 0, 9, 1], &[2, 5, 0, 0, 9], &[0x0e, 4, 9, 50, 1]] {
             let mut packet = Packet::default();
             assert_eq!(add_frames(wrong, &mut packet, &mut Vec::new()), None, "{wrong:?}");
-            assert_eq!(packet.data, [], "a frame has the data that it declares: {wrong:?}");
+            assert!(packet.data.is_empty(), "a frame has the data that it declares: {wrong:?}");
         }
     }
 }

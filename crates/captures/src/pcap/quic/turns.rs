@@ -144,7 +144,8 @@ mod tests {
         let mut add = |at: u64, sender, bytes: u64| {
             let part = StreamPart { stream: 0, offset: 0, length: bytes };
             let data = if bytes > 60 { vec![part] } else { Vec::new() };
-            let packet = Packet { is_application: true, bytes, data, ..Packet::default() };
+            let packet =
+                Packet { is_application: true, bytes, data: data.into(), ..Packet::default() };
             seen.push((at * MS, sender, packet));
         };
         let mut now = 0;

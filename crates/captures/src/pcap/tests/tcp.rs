@@ -52,7 +52,7 @@ fn no_rtt_follows_from_data_that_was_sent_twice() {
     let acked = acknowledgements(&trace);
     let (at, last) = acked.last().unwrap();
     assert_eq!(
-        (*at, &*last.acknowledged, &*last.ambiguous),
+        (*at, &*last.acknowledged, &*last.details.ambiguous),
         (330_070, &[(3, 3)][..], &[(3, 3)][..])
     );
     let rtt = account(&trace, None).unwrap().path.rtt;
@@ -70,7 +70,7 @@ fn timestamps_say_which_copy_arrived() {
         let acked = acknowledgements(&trace);
         let last = acked.last().unwrap().1;
         assert_eq!(last.timestamps, Some((2, echo)));
-        (last.acknowledged.clone(), last.ambiguous.clone())
+        (last.acknowledged.to_vec(), last.details.ambiguous.clone())
     };
     assert_eq!(run(330), (vec![(2, 2)], vec![]), "the second copy");
     // The first copy had arrived, and the second will, too.
@@ -103,7 +103,7 @@ fn the_handshake_has_an_rtt_at_both_ends() {
     assert_eq!(rtt, Span::from_micros(30_080));
     let again = Sent { at: 29_000, ..sent[1].clone() };
     let trace = parse(&[&sent[..2], &[again], &sent[2..]].concat());
-    assert_eq!(acknowledgements(&trace)[0].1.ambiguous, [(0, 0)]);
+    assert_eq!(acknowledgements(&trace)[0].1.details.ambiguous, [(0, 0)]);
     // At the client, the answer to its SYN.
     let times = [0, 30_000, 30_010];
     let mut at_client = handshake();

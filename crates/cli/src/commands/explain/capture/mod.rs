@@ -110,7 +110,8 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
     if let Some(file) = &args.annotate {
         annotate::write(&recording, index, &recorded, &ends, file)?;
     }
-    let Prediction { run, range } = predict(&recorded);
+    let is_document = args.json || args.html.is_some();
+    let Prediction { run, range } = predict(&recorded, is_document);
     let point = Point::new();
     let parts = recorded.budget.parts().map(|(_, seconds)| seconds).collect();
     let of_file = Account::single(RECORDED, &point, recorded.completion.as_secs_f64(), parts);
@@ -130,8 +131,7 @@ pub(super) fn run(args: &Explain) -> Result<u8, LabError> {
             .collect(),
         request,
     };
-    let listed =
-        connections::list(&recording, (index, &recorded), args.json || args.html.is_some());
+    let listed = connections::list(&recording, (index, &recorded), is_document);
     if let Some(page) = &args.html {
         let status = page::write(&explanation, &timed, &listed, (&args.path, page))?;
         if args.open {

@@ -32,6 +32,8 @@ const OF_PATH: [TimePart; 5] = [
 const MOST_OF_PATH: f64 = 0.1;
 /// Rate that a file shows which has the acknowledgement of any data.
 pub(super) const LEAST_PROVEN: Rate = Rate::from_bps(1000);
+/// Round trips that a start takes at most, about.
+const START_TRIPS: f64 = 10.0;
 /// Runs of a path with losses, for their scatter.
 const RUNS: usize = 5;
 /// Length of a queue that no start fills on a short path, as access networks have it.
@@ -146,13 +148,19 @@ pub(super) struct Prediction {
     pub range: Result<Range, Unknown>,
 }
 
-/// Simulates the data of `recorded` in one transfer, on each path that the file allows.
-pub(super) fn predict(recorded: &CapturedTransfer) -> Prediction {
+/// Simulates the data of `recorded` in one transfer, on each path that the file allows. The run on
+/// the path as it was seen is left out if no range is known, unless it `is_shown`.
+pub(super) fn predict(recorded: &CapturedTransfer, is_shown: bool) -> Prediction {
     let seen = Simulated::of(recorded);
+    let unknown = unknown(recorded).or_else(|| hides_rate(recorded, &seen));
+    if let Some(unknown) = unknown.filter(|_| !is_shown) {
+        let unknown = if seen.is_possible() { unknown } else { Unknown::NotSimulated };
+        return Prediction { run: None, range: Err(unknown) };
+    }
     let Some(run) = seen.run() else {
         return Prediction { run: None, range: Err(Unknown::NotSimulated) };
     };
-    if let Some(unknown) = unknown(recorded) {
+    if let Some(unknown) = unknown {
         return Prediction { run: Some(run), range: Err(unknown) };
     }
     let mut times = run.completions();
@@ -183,6 +191,22 @@ pub(super) fn predict(recorded: &CapturedTransfer) -> Prediction {
         Err(Unknown::Rate)
     };
     Prediction { run: Some(run), range }
+}
+
+/// Returns that the rate is not known of a link that was never full, if the range would be too wide
+/// for that alone: over a faster link, the transfer takes much less than this one lets it. Without
+/// this, a long transfer is simulated on each path for nothing.
+fn hides_rate(recorded: &CapturedTransfer, seen: &Simulated) -> Option<Unknown> {
+    if recorded.path.is_filled {
+        return None;
+    }
+    let least = seen.rate.time_for(seen.bytes).as_secs_f64();
+    if least < WIDEST * (least / FASTER + START_TRIPS * seen.rtt.as_secs_f64()) {
+        return None;
+    }
+    let (below, above) = if is_held(recorded) { (OFF, OFF) } else { OFF_BURSTS };
+    let fast = Simulated { rate: seen.rate.mul_f64(FASTER), ..seen.clone() }.completion_s()?;
+    (least * (1.0 + above) > WIDEST * fast * (1.0 - below)).then_some(Unknown::Rate)
 }
 
 /// Returns what the file leaves open, whatever simulations show.
@@ -290,6 +314,25 @@ mod tests {
         assert_eq!(recorded(true, 1.0), Some(Unknown::Silences));
         assert_eq!(recorded(true, 0.1), None);
         assert_eq!(recorded(false, 1.0), None);
+    }
+
+    #[test]
+    fn a_long_transfer_over_a_link_that_was_never_full_is_not_simulated_on_all_paths() {
+        let recorded = |mb| {
+            let mut recorded = limited(LimitKind::Stream);
+            recorded.path.is_filled = false;
+            recorded.bytes = Bytes::from_mb(mb);
+            recorded
+        };
+        let hides = |mb| {
+            let recorded = recorded(mb);
+            hides_rate(&recorded, &Simulated::of(&recorded))
+        };
+        assert_eq!((hides(40), hides(2)), (Some(Unknown::Rate), None));
+        // With the runs on all paths, it is the same.
+        let (long, shown) = (predict(&recorded(40), false), predict(&recorded(40), true));
+        assert!(long.run.is_none() && shown.run.is_some());
+        assert_eq!((long.range, shown.range), (Err(Unknown::Rate), Err(Unknown::Rate)));
     }
 
     #[test]

@@ -87,6 +87,12 @@ impl Simulated {
         Some(Run { results: lab(&of(most))?, half: Some((lab(&of(half))?, times)) })
     }
 
+    /// Returns true if the path can be simulated: a transfer of one packet is.
+    pub fn is_possible(&self) -> bool {
+        let of = |bytes| Self { bytes, runs: 1, ..self.clone() };
+        Lab::new().run(&of(Bytes::new(1000)).text()).is_ok()
+    }
+
     /// Returns its completion time in seconds, the median of its runs; `None` if none completed.
     pub fn completion_s(&self) -> Option<f64> {
         let mut times = self.run()?.completions();
