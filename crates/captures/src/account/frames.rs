@@ -40,6 +40,10 @@ const SIGNED: f64 = 0.15;
 /// Share of the time of a burst from which on its acknowledgements are as far apart as it was.
 const KEPT: f64 = 0.5;
 
+/// Share of a frame from which on an acknowledgement that was held back so long, as it says, did not
+/// wait for one.
+const HELD: f64 = 0.5;
+
 /// The frames in which a link carries data.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frames {
@@ -49,11 +53,13 @@ pub struct Frames {
     pub round_trip: Span,
 }
 
-/// What arrives together: its first and its last time.
+/// What arrives together: its first and its last time, and for how long the other end says that it
+/// held the first acknowledgement back.
 #[derive(Debug, Clone, Copy)]
 struct Group {
     first: Time,
     last: Time,
+    held: Span,
 }
 
 /// Times, in nanoseconds, that are whole periods apart, and how far from them counts as near.
@@ -147,7 +153,10 @@ impl Frames {
         let waited = fast.all(|(at, took)| in_frame(&all, &grid, *at, *took));
         let keeps = is_sender && trace.is_encrypted && keeps_bursts(trace, &groups);
         let follows = || follows_own(trace, is_sender, &starts, smallest);
-        let is_frames = is_grid && waited && !keeps && !follows();
+        // The other end's timer, which begins with what came, makes a grid of round trips.
+        let held = groups.iter().filter(|group| group.held >= period.mul_f64(HELD)).count();
+        let is_held = is_sender && held as f64 >= BY_OWN * groups.len() as f64;
+        let is_frames = is_grid && waited && !keeps && !is_held && !follows();
         // A packet that leaves at any time waits for half a frame on average.
         let round_trip = smallest.saturating_sub(period.mul_f64(0.5));
         is_frames.then_some(Self { period, round_trip })
@@ -250,7 +259,8 @@ fn groups(trace: &CapturedConnection, is_sender: bool, by_size: bool) -> Vec<Gro
         {
             last.last = *at;
         } else if groups.len() < MOST {
-            groups.push(Group { first: *at, last: *at });
+            let held = packet.details.ack_delay.unwrap_or_default();
+            groups.push(Group { first: *at, last: *at, held });
         }
     }
     groups
@@ -329,7 +339,7 @@ mod tests {
     /// Each acknowledgement brings packets for 200 ms, in milliseconds.
     fn covered_server(arrives: impl Fn(u64) -> u64) -> CapturedConnection {
         let application = || Packet { is_application: true, ..Packet::default() };
-        let answer = Packet { acknowledged: vec![(0, 0)], ..Packet::default() };
+        let answer = Packet { acknowledged: vec![(0, 0)].into(), ..Packet::default() };
         let mut events = vec![
             (20, Event::Received(Packet::default())),
             (100, Event::Sent(Packet::default())),
@@ -344,7 +354,7 @@ mod tests {
             }
             // The client's own clock.
             let asked = Packet {
-                data: vec![StreamPart { stream: 0, offset: 0, length: 90 }],
+                data: vec![StreamPart { stream: 0, offset: 0, length: 90 }].into(),
                 ..application()
             };
             events.push((now + 300, Event::Received(asked)));

@@ -43,6 +43,9 @@ const NEARLY: f64 = 0.1;
 /// Shortest time for which holding an acknowledgement back counts: QUIC does so by default for
 /// 25 ms.
 const HELD_BACK: Span = Span::from_millis(45);
+/// Share of the time for which an acknowledgement was held back within which a sender goes on after
+/// it that had waited for it.
+const AFTER_HOLD: f64 = 0.5;
 /// Round trips of an idle sender, without a loss, from which on no window explains it.
 const IDLE: f64 = 1.5;
 
@@ -267,6 +270,9 @@ struct Walk<'a> {
     /// it was held back.
     late: Span,
     is_held_back: bool,
+    /// When the acknowledgement of the last packet that was held back could have come, and when it
+    /// came.
+    held: (Time, Time),
     turns: Vec<Time>,
 }
 
@@ -305,6 +311,7 @@ impl<'a> Walk<'a> {
             is_prompt: false,
             late: Span::ZERO,
             is_held_back: false,
+            held: (first, first),
             turns: vec![first],
         }
     }
@@ -355,6 +362,9 @@ impl<'a> Walk<'a> {
             let took = data.acknowledged.map_or(Span::ZERO, |at| at.since(data.at));
             self.late = took.saturating_sub(self.sent.rtt + data.held_back);
             self.is_held_back = !data.is_lost() && data.held_back >= least(self.sent.rtt);
+            if self.is_held_back {
+                self.held = (data.at + self.sent.rtt, data.at + took);
+            }
             self.burst += data.wire;
             self.steady.add(*now, data.wire);
             self.state.slow_start &= !full.is_full(self.first, *now);
@@ -509,6 +519,15 @@ impl<'a> Walk<'a> {
             };
             return spending.add(part, from, to);
         }
+        if !self.is_prompt
+            && let Some((since, until)) = self.told_hold(from, to)
+        {
+            let is_first = state.slow_start && !matches!(pattern, Pattern::Slow);
+            let trip = if is_first { TimePart::SlowStart } else { TimePart::CongestionWindow };
+            spending.add(trip, from, since);
+            spending.add(TimePart::HeldAcks, since, until);
+            return spending.pause(true, until, to);
+        }
         let is_prompt = self.is_prompt;
         let is_window = state.window.map_or(is_prompt, |_| state.window_was_full);
         if state.window.is_none() && !self.has_lost && !data.repeats {
@@ -536,7 +555,7 @@ impl<'a> Walk<'a> {
         // No window lets a sender wait longer than a round trip and what waits in queues.
         let long = rtt.mul_f64(IDLE) + self.losses.queue;
         // What is left of a wait for an acknowledgement that was held back is its round trip.
-        let is_trip = self.trace.is_encrypted && to.since(from) <= long;
+        let is_trip = (self.trace.is_encrypted || self.is_held_back) && to.since(from) <= long;
         if is_window && (gap <= long || is_trip || data.repeats || self.has_lost) {
             let part = if in_slow_start { TimePart::SlowStart } else { TimePart::CongestionWindow };
             return spending.add(part, from, to);
@@ -555,6 +574,20 @@ impl<'a> Walk<'a> {
             return spending.add(part, from, to);
         }
         spending.pause(true, from, to);
+    }
+
+    /// Returns the part of the time from `from` to `to` in which an acknowledgement could have come
+    /// and was held back, as it says: the sender waited for it, and for little else after it. A
+    /// machine that is busy, or a sender that paces, goes on some time after it, and one whose
+    /// probe timeout expires before it.
+    fn told_hold(&self, from: Time, to: Time) -> Option<(Time, Time)> {
+        if self.trace.is_encrypted || !self.is_held_back {
+            return None;
+        }
+        let since = self.held.0.clamp(from, to);
+        let until = self.held.1.clamp(since, to);
+        let (held, after) = (until.since(since), to.since(until));
+        (held >= HELD_BACK && after <= held.mul_f64(AFTER_HOLD)).then_some((since, until))
     }
 
     /// Spends the end of the time from `from` to `to`, between packets of a sender that spreads its

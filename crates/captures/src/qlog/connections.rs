@@ -17,6 +17,12 @@ pub const MAX_EVENTS: usize = if cfg!(test) { 20_000 } else { 2_000_000 };
 /// Most connections of a file.
 const MAX_CONNECTIONS: usize = 1000;
 
+/// Title of the logs of a stack that writes ACK delays as they are in the frame, without the
+/// exponent of their sender (RFC 9000 §19.3): the usual one, and the largest.
+const UNSCALED: &str = "picoquic";
+const DELAY_EXPONENT: u64 = 3;
+const MAX_DELAY_EXPONENT: u64 = 20;
+
 /// The events of a connection.
 #[derive(Debug, Default)]
 struct Group {
@@ -167,6 +173,9 @@ impl Group {
 
     fn connection(mut self, title: String, head: &TraceHead) -> Logged {
         let unit = head.unit();
+        if title.starts_with(UNSCALED) {
+            scale_delays(&mut self.events);
+        }
         self.events.sort_by(|a, b| a.0.total_cmp(&b.0));
         let middle = self.events.get(self.events.len() / 2).map_or(0.0, |(at, _)| *at);
         let all = self.events.len();
@@ -197,6 +206,22 @@ impl Group {
             notes,
         };
         Logged { start: start * unit, trace: 0, connection }
+    }
+}
+
+/// Gives ACK delays that arrived the unit that their sender announced.
+fn scale_delays(events: &mut [(f64, Event)]) {
+    let announced = events.iter().find_map(|(_, event)| match event {
+        Event::Parameters(parameters) if !parameters.is_local => parameters.ack_delay_exponent,
+        _ => None,
+    });
+    let unit = 1 << announced.unwrap_or(DELAY_EXPONENT).min(MAX_DELAY_EXPONENT);
+    for (_, event) in events {
+        if let Event::Received(packet) = event
+            && let Some(delay) = packet.details.ack_delay
+        {
+            packet.details.ack_delay = Some(delay * unit);
+        }
     }
 }
 
