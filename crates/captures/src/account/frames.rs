@@ -313,6 +313,18 @@ mod tests {
     }
 
     #[test]
+    fn acknowledgements_that_say_they_were_held_back_did_not_wait_for_frames() {
+        let frame = |sent: u64| (sent + 60).div_ceil(500) * 500 + 7;
+        let mut trace = client(&[200, 700], 6, frame);
+        for (_, event) in &mut trace.events {
+            if let Event::Received(packet) = event {
+                packet.details.ack_delay = Some(Span::from_millis(400));
+            }
+        }
+        assert_eq!(Frames::find(&trace, true), None);
+    }
+
+    #[test]
     fn frames_are_found_in_a_file_of_more_than_are_looked_at() {
         let frame = |sent: u64| (sent + 60).div_ceil(500) * 500 + 7;
         let asks: Vec<u64> =

@@ -9,6 +9,7 @@ mod exchange;
 mod far_end;
 mod fluid_link;
 mod frames;
+mod held_acks;
 mod losses;
 mod named_gaps;
 mod outage;

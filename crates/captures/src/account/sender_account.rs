@@ -6,6 +6,7 @@ use super::exchange::exchanges;
 use super::far_end::FarEnd;
 use super::fluid_link::{FluidLink, FullLink};
 use super::frames::Frames;
+use super::held_acks::{HELD_BACK, Hold, longest_hold};
 use super::losses::Losses;
 use super::named_gaps::NamedGaps;
 use super::outage::{is_held, outages, probed, within};
@@ -40,12 +41,6 @@ const ON_DEMAND: Span = Span::from_millis(1500);
 /// Share by which a round trip may be shorter than that of the handshake, which has the time of a
 /// signature in it.
 const NEARLY: f64 = 0.1;
-/// Shortest time for which holding an acknowledgement back counts: QUIC does so by default for
-/// 25 ms.
-const HELD_BACK: Span = Span::from_millis(45);
-/// Share of the time for which an acknowledgement was held back within which a sender goes on after
-/// it that had waited for it.
-const AFTER_HOLD: f64 = 0.5;
 /// Round trips of an idle sender, without a loss, from which on no window explains it.
 const IDLE: f64 = 1.5;
 
@@ -197,15 +192,6 @@ fn opening(
     begin
 }
 
-/// Returns for how long the other end holds acknowledgements back at most, as it announced.
-fn longest_hold(trace: &CapturedConnection) -> Span {
-    let announced = trace.events.iter().filter_map(|(_, event)| match event {
-        Event::Parameters(parameters) if !parameters.is_local => parameters.max_ack_delay,
-        _ => None,
-    });
-    announced.max().unwrap_or_default()
-}
-
 /// Returns the slow link towards the sender that the times of arrivals show. TCP shows it by its
 /// timestamps, and so does the file of the other end.
 fn back_link(trace: &CapturedConnection, far: Option<&FarEnd>) -> Option<BackLink> {
@@ -270,9 +256,8 @@ struct Walk<'a> {
     /// it was held back.
     late: Span,
     is_held_back: bool,
-    /// When the acknowledgement of the last packet that was held back could have come, and when it
-    /// came.
-    held: (Time, Time),
+    /// How the acknowledgement of the last packet was held back.
+    hold: Option<Hold>,
     turns: Vec<Time>,
 }
 
@@ -311,7 +296,7 @@ impl<'a> Walk<'a> {
             is_prompt: false,
             late: Span::ZERO,
             is_held_back: false,
-            held: (first, first),
+            hold: None,
             turns: vec![first],
         }
     }
@@ -362,9 +347,7 @@ impl<'a> Walk<'a> {
             let took = data.acknowledged.map_or(Span::ZERO, |at| at.since(data.at));
             self.late = took.saturating_sub(self.sent.rtt + data.held_back);
             self.is_held_back = !data.is_lost() && data.held_back >= least(self.sent.rtt);
-            if self.is_held_back {
-                self.held = (data.at + self.sent.rtt, data.at + took);
-            }
+            self.hold = Hold::find(data, self.sent.rtt).filter(|_| self.is_held_back);
             self.burst += data.wire;
             self.steady.add(*now, data.wire);
             self.state.slow_start &= !full.is_full(self.first, *now);
@@ -519,9 +502,8 @@ impl<'a> Walk<'a> {
             };
             return spending.add(part, from, to);
         }
-        if !self.is_prompt
-            && let Some((since, until)) = self.told_hold(from, to)
-        {
+        let hold = self.hold.filter(|_| !self.is_prompt && !self.trace.is_encrypted);
+        if let Some((since, until)) = hold.and_then(|hold| hold.within(from, to)) {
             let is_first = state.slow_start && !matches!(pattern, Pattern::Slow);
             let trip = if is_first { TimePart::SlowStart } else { TimePart::CongestionWindow };
             spending.add(trip, from, since);
@@ -574,20 +556,6 @@ impl<'a> Walk<'a> {
             return spending.add(part, from, to);
         }
         spending.pause(true, from, to);
-    }
-
-    /// Returns the part of the time from `from` to `to` in which an acknowledgement could have come
-    /// and was held back, as it says: the sender waited for it, and for little else after it. A
-    /// machine that is busy, or a sender that paces, goes on some time after it, and one whose
-    /// probe timeout expires before it.
-    fn told_hold(&self, from: Time, to: Time) -> Option<(Time, Time)> {
-        if self.trace.is_encrypted || !self.is_held_back {
-            return None;
-        }
-        let since = self.held.0.clamp(from, to);
-        let until = self.held.1.clamp(since, to);
-        let (held, after) = (until.since(since), to.since(until));
-        (held >= HELD_BACK && after <= held.mul_f64(AFTER_HOLD)).then_some((since, until))
     }
 
     /// Spends the end of the time from `from` to `to`, between packets of a sender that spreads its

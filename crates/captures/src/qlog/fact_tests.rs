@@ -88,6 +88,25 @@ fn requests_and_responses_are_kept() {
 }
 
 #[test]
+fn ack_delays_without_their_exponent_are_given_it() {
+    let ack = r#"{"time":9,"name":"transport:packet_received","data":{"header":{
+        "packet_type":"1RTT","packet_number":2},"frames":[{"frame_type":"ack",
+        "ack_delay":27678,"acked_ranges":[[0,5]]}]}}"#;
+    let sent = r#"{"time":1,"name":"transport:packet_sent","data":{"header":{
+        "packet_type":"1RTT","packet_number":5},"frames":[]}}"#;
+    let exponent = r#"{"time":0,"name":"transport:parameters_set","data":{"owner":"remote",
+        "ack_delay_exponent":4}}"#;
+    let head = |title| format!(r#""title":"{title}","configuration":{{"time_units":"us"}}"#);
+    let delay = |title, events: &[&str]| {
+        let trace = trace(&head(title), events);
+        packet(&trace, events.len() - 1).details.ack_delay.map(Span::as_nanos)
+    };
+    assert_eq!(delay("quic-go", &[sent, ack]), Some(27_678_000));
+    assert_eq!(delay("picoquic", &[sent, ack]), Some(8 * 27_678_000));
+    assert_eq!(delay("picoquic", &[exponent, sent, ack]), Some(16 * 27_678_000));
+}
+
+#[test]
 fn parameters_of_both_ends_sizes_and_metrics_are_kept() {
     let trace = trace(
         r#""configuration":{"time_units":"us"}"#,
