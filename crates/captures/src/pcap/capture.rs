@@ -5,7 +5,7 @@ use super::connection;
 use super::contents::Others;
 use super::copies::copies;
 use super::file::{Format, records};
-use super::quic::{self, KeyLog};
+use super::quic::{self, KeyLog, Version};
 use super::record::{CapturedPacket, Record};
 use super::segment::{Carried, Datagram, read};
 use super::table::{Entry, Flow, Table, traffic};
@@ -110,7 +110,10 @@ impl Capture {
             _ if !flow.has_times => Some("the file has no times for its packets".to_owned()),
             Protocol::Tcp if data == 0 => Some("it has no data".to_owned()),
             Protocol::Tcp | Protocol::Quic => None,
-            Protocol::Udp => Some("it has no handshake of QUIC".to_owned()),
+            Protocol::Udp => Some(match flow.unread {
+                Some(version) => format!("it is {version}; {}", Version::READ),
+                None => "it has no handshake of QUIC".to_owned(),
+            }),
         };
         ConnectionSummary {
             number: 0,

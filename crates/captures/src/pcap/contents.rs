@@ -1,6 +1,7 @@
 //! What a capture has that is no connection to read.
 
 use super::layers::Kind;
+use super::quic::Version;
 use super::table::Flow;
 use crate::summary::Protocol;
 use std::cmp::Reverse;
@@ -41,11 +42,15 @@ impl Others {
     ) -> String {
         let mut empty = 0;
         let mut ports: BTreeMap<u16, u64> = BTreeMap::new();
+        let mut unread = BTreeMap::new();
         for (flow, packets) in flows {
             match flow.protocol {
                 Protocol::Tcp => empty += 1,
                 Protocol::Quic | Protocol::Udp => {
                     *ports.entry(port(flow)).or_default() += packets as u64;
+                    if let Some(version) = flow.unread {
+                        unread.entry(port(flow)).or_insert(version);
+                    }
                 }
             }
         }
@@ -55,7 +60,11 @@ impl Others {
             parts.push(format!("{empty} TCP connection{} without data", plural(empty)));
         }
         parts.extend(most(ports).map(|(port, count)| {
-            let hint = if port == HTTPS { " (QUIC begins with its handshake)" } else { "" };
+            let hint = match unread.get(&port) {
+                Some(version) => format!(" ({version}; {})", Version::READ),
+                None if port == HTTPS => " (QUIC begins with its handshake)".to_owned(),
+                None => String::new(),
+            };
             format!("{count} UDP packet{} to port {port}{hint}", plural(count))
         }));
         parts.extend(most(self.counts.clone()).map(|(kind, count)| kind.words(count)));

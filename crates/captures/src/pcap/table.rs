@@ -2,7 +2,7 @@
 
 use super::ends::{Ends, in_order};
 use super::fingerprint::Fingerprint;
-use super::quic::{Connection, Connections};
+use super::quic::{Connection, Connections, Unread};
 use super::record::CapturedPacket;
 use super::segment::{Datagram, Segment};
 use crate::summary::{Protocol, Traffic};
@@ -40,6 +40,8 @@ pub struct Flow {
     pub protocol: Protocol,
     /// The connection of QUIC.
     pub quic: Option<Connection>,
+    /// The version of QUIC that a datagram of it has, if that is not read.
+    pub unread: Option<Unread>,
     pub ends: Ends,
     /// The end that opened it: if its handshake is missing, the one that is likelier.
     pub client: SocketAddr,
@@ -128,6 +130,10 @@ impl Table {
                 flow
             }),
         };
+        let state = &mut self.flows[flow as usize];
+        if state.protocol == Protocol::Udp && state.unread.is_none() {
+            state.unread = Unread::of(datagram.data);
+        }
         let fingerprint = Fingerprint::of_datagram(datagram);
         self.add(flow, packet, datagram.from, datagram.length, fingerprint);
     }
@@ -139,6 +145,7 @@ impl Table {
         self.flows.push(Flow {
             protocol,
             quic: None,
+            unread: None,
             ends,
             client,
             isn: [None; 2],

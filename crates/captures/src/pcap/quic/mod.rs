@@ -41,3 +41,4 @@ mod version;
 pub(super) use connection::trace;
 pub(super) use connections::{Connection, Connections};
 pub(super) use key_log::KeyLog;
+pub(super) use version::{Unread, Version};

@@ -1,5 +1,7 @@
 //! Versions of QUIC: 1 (RFC 9000 and RFC 9001), 2 (RFC 9369), and drafts 27 to 32.
 
+use std::fmt;
+
 /// What a packet with a long header is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -90,7 +92,40 @@ pub static VERSIONS: [Version; 4] = [
     },
 ];
 
+/// The number of a version that is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unread(u32);
+
+impl Unread {
+    /// Returns that of a packet with a long header (RFC 8999 §5.1), if it is one of those that have
+    /// been in use: drafts, Google QUIC and Facebook's.
+    pub fn of(packet: &[u8]) -> Option<Self> {
+        let [first, a, b, c, d, ..] = *packet else { return None };
+        let number = u32::from_be_bytes([a, b, c, d]);
+        let is_google = matches!(a, b'Q' | b'T') && [b, c, d].iter().all(u8::is_ascii_digit);
+        let is_used = matches!(number, 0xff00_0001..=0xff00_00ff | 0xface_b000..=0xface_b00f);
+        let is_unread = first & 0x80 != 0 && Version::of(number).is_none();
+        (is_unread && (is_used || is_google)).then_some(Self(number))
+    }
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.to_be_bytes() {
+            [0xff, 0, 0, draft] => write!(formatter, "QUIC of draft {draft}"),
+            [kind @ (b'Q' | b'T'), rest @ ..] => {
+                let digits = rest.map(char::from).iter().collect::<String>();
+                write!(formatter, "Google QUIC {}{digits}", char::from(kind))
+            }
+            _ => write!(formatter, "QUIC of version {:#x}", self.0),
+        }
+    }
+}
+
 impl Version {
+    /// What is read, as a user knows it.
+    pub const READ: &str = "versions 1 and 2 and drafts 27 to 32 are read";
+
     /// Returns the version with this number; `None` if it is not read.
     pub fn of(number: u32) -> Option<&'static Self> {
         VERSIONS.iter().find(|one| (one.numbers.0..=one.numbers.1).contains(&number))
@@ -99,5 +134,27 @@ impl Version {
     /// Returns what a packet is whose first byte is `first`.
     pub fn kind(&self, first: u8) -> Kind {
         self.kinds[usize::from(first >> 4 & 3)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_that_are_not_read_are_named() {
+        let name = |first, number: [u8; 4]| {
+            let [a, b, c, d] = number;
+            Unread::of(&[first, a, b, c, d, 8]).map(|version| version.to_string())
+        };
+        let is = |name: &str| Some(name.to_owned());
+        assert_eq!(name(0xff, [0xff, 0, 0, 18]), is("QUIC of draft 18"));
+        assert_eq!(name(0xc3, *b"Q050"), is("Google QUIC Q050"));
+        assert_eq!(name(0xc0, [0xfa, 0xce, 0xb0, 2]), is("QUIC of version 0xfaceb002"));
+        assert_eq!(name(0xc0, [0xff, 0, 0, 29]), None, "it is read");
+        assert_eq!(name(0xc0, [0, 0, 0, 1]), None, "it is read");
+        assert_eq!(name(0x40, [0xff, 0, 0, 18]), None, "a short header");
+        assert_eq!(name(0x80, [9, 9, 9, 9]), None, "anything");
+        assert_eq!(Unread::of(&[0xc0, 0xff]), None);
     }
 }

@@ -88,6 +88,15 @@ fn a_capture_without_a_transfer_says_what_it_has() {
          2 UDP packets to port 53, 1 UDP packet to port 443 (QUIC begins with its handshake), \
          2 ARP packets, 1 ICMP packet"
     );
+    let draft = [&[0xff, 0xff, 0, 0, 18][..], &[0; 60]].concat();
+    let old = refused(1, &[(0, frame(&udp([192, 0, 2, 1], 50_000, 8443, &draft)), 0)]);
+    assert!(
+        old.ends_with(
+            "but 1 UDP packet to port 8443 (QUIC of draft 18; versions 1 and 2 and drafts 27 to \
+             32 are read)"
+        ),
+        "{old}"
+    );
     let user = refused(147, &[(0, vec![1, 2, 3], 0)]);
     assert!(user.ends_with("but 1 packet of link type 147, which is not read"), "{user}");
     let empty = CapturedConnection::parse(&pcap(&[]), &[]).unwrap_err().to_string();

@@ -285,8 +285,17 @@ fn of_round_trips(recorded: &CapturedTransfer, ends: &Ends) -> Option<Remedy> {
     let is_known = (1.0..MOST_TRIPS).contains(&trips);
     (is_known && handshake >= WORTH * completion).then(|| Remedy {
         cause: TimePart::Handshake,
-        setting: "fewer round trips before the request: TLS 1.3, QUIC, sessions that resume"
-            .to_owned(),
+        setting: match ends.transport {
+            Transport::Tcp => {
+                "fewer round trips before the request: TLS 1.3, QUIC, sessions that resume"
+            }
+            // One is all that it needs, unless the client has to prove its address.
+            Transport::Quic => {
+                "fewer round trips before the request: no Retry, a certificate that fits into \
+                 three packets, sessions that resume"
+            }
+        }
+        .to_owned(),
         end: "both ends".to_owned(),
         value: "1 round trip".to_owned(),
         saves_s: Some(trips * rtt),
@@ -380,6 +389,19 @@ mod tests {
         ];
         let values: Vec<_> = by_saving(found).into_iter().map(|one| one.value).collect();
         assert_eq!(values, ["losses", "requests", "pauses"]);
+    }
+
+    #[test]
+    fn fewer_round_trips_of_a_handshake_are_those_that_its_transport_can_save() {
+        let advice = |transport| {
+            let mut recorded = limited(LimitKind::Stream);
+            recorded.budget.add(TimePart::Handshake, 0.8);
+            let ends = Ends { transport, sender: "server", asker: "client" };
+            of_round_trips(&recorded, &ends).map(|one| one.setting).unwrap_or_default()
+        };
+        assert!(advice(Transport::Tcp).contains("TLS 1.3, QUIC"));
+        let quic = advice(Transport::Quic);
+        assert!(quic.contains("no Retry") && !quic.contains("TLS 1.3"), "{quic}");
     }
 
     #[test]
