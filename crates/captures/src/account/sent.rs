@@ -10,6 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Share of the data below which a stream does not belong to the transfer: control streams.
 const SMALL_STREAM: f64 = 0.01;
 
+/// Bytes below which a stream of one direction has no data of the transfer beside a stream of a
+/// request: what controls HTTP/3 and QPACK, of which a short answer is not much larger.
+const CONTROL: u64 = 1024;
+
 /// A packet with data of the transfer.
 #[derive(Debug, Clone)]
 pub struct DataPacket {
@@ -74,7 +78,10 @@ pub fn main_streams<'a>(packets: impl Iterator<Item = &'a Packet>) -> BTreeMap<u
     }
     let total: u128 = sizes.values().map(|size| u128::from(*size)).sum();
     let least = (total as f64 * SMALL_STREAM) as u64;
-    sizes.retain(|_, size| *size > 0 && *size >= least);
+    // The lowest bits say who opened a stream, and whether it has one direction (RFC 9000 §2.1).
+    let has_request = sizes.keys().any(|stream| stream % 4 == 0);
+    let is_control = |stream: u64, size: u64| has_request && stream & 2 != 0 && size < CONTROL;
+    sizes.retain(|stream, size| *size > 0 && *size >= least && !is_control(*stream, *size));
     sizes
 }
 
@@ -358,6 +365,23 @@ mod tests {
             events: events.into_iter().map(event).collect(),
             ..CapturedConnection::empty(transport, Side::Client)
         }
+    }
+
+    #[test]
+    fn what_controls_http3_is_no_data_beside_a_short_answer() {
+        let sizes = |streams: &[(u64, u64)]| {
+            let part = |(stream, length): &(u64, u64)| StreamPart {
+                stream: *stream,
+                offset: 0,
+                length: *length,
+            };
+            let packet = Packet { data: streams.iter().map(part).collect(), ..Packet::default() };
+            main_streams([&packet].into_iter()).into_keys().collect::<Vec<u64>>()
+        };
+        assert_eq!(sizes(&[(0, 166), (3, 18), (7, 38), (11, 2)]), [0]);
+        assert_eq!(sizes(&[(0, 166), (3, 50_000)]), [3], "a stream that is pushed");
+        assert_eq!(sizes(&[(3, 18), (7, 38)]), [3, 7], "nothing else");
+        assert_eq!(sizes(&[(5, 300), (7, 300)]), [5, 7], "requests of Google QUIC");
     }
 
     #[test]
