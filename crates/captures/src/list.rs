@@ -12,7 +12,7 @@ enum Entries<T> {
     None,
     One(T),
     /// More than one, once.
-    More(Box<Vec<T>>),
+    More(Vec<T>),
 }
 
 impl<T> List<T> {
@@ -20,7 +20,7 @@ impl<T> List<T> {
     pub fn push(&mut self, entry: T) {
         self.0 = match std::mem::replace(&mut self.0, Entries::None) {
             Entries::None => Entries::One(entry),
-            Entries::One(first) => Entries::More(Box::new(vec![first, entry])),
+            Entries::One(first) => Entries::More(vec![first, entry]),
             Entries::More(mut all) => {
                 all.push(entry);
                 Entries::More(all)
