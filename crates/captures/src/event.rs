@@ -216,9 +216,9 @@ pub struct Packet {
 /// What a packet has that few have. Most packets of TCP have nothing of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PacketDetails {
-    /// Those of [`Packet::acknowledged`] of which no RTT follows: of TCP, their data was sent more than once,
-    /// and the acknowledgement does not say which copy arrived (Karn's rule, RFC 6298 §3), or it
-    /// has the time of the packet itself. In ascending order.
+    /// Those of [`Packet::acknowledged`] of which no RTT follows: of TCP, their data was sent more
+    /// than once, and the acknowledgement does not say which copy arrived (Karn's rule, RFC 6298
+    /// §3), or it has the time of the packet itself. In ascending order.
     pub ambiguous: Vec<(u64, u64)>,
     /// Limits of streams that it announces.
     pub max_stream_data: Vec<(u64, u64)>,

@@ -40,8 +40,8 @@ const SIGNED: f64 = 0.15;
 /// Share of the time of a burst from which on its acknowledgements are as far apart as it was.
 const KEPT: f64 = 0.5;
 
-/// Share of a frame from which on an acknowledgement that was held back so long, as it says, did not
-/// wait for one.
+/// Share of a frame from which on an acknowledgement that was held back for so long, as it says,
+/// did not wait for one.
 const HELD: f64 = 0.5;
 
 /// The frames in which a link carries data.
