@@ -59,6 +59,8 @@ pub(super) enum Unknown {
     OfPath(TimePart),
     /// Several of them did together.
     Waits,
+    /// The handshake took longer than its round trips.
+    Handshake,
     /// Silences of a connection that is not opened took much of the time.
     Silences,
     /// Packets came out of order.
@@ -87,6 +89,10 @@ impl Unknown {
             Self::Waits => {
                 "outages and waits on the path took much of the time, and the file does not show \
                  how much of that another transfer would meet"
+            }
+            Self::Handshake => {
+                "the handshake took much longer than its round trips, and the file does not show \
+                 whether its packets waited on the path or its ends were slow"
             }
             Self::Silences => {
                 "without keys, the file does not show whether its silences are outages of the path"
@@ -224,8 +230,9 @@ fn unknown(recorded: &CapturedTransfer) -> Option<Unknown> {
         return Some(Unknown::OfPath(TimePart::Timeout));
     }
     let of_path: f64 = parts().map(|part| recorded.budget.get(part)).sum();
-    if of_path + of_handshake(recorded) + late_handshake(recorded) >= least {
-        return Some(Unknown::Waits);
+    let (waits, late) = (of_path + of_handshake(recorded), late_handshake(recorded));
+    if waits + late >= least {
+        return Some(if late > waits { Unknown::Handshake } else { Unknown::Waits });
     }
     // Of encrypted data that this end sent nothing is known but when it left.
     if recorded.is_encrypted && recorded.is_sender && recorded.both.is_none() {
@@ -349,6 +356,14 @@ mod tests {
         assert_eq!(recorded(0.3, 0.0), Some(Unknown::Waits));
         assert_eq!(recorded(0.2, 0.06), Some(Unknown::Waits));
         assert_eq!(recorded(0.2, 0.0), None);
+    }
+
+    #[test]
+    fn a_handshake_that_its_ends_may_have_slowed_down_is_no_wait_on_the_path() {
+        let mut recorded = limited(LimitKind::Stream);
+        recorded.budget.add(TimePart::Handshake, 0.2 + 0.5);
+        recorded.path.rtt = Span::from_millis(20);
+        assert_eq!(unknown(&recorded), Some(Unknown::Handshake));
     }
 
     #[test]
