@@ -338,6 +338,15 @@ impl Packet {
 }
 
 #[cfg(test)]
+impl Packet {
+    /// A packet of an application that calls for an acknowledgement, with room for 1000 bytes of
+    /// data.
+    pub(crate) fn numbered(number: u64) -> Self {
+        Self { is_application: true, is_eliciting: true, bytes: 1040, number, ..Self::default() }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

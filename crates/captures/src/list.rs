@@ -114,6 +114,7 @@ impl<T: fmt::Debug> fmt::Debug for List<T> {
         formatter.debug_list().entries(self).finish()
     }
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -56,13 +56,7 @@ mod tests {
     /// A server 50 ms away sends flights of ten packets, each `later` than the acknowledgement of
     /// the one before by so many milliseconds; that says that it was held back for 400 ms.
     fn flights(later: u64) -> CapturedConnection {
-        let packet = |number| Packet {
-            is_application: true,
-            is_eliciting: true,
-            bytes: 1040,
-            number,
-            ..Packet::default()
-        };
+        let packet = Packet::numbered;
         let part = |offset| StreamPart { stream: 0, offset, length: 1000 };
         let asked = Packet { data: vec![part(0)].into(), ..packet(0) };
         let mut events = vec![

@@ -218,13 +218,7 @@ mod tests {
             let event = if own { Event::Sent(packet) } else { Event::Received(packet) };
             events.push((at(time), event));
         };
-        let packet = |number| Packet {
-            is_application: true,
-            is_eliciting: true,
-            bytes: 1040,
-            number,
-            ..Packet::default()
-        };
+        let packet = Packet::numbered;
         let announce = |packet: Packet, limit: u64| match transport {
             Transport::Tcp => Packet { max_data: Some(limit), ..packet },
             Transport::Quic => {
