@@ -50,7 +50,7 @@ impl QueueCheck {
 
     /// Returns true if the first packets of the path with these parameters certainly queue.
     pub(super) fn shows_queue(&self, saved: &SavedParameters) -> bool {
-        let expected = saved.first_rtt.unwrap_or(saved.rtt).max(saved.rtt);
+        let expected = saved.rtt.max(saved.first_rtt.unwrap_or_default());
         self.recent.get().is_some_and(|rtt| rtt > expected + queue(saved.rtt))
     }
 }

@@ -9,9 +9,8 @@ pub struct SavedParameters {
     pub window: Bytes,
     /// `saved_rtt`: minimum RTT during that observation.
     pub rtt: Span,
-    /// RTT of the observation's first round, if packets of an idle sender wait longer on the path
-    /// than those that follow: capacity that is allocated on demand comes after the first ones.
-    /// `None` elsewhere.
+    /// Smallest RTT of the connection's first round, if its packets or their acknowledgements
+    /// waited for capacity that is allocated on demand, and later ones did not. `None` elsewhere.
     pub first_rtt: Option<Span>,
     /// End of the Lifetime (§4.3.1). `None` if the store checks it.
     pub valid_until: Option<Time>,

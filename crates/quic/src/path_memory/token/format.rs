@@ -73,9 +73,7 @@ impl<'a> Parts<'a> {
         let (&key, rest) = rest.split_first_chunk()?;
         let (&nonce, mut rest) = rest.split_first_chunk()?;
         let mut value = || VarInt::decode(&mut rest).ok().map(VarInt::into_inner);
-        let (window, rtt_us, expires) = (value()?, value()?, value()?);
-        // Up to 2^62 microseconds, which do not fit in nanoseconds; no RTT comes near.
-        let rtt = Span::from_nanos(rtt_us.checked_mul(1000)?);
+        let (window, rtt, expires) = (value()?, read_rtt(value()?)?, value()?);
         if version != VERSION || window == 0 || rtt.is_zero() || rest.len() < MIN_SEAL {
             return None;
         }
@@ -94,10 +92,20 @@ impl<'a> Parts<'a> {
         bytes.push(VERSION);
         bytes.extend_from_slice(&key);
         bytes.extend_from_slice(&nonce);
-        let rtt_us = path.rtt.as_nanos().div_ceil(1000);
-        for value in [path.window.get(), rtt_us, path.expires.as_unix_millis()] {
+        for value in [path.window.get(), write_rtt(path.rtt), path.expires.as_unix_millis()] {
             VarInt::from_u64(value).ok()?.encode(&mut bytes);
         }
         Some(bytes)
     }
+}
+
+/// Returns an RTT as tokens have it: in microseconds, rounded up, so that none becomes zero.
+pub(super) fn write_rtt(rtt: Span) -> u64 {
+    rtt.as_nanos().div_ceil(1000)
+}
+
+/// Returns the RTT of so many microseconds. `None` beyond what nanoseconds can count, though a
+/// token may have up to 2^62; no RTT comes near.
+pub(super) fn read_rtt(micros: u64) -> Option<Span> {
+    Some(Span::from_nanos(micros.checked_mul(1000)?))
 }

@@ -1,6 +1,6 @@
 //! Sealing and opening tokens at a server.
 
-use super::format::{KEY_ID, MAX_TOKEN, Malformed, NONCE, Parts};
+use super::format::{KEY_ID, MAX_TOKEN, Malformed, NONCE, Parts, read_rtt, write_rtt};
 use super::key_ring::KeyRing;
 use super::used_tokens::UsedTokens;
 use crate::path_memory::{IpPrefix, SavedPath, StoreError};
@@ -9,7 +9,7 @@ use noq_proto::VarInt;
 use noq_proto::coding::{Decodable, Encodable};
 use ring::aead::{Aad, Nonce};
 use rustls::crypto::SecureRandom;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use thiserror::Error;
 
 /// Largest clock difference between servers of a farm: a token issued further in the future is
@@ -275,7 +275,7 @@ impl Sealed {
             }
         }
         if let Some(rtt) = self.first_rtt {
-            VarInt::from_u64(rtt.as_nanos().div_ceil(1000)).ok()?.encode(&mut bytes);
+            VarInt::from_u64(write_rtt(rtt)).ok()?.encode(&mut bytes);
         }
         Some(bytes)
     }
@@ -284,20 +284,22 @@ impl Sealed {
         let issued = Epoch::from_unix_millis(VarInt::decode(&mut bytes).ok()?.into_inner());
         let (&[family, length], bytes) = bytes.split_first_chunk()?;
         let (address, mut rest) = match family {
-            4 => bytes.split_first_chunk().map(|(octets, rest)| {
-                let octets: &[u8; 4] = octets;
-                (IpAddr::V4(Ipv4Addr::from(*octets)), rest)
-            })?,
-            6 => bytes.split_first_chunk().map(|(octets, rest)| {
-                let octets: &[u8; 16] = octets;
-                (IpAddr::V6(Ipv6Addr::from(*octets)), rest)
-            })?,
+            4 => {
+                let (octets, rest) = bytes.split_first_chunk::<4>()?;
+                (IpAddr::from(*octets), rest)
+            }
+            6 => {
+                let (octets, rest) = bytes.split_first_chunk::<16>()?;
+                (IpAddr::from(*octets), rest)
+            }
             _ => return None,
         };
         let first_rtt = match rest {
             [] => None,
-            _ => Some(Span::from_micros(VarInt::decode(&mut rest).ok()?.into_inner())),
+            _ => Some(read_rtt(VarInt::decode(&mut rest).ok()?.into_inner())?),
         };
+        // Nothing may follow.
+        rest.is_empty().then_some(())?;
         Some(Self { issued, bound: IpPrefix::new(address, length).ok()?, first_rtt })
     }
 }
