@@ -78,6 +78,12 @@ class Lines(unittest.TestCase):
         [line] = self.found("\n" * (layout.LENGTH + 1))
         self.assertIn(f"{layout.LENGTH + 1} lines", line)
 
+    def test_a_long_style_sheet_is_named(self):
+        style = self.root / "studio/src/style"
+        style.mkdir(parents=True)
+        (style / "page.css").write_text("\n" * (layout.LENGTH + 1))
+        self.assertIn("studio/src/style/page.css", *layout.lines_and_lengths())
+
     def test_python_that_writes_a_file_itself_is_named(self):
         place = self.root / "python/bentpipe"
         place.mkdir(parents=True)
