@@ -24,7 +24,8 @@ const AFTER: Span = Span::from_secs(1);
 /// Most bytes of each transfer.
 const TRANSFER: Bytes = Bytes::from_mb(45);
 /// The period that scenarios know.
-const SLOT: i64 = 15_000_000_000;
+const SLOT: i64 = 15 * SECOND;
+const SECOND: i64 = 1_000_000_000;
 /// How far a period may be from that.
 const NEAR: i64 = 200_000_000;
 
@@ -213,15 +214,24 @@ fn add(summary: &mut Summary, outcome: &Outcome, period: Option<Period>, drift: 
         summary.unknown.push(format!("rates of the transfers that are missing: {reason}"));
     }
     summary.inferred.push(match period {
-        Some(Period { at, length, agree }) => format!(
-            "instants every {:.2} s, {:.2} s after a multiple of that in UTC: {agree} steps or \
-             outages agree",
-            length as f64 / 1e9,
-            at.rem_euclid(length) as f64 / 1e9
-        ),
+        Some(period) => said(period),
         None => "no period: fewer than 3 steps or outages agree".to_owned(),
     });
     summary.inferred.push(format!("drift of the far clock: {:.1} ppm, taken away", drift * 1e6));
+}
+
+/// Says when a path reconfigures. A length that was measured is off by milliseconds, so that its
+/// multiples since 1970 say nothing: one instant is said by its time of day.
+fn said(Period { at, length, agree }: Period) -> String {
+    let day = at.rem_euclid(86_400 * SECOND);
+    let (minutes, seconds) = (day / SECOND / 60, (day % (60 * SECOND)) as f64 / 1e9);
+    format!(
+        "instants every {:.2} s, one of them at {:02}:{:02}:{seconds:05.2} UTC: {agree} steps or \
+            outages agree",
+        length as f64 / 1e9,
+        minutes / 60,
+        minutes % 60
+    )
 }
 
 /// Returns the transfers as rows: bytes of IP packets at the receiver in each 100 ms.
@@ -233,4 +243,21 @@ fn rows(transfers: &[Loaded; 2]) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_an_instant_does_not_depend_on_what_its_period_is_off() {
+        // 2026-11-30 10:57:12 UTC, and periods that are off by as much as a measurement is.
+        let at = 1_796_036_232_000_000_000;
+        for length in [14_999_700_000, 15_000_000_000, 15_000_400_000] {
+            let line = said(Period { at, length, agree: 4 });
+            let expected =
+                "instants every 15.00 s, one of them at 10:57:12.00 UTC: 4 steps or outages agree";
+            assert_eq!(line, expected);
+        }
+    }
 }
