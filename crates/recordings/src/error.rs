@@ -62,6 +62,7 @@ impl From<serde_json::Error> for Fault {
         let text = error.to_string();
         // The place stands at the end of the message, too.
         let problem = text.split(" at line ").next().unwrap_or(&text).to_owned();
+        let problem = if error.is_eof() { "the document has no end".to_owned() } else { problem };
         Self::at(error.line().max(1), problem)
     }
 }

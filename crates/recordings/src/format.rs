@@ -3,7 +3,7 @@
 /// A format of another tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// `ping -D` of iputils.
+    /// Output of ping.
     Ping,
     /// A table of times, sequence numbers and RTTs, as those of mmsys24 and LENS.
     PingTable,
@@ -40,6 +40,23 @@ impl Format {
     /// Returns the name, as `--format` takes it.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(format, _)| *format == self).map_or("", |(_, name)| *name)
+    }
+
+    /// Returns what a file of this format has, for messages.
+    pub(crate) fn description(self) -> &'static str {
+        match self {
+            Self::Ping => "the output of `ping`, best with times (`ping -D`)",
+            Self::PingTable => {
+                "time, number and RTT in ms between tabs, or CSV with `timestamp,rtt`"
+            }
+            Self::Irtt => "the JSON of `irtt client -o FILE.json HOST`",
+            Self::Atlas => "the results of a ping measurement of RIPE Atlas",
+            Self::Iperf3 => "the JSON of `iperf3 -J`",
+            Self::Mahimahi => "a time in whole ms on each line, which rise",
+            Self::LeoReplayer => "a one-way delay in ms on each line",
+            Self::Dish => "CSV of `bulk_history`, or JSON of `get_history`",
+            Self::UdpRecords => "CSV with `seq,ts_sent,ts_rcvd,owd_ms,size,lost`",
+        }
     }
 
     /// Returns the format called `name`.

@@ -4,7 +4,8 @@ use crate::alignment::by_outages;
 use crate::error::ImportError;
 use crate::format::Format;
 use crate::formats::read;
-use crate::measured::{Content, Direction, Measured, Probe, RateBin};
+use crate::measured::{Content, Direction, Measured, Probe, RateBin, Times};
+use crate::origin;
 use crate::outages::{Outage, outages};
 use crate::rows::{every_second, has_gap, one_way, place, probe_rows};
 use crate::scenario_text::{DirectionKeys, Head, Row, ScenarioText, delays, quoted, rates, trace};
@@ -12,7 +13,6 @@ use crate::statistics::median;
 use crate::summary::Summary;
 use crate::waits::beside_trace;
 use bentpipe_units::{Rate, Span};
-use ring::digest::{SHA256, digest};
 
 const MILLI: f64 = 1e6;
 const NANOS: i64 = 1_000_000_000;
@@ -30,15 +30,19 @@ pub struct Input {
     pub bytes: Vec<u8>,
     /// Its format; `None` to tell it by the content.
     pub format: Option<Format>,
-    /// The direction that it was measured in, if the user says it.
+    /// The direction that it was measured in, if the user says it of this file.
     pub direction: Option<Direction>,
 }
 
 /// What the user knows and no file says.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Options {
-    /// How much later than the first file the others began.
+    /// How much later than the rates the delays began.
     pub offset: Option<Span>,
+    /// Time between pings of a file in which no line has a time.
+    pub interval: Option<Span>,
+    /// Direction of rates and losses of which neither a file nor its name says it.
+    pub direction: Option<Direction>,
     /// Second of the UTC minute, modulo 15 s, at which the path reconfigures.
     pub phase: Option<Span>,
     /// Rate of directions for which no file has one.
@@ -65,12 +69,13 @@ impl Import {
     /// A file cannot be read, the files do not go together, or a rate is missing.
     pub fn new(inputs: Vec<Input>, options: &Options) -> Result<Self, ImportError> {
         let mut summary = Summary::default();
-        let mut origin = origin_head(options);
-        let mut parts = Parts::default();
+        let mut origin = origin::head(options.licence.as_deref());
+        let mut parts = Parts { given: options.direction, ..Parts::default() };
         let names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
         for input in inputs {
-            origin.push_str(&origin_row(&input));
-            let measured = read(&input.name, input.bytes, input.format)?;
+            origin.push_str(&origin::row(&input.name, &input.bytes));
+            let mut measured = read(&input.name, input.bytes, input.format)?;
+            spaced(&input.name, &mut measured, options, &mut summary);
             summary.add(&input.name, &measured);
             parts.add(&input.name, input.direction, measured, &mut summary)?;
         }
@@ -84,19 +89,20 @@ impl Import {
     }
 }
 
-fn origin_head(options: &Options) -> String {
-    let licence = options.licence.as_deref().unwrap_or("not told");
-    format!(
-        "# Origin\n\nLicence of the files: {licence}.\n\n| file | bytes | SHA-256 |\n\
-            |---|---|---|\n"
-    )
-}
-
-fn origin_row(input: &Input) -> String {
-    let hash = digest(&SHA256, &input.bytes);
-    let hex: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    let name: String = input.name.chars().filter(|c| !c.is_control() && *c != '|').collect();
-    format!("| `{name}` | {} | `{hex}` |\n", input.bytes.len())
+/// Gives pings without times the interval that they were sent at, which no file says.
+fn spaced(name: &str, measured: &mut Measured, options: &Options, summary: &mut Summary) {
+    if measured.times != Times::Numbered {
+        return;
+    }
+    let interval = options.interval.unwrap_or(Span::from_secs(1));
+    summary.inferred.push(format!(
+        "{name}: a ping each {interval}, as its lines have no times (`--interval`, or `ping -D`)"
+    ));
+    if let Content::Probes(probes) = &mut measured.content {
+        let nanos = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX);
+        let sent = |number: i64| number.saturating_mul(nanos);
+        probes.iter_mut().for_each(|probe| probe.sent = sent(probe.sent / NANOS));
+    }
 }
 
 /// One-way delays and losses, on a clock of nanoseconds.
@@ -130,6 +136,8 @@ struct Parts {
     traces: [Option<Trace>; 2],
     /// Direction of the losses of which no file says where they were.
     lost_in: Option<Direction>,
+    /// Direction of what says none.
+    given: Option<Direction>,
     /// Start in UTC, in nanoseconds, of the common clock.
     start: Option<i64>,
 }
@@ -142,12 +150,12 @@ impl Parts {
         measured: Measured,
         summary: &mut Summary,
     ) -> Result<(), ImportError> {
-        let name_says = direction.or_else(|| direction_of(name));
-        let utc = measured.utc;
+        let name_says = direction.or_else(|| direction_of(name)).or(self.given);
+        let utc = measured.times.is_utc();
         match measured.content {
             Content::Probes(probes) => {
                 few(name, probes.len())?;
-                self.lost_in = self.lost_in.or(direction);
+                self.lost_in = self.lost_in.or(direction).or(self.given);
                 self.set_delays(Delays { name: name.to_owned(), utc, probes })
             }
             Content::Delays { step_ms, delays_ms } => {
@@ -175,10 +183,21 @@ impl Parts {
                 let trace = Trace { name: name.to_owned(), millis, outages };
                 put(&mut self.traces[place(own)], trace, name, own)
             }
+            Content::BothRates(both) => {
+                for (own, bins) in [Direction::Up, Direction::Down].into_iter().zip(both) {
+                    if direction.is_none_or(|direction| direction == own) {
+                        few(name, bins.len())?;
+                        let rates = Rates { name: name.to_owned(), utc, bins };
+                        put(&mut self.rates[place(own)], rates, name, own)?;
+                    }
+                }
+                Ok(())
+            }
             Content::Rates { bins, direction: of_file, delays_ms } => {
-                let own = match direction.or(of_file) {
-                    Some(own) => own,
-                    None => self.direction(name, name_says, summary),
+                let own = match (of_file, direction) {
+                    (Some(own), Some(said)) if own != said => return Err(other_way(name, own)),
+                    (Some(own), _) => own,
+                    (None, _) => self.direction(name, name_says, summary),
                 };
                 few(name, bins.len())?;
                 self.packet_delays(name, utc, &bins, &delays_ms)?;
@@ -250,6 +269,7 @@ impl Parts {
 
     /// Puts all series on one clock that begins at zero.
     fn align(&mut self, options: &Options, summary: &mut Summary) -> Result<(), ImportError> {
+        self.place_in_utc(options, summary)?;
         self.align_utc()?;
         let trace = self.traces.iter().flatten().next();
         let Some((trace, delays)) = trace.zip(self.delays.as_mut()) else { return Ok(()) };
@@ -286,6 +306,33 @@ impl Parts {
         delays.probes.iter_mut().for_each(|probe| probe.sent += shift);
         delays.probes.retain(|probe| probe.sent >= 0);
         few(&delays.name, delays.probes.len())
+    }
+
+    /// Gives delays without UTC beside rates with it the time that the user says.
+    fn place_in_utc(
+        &mut self,
+        options: &Options,
+        summary: &mut Summary,
+    ) -> Result<(), ImportError> {
+        let rates = self.rates.iter().flatten().filter(|rates| rates.utc);
+        let starts = rates.filter_map(|rates| Some((rates.bins.first()?.start, &rates.name)));
+        let first = starts.min_by_key(|(start, _)| *start);
+        let delays = self.delays.as_mut().filter(|delays| !delays.utc);
+        let (Some(delays), Some((start, rates))) = (delays, first) else { return Ok(()) };
+        let Some(offset) = options.offset else {
+            return Err(ImportError::Together(format!(
+                "{rates} has times in UTC and {} has none; allowed: `--offset 0s` if they begin \
+                    together, or pings with times (`ping -D`)",
+                delays.name
+            )));
+        };
+        let line = format!("{} begins {offset} after {rates} (`--offset`)", delays.name);
+        summary.inferred.push(line);
+        let shift = start.saturating_add(i64::try_from(offset.as_nanos()).unwrap_or(i64::MAX));
+        let shifted = |sent: i64| sent.saturating_add(shift);
+        delays.probes.iter_mut().for_each(|probe| probe.sent = shifted(probe.sent));
+        delays.utc = true;
+        Ok(())
     }
 
     /// Cuts series with UTC to the time that all have.
@@ -495,6 +542,12 @@ impl Parts {
     }
 }
 
+fn other_way(name: &str, own: Direction) -> ImportError {
+    let own = own.name();
+    let problem = format!("it says that it is of the direction {own}; allowed: `--{own} {name}`");
+    ImportError::File { file: name.to_owned(), problem }
+}
+
 /// Puts what a file has in its place, which must be free.
 fn put<T>(
     place: &mut Option<T>,
@@ -517,7 +570,8 @@ fn few(name: &str, values: usize) -> Result<(), ImportError> {
     if values >= LEAST {
         return Ok(());
     }
-    let problem = format!("it has {values} values; allowed: {LEAST} or more");
+    let remedy = format!("allowed: {LEAST} or more, of a longer measurement");
+    let problem = format!("it has {values} values; {remedy}");
     Err(ImportError::File { file: name.to_owned(), problem })
 }
 

@@ -29,6 +29,25 @@ impl Direction {
     }
 }
 
+/// What times count from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Times {
+    /// 1970, in UTC.
+    Utc,
+    /// The start of the file.
+    Relative,
+    /// The start of the file, and no line has one: probes have numbers, and count as a second
+    /// apart.
+    Numbered,
+}
+
+impl Times {
+    /// Returns true if times are UTC.
+    pub fn is_utc(self) -> bool {
+        self == Self::Utc
+    }
+}
+
 /// A file with what it has measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
@@ -36,9 +55,8 @@ pub struct Measured {
     pub format: Format,
     /// What was measured.
     pub content: Content,
-    /// True if the times in it are UTC, in nanoseconds since 1970; otherwise they count from the
-    /// start of the file.
-    pub utc: bool,
+    /// What the times in it count from.
+    pub times: Times,
     /// What a person should know of it: counts, and what is not used.
     pub notes: Vec<String>,
 }
@@ -67,7 +85,9 @@ pub enum Content {
         /// Delay of each step.
         delays_ms: Vec<f64>,
     },
-    /// Rates of IP packets in bins of time.
+    /// Rates of IP packets in bins of time, up and down.
+    BothRates([Vec<RateBin>; 2]),
+    /// Rates of IP packets in bins of time, of one direction.
     Rates {
         /// The bins, in ascending order.
         bins: Vec<RateBin>,

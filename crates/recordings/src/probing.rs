@@ -123,7 +123,7 @@ mod tests {
             .collect();
         let text = irtt_json(&probes, 10_000_000);
         let read = crate::read("probes.json", text.into_bytes(), None).expect("it is read");
-        assert!(read.utc);
+        assert!(read.times.is_utc());
         assert_eq!(read.content, Content::Probes(probes));
     }
 

@@ -1,6 +1,6 @@
 //! What an import has found, in four lists.
 
-use crate::measured::{Content, Measured};
+use crate::measured::{Content, Measured, RateBin};
 use crate::statistics::{median, quantile, runs, slot_medians, sorted, steps};
 
 /// Period and phase in UTC of the slots whose medians a summary compares, in seconds.
@@ -53,7 +53,7 @@ impl Summary {
                     quantile(&rtts, 0.99),
                     100.0 * loss / probes.len().max(1) as f64
                 ));
-                if measured.utc {
+                if measured.times.is_utc() {
                     let values = probes.iter().filter_map(|probe| {
                         Some((probe.sent as f64 / 1e9, probe.rtt? as f64 / 1e6))
                     });
@@ -69,17 +69,23 @@ impl Summary {
                     100.0 * *lost as f64 / (*sent).max(1) as f64
                 ));
             }
-            Content::Rates { bins, .. } => {
-                let rates = sorted(bins.iter().map(|bin| bin.bps / 1e6));
-                self.measured.push(format!(
-                    "{name}: IP packets p5 {:.1}, p50 {:.1}, p95 {:.1} Mbps",
-                    quantile(&rates, 0.05),
-                    quantile(&rates, 0.5),
-                    quantile(&rates, 0.95)
-                ));
+            Content::Rates { bins, .. } => self.rates(name, "", bins),
+            Content::BothRates([up, down]) => {
+                self.rates(name, " up", up);
+                self.rates(name, " down", down);
             }
             Content::Opportunities(_) | Content::Delays { .. } => {}
         }
+    }
+
+    fn rates(&mut self, name: &str, direction: &str, bins: &[RateBin]) {
+        let rates = sorted(bins.iter().map(|bin| bin.bps / 1e6));
+        self.measured.push(format!(
+            "{name}: IP packets{direction} p5 {:.1}, p50 {:.1}, p95 {:.1} Mbps",
+            quantile(&rates, 0.05),
+            quantile(&rates, 0.5),
+            quantile(&rates, 0.95)
+        ));
     }
 
     fn slots(&mut self, name: &str, medians: &[(i64, f64)]) {

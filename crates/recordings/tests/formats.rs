@@ -132,6 +132,7 @@ fn each_format_damaged_by_a_line_is_refused_with_its_line() {
         ("ping-D.txt", 3, "64 bytes from 192.0.2.1: icmp_seq=2 ttl=52 time=42.0 ms"),
         ("ping-D.txt", 4, "[1700000000.443000] 64 bytes from x: icmp_seq=3 ttl=52 time=-3 ms"),
         ("ping-D.txt", 5, "drwxr-xr-x 2 root root"),
+        ("ping-D.txt", 5, "[1700000000.643000 64 bytes from x: icmp_seq=4 ttl=52 time=42.0 ms"),
         ("ping-times.tsv", 7, "1700000001.1\t8"),
         ("ping-times.tsv", 7, "1700000001.1\t8\tNaN"),
         ("ping-times.tsv", 7, "1700000001.1\t8.5\t41"),
@@ -163,6 +164,7 @@ fn each_format_damaged_by_a_line_is_refused_with_its_line() {
                 let near = if name.ends_with("json") { at..=at + 1 } else { at..=at };
                 assert!(near.contains(&line), "{name}, {damage}: line {line}: {problem}");
                 assert_eq!(file, name);
+                assert!(problem.contains("allowed: "), "{name}, {damage}: {problem}");
             }
             other => panic!("{name}, {damage}: {other:?}"),
         }
@@ -178,7 +180,8 @@ fn other_files_are_refused_with_what_would_help() {
         (b"", "empty"),
         (b"time_s,delay_ms\n0,1\n", "a recording already"),
         (b"root:$y$secret:1\n", "allowed: ping, ping-table, irtt"),
-        (b"PING x\n\xff\xfe\n", "line 2: it is no text"),
+        (b"PING x\n\xff\xfe\n", "line 2: this is no line of ping"),
+        (b"timestamp,rtt\n\xff\xfe\n", "line 2: it is no text"),
         (b"{\"a\": 1}", "its format is none that is known"),
     ] {
         let error = read("f", bytes.to_vec(), None).unwrap_err().to_string();

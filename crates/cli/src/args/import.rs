@@ -11,9 +11,9 @@ pub const EXAMPLES: &str = r#"Examples:
   bentpipe import --up up.trace --down down.trace delays.txt -o recorded
   bentpipe run recorded/scenario.toml
 
-Formats, told by the content, also of files compressed with gzip or Zstandard: output of `ping -D`,
-tables of pings, JSON of irtt and iperf3, results of RIPE Atlas, traces of mahimahi and delays of
-LeoReplayer, CSV and JSON of starlink-grpc-tools, records of UDP packets."#;
+Formats, told by the content, also of files compressed with gzip or Zstandard: output of ping (with
+times: `ping -D`) and fping, tables of pings, JSON of irtt and iperf3, results of RIPE Atlas, traces
+of mahimahi and delays of LeoReplayer, CSV and JSON of starlink-grpc-tools, records of UDP packets."#;
 
 /// Names of the formats.
 fn formats() -> PossibleValuesParser {
@@ -41,9 +41,12 @@ pub struct Import {
     /// Direction of rates and losses of which neither a file nor its name says it [default: up]
     #[arg(long, value_parser = ["up", "down"])]
     pub direction: Option<String>,
-    /// How much later than the rate trace the delays begin [default: found by outages, or UTC]
+    /// How much later than the rates the delays begin [default: found by outages, or UTC]
     #[arg(long, value_name = "SPAN")]
     pub offset: Option<Span>,
+    /// Time between pings of which no line has a time [default: 1s]
+    #[arg(long, value_name = "SPAN", value_parser = interval)]
+    pub interval: Option<Span>,
     /// When the path reconfigures, every 15 s from this time of each UTC minute on: 12s for
     /// Starlink, or none [default: none]
     #[arg(long, value_name = "SPAN", value_parser = phase)]
@@ -69,5 +72,14 @@ fn phase(text: &str) -> Result<Phase, String> {
         Ok(Phase(Some(span)))
     } else {
         Err("allowed: 0 s to below 1 min, or none".to_owned())
+    }
+}
+
+fn interval(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|error| format!("{error}"))?;
+    if (Span::from_millis(1)..=Span::from_secs(3600)).contains(&span) {
+        Ok(span)
+    } else {
+        Err("allowed: 1 ms to 1 h".to_owned())
     }
 }

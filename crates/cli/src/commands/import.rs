@@ -17,11 +17,8 @@ pub fn run(args: &Args) -> Result<u8, LabError> {
     let direction = |name: &str| if name == "up" { Direction::Up } else { Direction::Down };
     let given = args.direction.as_deref().map(direction);
     let format = args.format.as_deref().and_then(Format::find);
-    let groups = [
-        (&args.files, given),
-        (&args.up, Some(Direction::Up)),
-        (&args.down, Some(Direction::Down)),
-    ];
+    let groups =
+        [(&args.files, None), (&args.up, Some(Direction::Up)), (&args.down, Some(Direction::Down))];
     let mut inputs = Vec::new();
     for (files, direction) in groups {
         for file in files {
@@ -31,6 +28,8 @@ pub fn run(args: &Args) -> Result<u8, LabError> {
     }
     let options = Options {
         offset: args.offset,
+        interval: args.interval,
+        direction: given,
         phase: args.phase.and_then(|phase| phase.0),
         rate: args.rate,
         transfers: [None; 2],

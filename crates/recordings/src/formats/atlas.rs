@@ -2,9 +2,10 @@
 
 use crate::error::Fault;
 use crate::format::Format;
-use crate::measured::{Content, Measured};
+use crate::measured::{Content, Measured, Times};
 use crate::table::bounded;
 use serde::Deserialize;
+use std::collections::BTreeSet;
 
 /// Seconds since the probe's clock was set at which it counts as wrong.
 const LATE_CLOCK: i64 = 600;
@@ -17,29 +18,26 @@ struct Measurement {
     sent: u64,
     #[serde(default)]
     lts: i64,
+    prb_id: Option<u64>,
+    dst_addr: Option<String>,
 }
 
+/// Other fields say nothing of the path.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Reply {
     rtt: Option<f64>,
     x: Option<String>,
     error: Option<String>,
-    // Fields that say nothing of the path.
-    #[serde(rename = "ttl")]
-    _ttl: Option<serde_json::Value>,
-    #[serde(rename = "dup")]
     dup: Option<serde_json::Value>,
-    #[serde(rename = "src_addr")]
-    _source: Option<serde_json::Value>,
 }
 
-/// Reads a list of results.
+/// Reads a list of results, or one result on each line.
 ///
 /// # Errors
-/// It is no list of ping results.
+/// It is no list of ping results, or they are of several paths.
 pub fn read(text: &str) -> Result<Measured, Fault> {
-    let measurements: Vec<Measurement> = serde_json::from_str(text)?;
+    let measurements = measurements(text)?;
+    one_path(&measurements)?;
     let (mut rtts_ms, mut sent, mut lost, mut errors, mut unset) = (Vec::new(), 0, 0, 0u64, 0);
     for measurement in &measurements {
         if measurement.kind != "ping" {
@@ -61,7 +59,10 @@ pub fn read(text: &str) -> Result<Measured, Fault> {
                 Reply { x: Some(_), .. } => lost += 1,
                 // A packet that was not sent says nothing of loss.
                 Reply { error: Some(_), .. } => errors += 1,
-                _ => return Err(Fault::whole("a reply without `rtt`, `x` and `error`")),
+                _ => {
+                    let problem = "a reply without `rtt`, `x` and `error`; allowed: one of them";
+                    return Err(Fault::whole(problem));
+                }
             }
         }
     }
@@ -73,5 +74,40 @@ pub fn read(text: &str) -> Result<Measured, Fault> {
         notes.push(format!("{unset} results are of a clock that was not synchronous"));
     }
     let content = Content::Quantiles { rtts_ms, sent: tried, lost };
-    Ok(Measured { format: Format::Atlas, content, utc: true, notes })
+    Ok(Measured { format: Format::Atlas, content, times: Times::Utc, notes })
+}
+
+fn measurements(text: &str) -> Result<Vec<Measurement>, Fault> {
+    if text.trim_start().starts_with('[') {
+        return Ok(serde_json::from_str(text)?);
+    }
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let one = |(index, line)| {
+        let at = |error| Fault::at(index + 1, Fault::from(error).problem);
+        serde_json::from_str(line).map_err(at)
+    };
+    lines.map(one).collect()
+}
+
+/// Checks that all results are of one probe and one target: each pair is a path of its own.
+fn one_path(measurements: &[Measurement]) -> Result<(), Fault> {
+    let distinct = |of: fn(&Measurement) -> Option<String>| {
+        measurements.iter().filter_map(of).collect::<BTreeSet<String>>()
+    };
+    let probes = distinct(|result| result.prb_id.map(|id| id.to_string()));
+    if let (true, Some(first)) = (probes.len() > 1, probes.first()) {
+        return Err(Fault::whole(format!(
+            "its results are of {} probes, each of which has a path of its own; allowed: those of \
+                one, as jq 'map(select(.prb_id == {first}))' leaves them",
+            probes.len()
+        )));
+    }
+    let targets = distinct(|result| result.dst_addr.clone());
+    if targets.len() > 1 {
+        return Err(Fault::whole(format!(
+            "its results are of {} addresses (`dst_addr`); allowed: those of one",
+            targets.len()
+        )));
+    }
+    Ok(())
 }

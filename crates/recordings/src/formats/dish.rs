@@ -3,7 +3,7 @@
 
 use crate::error::Fault;
 use crate::format::Format;
-use crate::measured::{Content, Measured, Probe};
+use crate::measured::{Content, Measured, Probe, Times};
 use crate::table::{bounded, iso, millis, number};
 use serde::Deserialize;
 
@@ -23,7 +23,8 @@ pub fn is_header(line: &str) -> bool {
 /// A column is missing, or a line has other fields than the header, no time, or no number.
 pub fn read(text: &str) -> Result<Measured, Fault> {
     let json = text.trim_start().starts_with('{');
-    let (probes, utc) = if json { (history(text)?, false) } else { (table(text)?, true) };
+    let (probes, times) =
+        if json { (history(text)?, Times::Relative) } else { (table(text)?, Times::Utc) };
     if probes.is_empty() {
         return Err(Fault::whole("there is no row in it"));
     }
@@ -38,7 +39,7 @@ pub fn read(text: &str) -> Result<Measured, Fault> {
         ),
         "throughput of telemetry is use, not capacity: not used".to_owned(),
     ];
-    Ok(Measured { format: Format::Dish, content: Content::Probes(probes), utc, notes })
+    Ok(Measured { format: Format::Dish, content: Content::Probes(probes), times, notes })
 }
 
 fn table(text: &str) -> Result<Vec<Probe>, Fault> {

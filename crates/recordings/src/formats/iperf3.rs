@@ -1,10 +1,11 @@
 //! iperf3's JSON: bytes in each interval. Rates of payload become rates of IP packets.
 
+use super::iperf3_json::{Document, Interval, Stream, parse};
 use crate::error::Fault;
 use crate::format::Format;
-use crate::measured::{Content, Direction, Measured, RateBin};
+use crate::measured::{Content, Direction, Measured, RateBin, Times};
+use crate::rows::place;
 use crate::table::bounded;
-use serde::Deserialize;
 
 /// Bytes of IP and TCP headers with the time stamp option, beside each segment.
 const TCP_HEADERS: f64 = 52.0;
@@ -12,124 +13,165 @@ const TCP_HEADERS: f64 = 52.0;
 const UDP_HEADERS: f64 = 28.0;
 /// Shortest bin: a sender counts bytes when it writes them, 128 kB at a time.
 const BIN_S: f64 = 1.0;
+/// Ratio of UDP packets that a path may lose, so that what was sent is a rate of the path.
+const LOSS: f64 = 0.01;
 const NANOS: f64 = 1e9;
 
-#[derive(Deserialize)]
-struct Document {
-    start: Start,
-    intervals: Vec<Interval>,
-}
-
-#[derive(Deserialize)]
-struct Start {
-    timestamp: Stamp,
-    #[serde(default)]
-    tcp_mss_default: f64,
-    test_start: Test,
-}
-
-#[derive(Deserialize)]
-struct Stamp {
-    timesecs: i64,
-}
-
-#[derive(Deserialize)]
-struct Test {
-    protocol: String,
-    #[serde(default)]
-    reverse: u8,
-    blksize: f64,
-}
-
-#[derive(Deserialize)]
-struct Interval {
-    streams: Vec<Stream>,
-}
-
-#[derive(Deserialize)]
-struct Stream {
-    start: f64,
-    end: f64,
+/// What one direction of a test has transferred.
+#[derive(Default)]
+struct Series {
+    bins: Vec<RateBin>,
+    /// The bin that is not yet a second long: start, end, bytes.
+    open: Option<(f64, f64, f64)>,
     bytes: f64,
-    #[serde(default)]
-    omitted: bool,
-    #[serde(default)]
     retransmits: u64,
-    #[serde(default)]
     packets: u64,
-    #[serde(default)]
-    lost_packets: u64,
-    rtt: Option<f64>,
+    lost: u64,
+    loaded_rtt: bool,
 }
 
 /// Reads the JSON of iperf3.
 ///
 /// # Errors
-/// It is not what iperf3 writes.
+/// It is not what iperf3 writes, or the file cannot say what arrived.
 pub fn read(text: &str) -> Result<Measured, Fault> {
-    let document: Document = serde_json::from_str(text)?;
-    bounded(document.intervals.len(), 1)?;
-    let Start { timestamp, tcp_mss_default: mss, test_start: test } = &document.start;
-    let start = timestamp.timesecs;
-    if !(0..7_258_118_400).contains(&start) {
-        return Err(Fault::whole(format!("`timesecs` is {start}; allowed: seconds since 1970")));
+    let document = parse(text)?;
+    let own = series(&document)?;
+    // Of an upload only the server knows what arrived.
+    let far = document.server_output_json.as_deref().map(series).transpose()?;
+    let sent_up = far.is_none() && document.start.accepted_connection.is_none();
+    let [mut up, down] = own;
+    if let Some([far_up, _]) = far {
+        up = far_up;
     }
-    let direction = if test.reverse == 0 { Direction::Up } else { Direction::Down };
-    let udp = test.protocol == "UDP";
+    let udp = document.start.test_start.protocol == "UDP";
+    if udp && sent_up && !up.bins.is_empty() {
+        arrived(&document)?;
+    }
+    if up.bins.is_empty() && down.bins.is_empty() {
+        let problem = "there is no interval of a second or more in it; allowed: one or more";
+        return Err(Fault::whole(problem));
+    }
+    let mut notes = Vec::new();
+    for (series, direction) in [(&up, Direction::Up), (&down, Direction::Down)] {
+        series.describe(direction, udp, &mut notes);
+    }
+    if let Some(error) = &document.error {
+        notes.push(format!("the test ended early: {error}"));
+    }
+    let content = match (up.bins.is_empty(), down.bins.is_empty()) {
+        (false, false) => Content::BothRates([up.bins, down.bins]),
+        (is_down, _) => {
+            let (bins, direction) =
+                if is_down { (down.bins, Direction::Down) } else { (up.bins, Direction::Up) };
+            let delays_ms = vec![None; bins.len()];
+            Content::Rates { bins, direction: Some(direction), delays_ms }
+        }
+    };
+    Ok(Measured { format: Format::Iperf3, content, times: Times::Utc, notes })
+}
+
+/// Checks that what was sent up by UDP arrived: then it is a rate of the path.
+fn arrived(document: &Document) -> Result<(), Fault> {
+    let remedy = "allowed: a download (`-R`), or the JSON of the server (`iperf3 -s -J`)";
+    let sum = document.end.sum.as_ref().filter(|sum| sum.packets > 0.0 && document.error.is_none());
+    let Some(sum) = sum else {
+        let problem = format!("it does not say how much of an upload by UDP arrived; {remedy}");
+        return Err(Fault::whole(problem));
+    };
+    let loss = sum.lost_packets / sum.packets;
+    if loss <= LOSS {
+        return Ok(());
+    }
+    Err(Fault::whole(format!(
+        "{:.1} % of an upload by UDP was lost, and only the server knows when the rest arrived; \
+            {remedy}",
+        100.0 * loss
+    )))
+}
+
+/// Returns what was transferred up and down.
+fn series(document: &Document) -> Result<[Series; 2], Fault> {
+    bounded(document.intervals.len(), 1)?;
+    let start = &document.start;
+    let begun = start.timestamp.timesecs;
+    if !(0..7_258_118_400).contains(&begun) {
+        return Err(Fault::whole(format!("`timesecs` is {begun}; allowed: seconds since 1970")));
+    }
     // Headers per byte of payload.
-    let per_packet = if udp { test.blksize } else { *mss };
+    let udp = start.test_start.protocol == "UDP";
+    let segment = start.tcp_mss.or(start.tcp_mss_default).unwrap_or(0.0);
+    let per_packet = if udp { start.test_start.blksize } else { segment };
     let headers = if udp { UDP_HEADERS } else { TCP_HEADERS };
     let factor = if per_packet >= 1.0 { 1.0 + headers / per_packet } else { 1.0 };
-    let mut bins: Vec<RateBin> = Vec::new();
-    let mut open: Option<(f64, f64, f64)> = None;
-    let (mut bytes, mut retransmits, mut packets, mut lost) = (0.0, 0u64, 0u64, 0u64);
+    let mut both: [Series; 2] = Default::default();
     for interval in &document.intervals {
-        let streams = interval.streams.iter().filter(|stream| !stream.omitted);
+        for direction in [Direction::Up, Direction::Down] {
+            let of = |stream: &&Stream| stream.direction(start) == direction;
+            both[place(direction)].add(interval, of, (begun, factor))?;
+        }
+    }
+    Ok(both)
+}
+
+impl Series {
+    /// Adds the streams of an interval that are `of` this direction, of a test that begun at a
+    /// time in seconds, with IP bytes for each byte of payload.
+    fn add(
+        &mut self,
+        interval: &Interval,
+        of: impl Fn(&&Stream) -> bool,
+        (begun, factor): (i64, f64),
+    ) -> Result<(), Fault> {
         let (mut from, mut to, mut sum) = (f64::MAX, 0.0f64, 0.0);
-        for stream in streams {
+        for stream in interval.streams.iter().filter(|stream| !stream.omitted).filter(of) {
             let valid = 0.0..1e7;
             if !valid.contains(&stream.start) || !valid.contains(&stream.end) || stream.bytes < 0.0
             {
-                let problem = format!(
-                    "an interval from {} to {} s with {} bytes",
+                return Err(Fault::whole(format!(
+                    "an interval from {} to {} s with {} bytes; allowed: times from 0 on, and no \
+                        bytes below 0",
                     stream.start, stream.end, stream.bytes
-                );
-                return Err(Fault::whole(problem));
+                )));
             }
             (from, to) = (from.min(stream.start), to.max(stream.end));
             sum += stream.bytes;
-            retransmits = retransmits.saturating_add(stream.retransmits);
-            packets = packets.saturating_add(stream.packets);
-            lost = lost.saturating_add(stream.lost_packets);
+            self.retransmits = self.retransmits.saturating_add(stream.retransmits);
+            self.packets = self.packets.saturating_add(stream.packets);
+            self.lost = self.lost.saturating_add(stream.lost_packets);
+            self.loaded_rtt |= stream.rtt.is_some_and(|rtt| rtt > 0.0);
         }
         if from >= to {
-            continue;
+            return Ok(());
         }
-        bytes += sum;
-        let (begun, _, before) = open.unwrap_or((from, to, 0.0));
-        open = Some((begun, to, before + sum));
-        if to - begun >= BIN_S - 0.01 {
-            bins.extend(open.take().map(|bin| rate(bin, start, factor)));
+        self.bytes += sum;
+        let (first, _, before) = self.open.unwrap_or((from, to, 0.0));
+        self.open = Some((first, to, before + sum));
+        if to - first >= BIN_S - 0.01 {
+            self.bins.extend(self.open.take().map(|bin| rate(bin, begun, factor)));
         }
+        Ok(())
     }
-    if bins.is_empty() {
-        return Err(Fault::whole("there is no interval of a second or more in it"));
-    }
-    let last = bins.last().map_or(0, |bin| bin.end) - start * NANOS as i64;
-    let mbps = bytes * 8.0 / (last as f64 / NANOS) / 1e6;
-    let mut notes = vec![format!("{mbps:.3} Mbps of payload, {}", direction.name())];
-    if udp {
-        notes.push(format!("{packets} packets sent, {lost} lost: those that found no capacity"));
-    } else {
+
+    /// Adds what a person should know of it.
+    fn describe(&self, direction: Direction, udp: bool, notes: &mut Vec<String>) {
+        let (Some(first), Some(last)) = (self.bins.first(), self.bins.last()) else { return };
+        let open = self.open.map_or(0.0, |(_, _, bytes)| bytes);
+        let seconds = (last.end - first.start) as f64 / NANOS;
+        let mbps = (self.bytes - open) * 8.0 / seconds / 1e6;
+        notes.push(format!("{mbps:.3} Mbps of payload, {}", direction.name()));
+        if udp {
+            let (packets, lost) = (self.packets, self.lost);
+            notes
+                .push(format!("{packets} packets sent, {lost} lost: those that found no capacity"));
+            return;
+        }
+        let retransmits = self.retransmits;
         notes.push(format!("{retransmits} retransmissions; a rate of TCP is a lower bound"));
-        let loaded = document.intervals.iter().flat_map(|interval| &interval.streams);
-        if loaded.into_iter().any(|stream| stream.rtt.is_some_and(|rtt| rtt > 0.0)) {
+        if self.loaded_rtt {
             notes.push("RTTs of the loaded connection contain its queue: not used".to_owned());
         }
     }
-    let delays_ms = vec![None; bins.len()];
-    let content = Content::Rates { bins, direction: Some(direction), delays_ms };
-    Ok(Measured { format: Format::Iperf3, content, utc: true, notes })
 }
 
 /// Returns the rate of IP packets of a bin (start, end, bytes of payload).

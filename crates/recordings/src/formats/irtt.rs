@@ -2,7 +2,7 @@
 
 use crate::error::Fault;
 use crate::format::Format;
-use crate::measured::{Content, Direction, Measured, Probe};
+use crate::measured::{Content, Direction, Measured, Probe, Times};
 use crate::table::bounded;
 use serde::Deserialize;
 
@@ -84,7 +84,11 @@ pub fn read(text: &str) -> Result<Measured, Fault> {
     for trip in &document.round_trips {
         let send = &trip.timestamps.client.send;
         let Some(sent) = (if wall { send.wall } else { send.monotonic }) else {
-            let problem = format!("round trip {} has no `timestamps.client.send`", trip.seqno);
+            let problem = format!(
+                "round trip {} has no `timestamps.client.send`; \
+                allowed: a test with time stamps (`--tstamp=both`)",
+                trip.seqno
+            );
             return Err(Fault::whole(problem));
         };
         let lost_in = match trip.lost {
@@ -113,6 +117,7 @@ pub fn read(text: &str) -> Result<Measured, Fault> {
         return Err(Fault::whole("`round_trips` is empty"));
     }
     probes.sort_by_key(|probe| probe.sent);
+    let times = if wall { Times::Utc } else { Times::Relative };
     let notes = vec![format!(
         "{} sent, {} answered, lost up {}, down {}, unknown {}",
         probes.len(),
@@ -121,5 +126,5 @@ pub fn read(text: &str) -> Result<Measured, Fault> {
         lost[1],
         lost[2]
     )];
-    Ok(Measured { format: Format::Irtt, content: Content::Probes(probes), utc: wall, notes })
+    Ok(Measured { format: Format::Irtt, content: Content::Probes(probes), times, notes })
 }

@@ -2,7 +2,7 @@
 
 use crate::error::Fault;
 use crate::format::Format;
-use crate::measured::{Content, Measured};
+use crate::measured::{Content, Measured, Times};
 use crate::table::{bounded, number, shown};
 
 /// Step of LeoReplayer's delays in milliseconds.
@@ -59,7 +59,7 @@ pub fn opportunities(text: &str) -> Result<Measured, Fault> {
         f64::from(last) / 1e3
     )];
     let content = Content::Opportunities(millis);
-    Ok(Measured { format: Format::Mahimahi, content, utc: false, notes })
+    Ok(Measured { format: Format::Mahimahi, content, times: Times::Relative, notes })
 }
 
 /// Reads one-way delays.
@@ -78,5 +78,5 @@ pub fn delays(text: &str) -> Result<Measured, Fault> {
     let seconds = delays_ms.len() as f64 * f64::from(STEP_MS) / 1e3;
     let notes = vec![format!("{} one-way delays, one each 10 ms: {seconds} s", delays_ms.len())];
     let content = Content::Delays { step_ms: STEP_MS, delays_ms };
-    Ok(Measured { format: Format::LeoReplayer, content, utc: false, notes })
+    Ok(Measured { format: Format::LeoReplayer, content, times: Times::Relative, notes })
 }

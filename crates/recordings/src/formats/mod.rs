@@ -2,16 +2,20 @@
 
 mod atlas;
 mod dish;
+mod foreign;
 mod iperf3;
+mod iperf3_json;
 mod irtt;
 mod leoreplayer;
 mod ping;
+mod ping_line;
 mod ping_table;
 mod udp;
 
 use crate::error::{Fault, ImportError};
 use crate::format::Format;
 use crate::measured::Measured;
+use std::borrow::Cow;
 
 /// Number of characters that are looked at to tell a format.
 const LOOK: usize = 4096;
@@ -33,16 +37,25 @@ fn parsed(bytes: Vec<u8>, format: Option<Format>) -> Result<Measured, Fault> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(Fault::whole(format!("it has more than {MAX_BYTES} bytes; allowed: a part")));
     }
-    other(&bytes)?;
-    let text = std::str::from_utf8(&bytes).map_err(|error| {
-        let before = &bytes[..error.valid_up_to()];
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-        Fault::at(line, "it is no text; allowed: files that `bentpipe import --help` lists")
-    })?;
+    foreign::bytes(&bytes)?;
+    let text = text(&bytes)?;
+    let text = text.trim_start_matches('\u{feff}');
     let format = match format {
         Some(format) => format,
         None => recognised(text)?,
     };
+    let result = of_format(format, text).or_else(|fault| without_cut_line(format, text, fault));
+    result.map_err(|fault| {
+        // Every refusal says what would be taken.
+        if fault.problem.contains("allowed: ") {
+            return fault;
+        }
+        let problem = format!("{}; allowed: {}", fault.problem, format.description());
+        Fault { problem, ..fault }
+    })
+}
+
+fn of_format(format: Format, text: &str) -> Result<Measured, Fault> {
     match format {
         Format::Ping => ping::read(text),
         Format::PingTable => ping_table::read(text),
@@ -56,38 +69,55 @@ fn parsed(bytes: Vec<u8>, format: Option<Format>) -> Result<Measured, Fault> {
     }
 }
 
-/// Refuses files of other kinds, with the way in which they can be used.
-fn other(bytes: &[u8]) -> Result<(), Fault> {
-    const PCAP: [[u8; 4]; 5] = [
-        [0xd4, 0xc3, 0xb2, 0xa1],
-        [0xa1, 0xb2, 0xc3, 0xd4],
-        [0x4d, 0x3c, 0xb2, 0xa1],
-        [0xa1, 0xb2, 0x3c, 0x4d],
-        [0x0a, 0x0d, 0x0d, 0x0a],
-    ];
-    if PCAP.iter().any(|magic| bytes.starts_with(magic)) {
-        let problem = "it is a capture; `bentpipe explain FILE --scenario NEW.toml` makes a \
-            scenario of one";
-        return Err(Fault::whole(problem));
+/// Reads a text without its last line if that is the one at fault and has no end: the program that
+/// wrote it was stopped.
+fn without_cut_line(format: Format, text: &str, fault: Fault) -> Result<Measured, Fault> {
+    let by_lines = !text.starts_with(['{', '[']) || format == Format::Ping;
+    let last = text.lines().count();
+    let cut = text.rfind('\n').filter(|_| !text.ends_with('\n') && fault.line == Some(last));
+    let (true, Some(end)) = (by_lines || iperf3_json::is_stream(text), cut) else {
+        return Err(fault);
+    };
+    let mut measured = of_format(format, &text[..=end]).map_err(|_| fault)?;
+    measured.notes.push(format!("line {last}, the last, has no end: not used"));
+    Ok(measured)
+}
+
+/// Returns the text of a file. Shells of Windows write UTF-16, and its ping writes the code page of
+/// the console, of which letters that are not ASCII do not matter.
+fn text(bytes: &[u8]) -> Result<Cow<'_, str>, Fault> {
+    let wide = |unit: fn([u8; 2]) -> u16| {
+        let units = bytes[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
+        char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+    };
+    if bytes.starts_with(&[0xff, 0xfe]) {
+        return Ok(Cow::Owned(wide(u16::from_le_bytes)));
     }
-    if bytes.starts_with(b"PAR1") {
-        let problem = "it is a Parquet file; allowed: its columns @timestamp, \
-            pop_ping_drop_rate, pop_ping_latency_ms, downlink_throughput_bps and \
-            uplink_throughput_bps as CSV with the header of starlink-grpc-tools";
-        return Err(Fault::whole(problem));
+    if bytes.starts_with(&[0xfe, 0xff]) {
+        return Ok(Cow::Owned(wide(u16::from_be_bytes)));
     }
-    if bytes.is_empty() {
-        return Err(Fault::whole("it is empty"));
+    let error = match std::str::from_utf8(bytes) {
+        Ok(text) => return Ok(Cow::Borrowed(text)),
+        Err(error) => error,
+    };
+    let text = String::from_utf8_lossy(bytes);
+    let is_plain = !bytes.iter().any(|byte| *byte < 32 && !b"\t\r\n".contains(byte));
+    if is_plain && ping::is_format(&text.chars().take(LOOK).collect::<String>()) {
+        return Ok(text);
     }
-    Ok(())
+    let before = &bytes[..error.valid_up_to()];
+    let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+    let problem = "it is no text; allowed: files that `bentpipe import --help` lists";
+    Err(Fault::at(line, problem))
 }
 
 /// Tells the format of a text.
 fn recognised(text: &str) -> Result<Format, Fault> {
-    let start = text.trim_start_matches('\u{feff}').trim_start();
+    let start = text.trim_start();
     let look: String = start.chars().take(LOOK).collect();
     let first = look.lines().find(|line| !line.starts_with('#')).unwrap_or_default().trim();
-    if look.starts_with('{') || look.starts_with('[') && !ping::is_line(first) {
+    foreign::text(&look)?;
+    if look.starts_with('{') || look.starts_with('[') && !ping_line::is_ping(first) {
         return json(text);
     }
     let format = if ping::is_format(&look) {
@@ -117,7 +147,7 @@ fn json(text: &str) -> Result<Format, Fault> {
     let has = |key: &str| text.contains(&format!("\"{key}\""));
     if has("round_trips") {
         Ok(Format::Irtt)
-    } else if has("test_start") || has("intervals") {
+    } else if has("test_start") || has("intervals") || iperf3_json::is_stream(text) {
         Ok(Format::Iperf3)
     } else if has("dishGetHistory") || has("popPingLatencyMs") {
         Ok(Format::Dish)

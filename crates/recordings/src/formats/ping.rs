@@ -1,26 +1,25 @@
-//! `ping -D` of iputils: a line per answer, stamped when it came.
+//! Output of ping: a line per answer. Lines with a time give the time of each ping; without, only
+//! sequence numbers tell pings apart.
 
+use super::ping_line::{Line, Stamp, is_ping, line};
 use crate::error::Fault;
 use crate::format::Format;
-use crate::measured::{Content, Measured, Probe};
-use crate::table::{bounded, millis, nanos, shown};
+use crate::measured::{Content, Measured, Probe, Times};
+use crate::table::{bounded, shown};
 use std::collections::BTreeMap;
 
-/// Beginnings of lines without a measurement.
-const OTHER: [&str; 8] =
-    ["PING ", "--- ", "rtt min/avg/max", "round-trip min", "ping: ", "From ", "Warning: ", "^C"];
 /// Half of the range of sequence numbers, which wrap at 65,536.
 const HALF: i64 = 32_768;
 const WRAP: i64 = 65_536;
+const SECOND: i64 = 1_000_000_000;
+const DAY: i64 = 86_400 * SECOND;
 
-/// Returns true if a line is one of `ping -D`.
-pub fn is_line(line: &str) -> bool {
-    line.starts_with('[') && line.contains("] ") && line.contains("icmp_seq")
-}
+/// Number of lines that are looked at to tell a text of ping.
+const LOOK: usize = 20;
 
 /// Returns true if the text is one of ping.
 pub fn is_format(look: &str) -> bool {
-    look.starts_with("PING ") || look.contains("icmp_seq=")
+    look.lines().take(LOOK).any(is_ping)
 }
 
 /// An answer: when it came, and the RTT, in nanoseconds.
@@ -30,80 +29,189 @@ struct Answer {
     rtt: i64,
 }
 
-/// Reads the output of `ping -D`.
+/// The pings of one call of ping.
+#[derive(Default)]
+struct Run {
+    answers: BTreeMap<i64, Answer>,
+    lowest: Option<i64>,
+    highest: Option<i64>,
+}
+
+impl Run {
+    /// Returns the full number of a ping, and whether it is the highest so far. Pings without one
+    /// are counted.
+    fn number(&mut self, sequence: Option<i64>) -> (i64, bool) {
+        let number = match (sequence, self.highest) {
+            (Some(sequence), highest) => unwrapped(sequence, highest.unwrap_or(sequence)),
+            (None, highest) => highest.map_or(0, |highest| highest + 1),
+        };
+        let newest = self.highest.is_none_or(|highest| number > highest);
+        self.lowest = Some(self.lowest.map_or(number, |lowest| lowest.min(number)));
+        self.highest = self.highest.max(Some(number));
+        (number, newest)
+    }
+}
+
+/// What the lines of a file have in common.
+#[derive(Default)]
+struct Reading<'t> {
+    runs: Vec<Run>,
+    run: Run,
+    /// The kind of time that answers have.
+    times: Option<Times>,
+    /// The time of day of the line before, and nanoseconds of the days before.
+    day: (i64, i64),
+    target: &'t str,
+    duplicates: usize,
+    late: usize,
+}
+
+/// Reads the output of ping.
 ///
 /// # Errors
-/// A line is none of ping, or has no time stamp.
+/// A line is none of ping, or only some have a time.
 pub fn read(text: &str) -> Result<Measured, Fault> {
-    let mut answers: BTreeMap<i64, Answer> = BTreeMap::new();
-    let (mut highest, mut duplicates, mut late) = (None::<i64>, 0, 0);
-    let mut lowest = None::<i64>;
-    for (index, line) in text.lines().enumerate() {
+    let mut reading = Reading::default();
+    let (mut windows, mut statistics) = (false, false);
+    for (index, text) in text.lines().enumerate() {
         let number = index + 1;
-        let line = line.trim();
-        let Some(content) = line.strip_prefix('[') else {
-            unstamped(line, number)?;
-            continue;
-        };
-        bounded(answers.len(), number)?;
-        let Some((stamp, rest)) = content.split_once("] ") else {
-            return Err(Fault::at(number, format!("{} has no time stamp", shown(line))));
-        };
-        let came = nanos(stamp, number)?;
-        let sequence = sequence(rest, number)?;
-        let sequence = unwrapped(sequence, highest.unwrap_or(sequence));
-        let newest = highest.is_none_or(|highest| sequence > highest);
-        lowest = Some(lowest.map_or(sequence, |lowest: i64| lowest.min(sequence)));
-        highest = highest.max(Some(sequence));
-        if rest.starts_with("no answer yet") || rest.contains("Unreachable") {
-            continue;
+        match line(text, number, windows, statistics)? {
+            Line::Begin => {
+                (windows, statistics) = (false, false);
+                reading.begin(number)?;
+            }
+            Line::WindowsHead if reading.times.is_some() => {
+                let shown = shown(text);
+                let problem =
+                    format!("{shown} is no line of ping; allowed: what ping alone writes");
+                return Err(Fault::at(number, problem));
+            }
+            Line::WindowsHead => windows = true,
+            Line::Statistics => statistics = true,
+            Line::Other => {}
+            Line::Unanswered { sequence } => {
+                reading.run.number(sequence);
+            }
+            Line::Answer { stamp, sequence, rtt, duplicate, target } => {
+                windows |= sequence.is_none();
+                reading.of_target(target, number)?;
+                let came = reading.time(stamp, number)?;
+                bounded(reading.run.answers.len(), number)?;
+                reading.answer(sequence, Answer { came, rtt }, duplicate);
+            }
         }
-        let rtt = millis(field(rest, "time=", number)?, number, "RTT in ms")?;
-        if rest.contains("(DUP!)") || answers.contains_key(&sequence) {
-            duplicates += 1;
-            continue;
+    }
+    reading.measured()
+}
+
+impl<'t> Reading<'t> {
+    /// Begins another call of ping, whose numbers begin again.
+    fn begin(&mut self, number: usize) -> Result<(), Fault> {
+        if self.run.highest.is_none() {
+            return Ok(());
         }
-        late += usize::from(!newest);
-        answers.insert(sequence, Answer { came, rtt });
+        if self.times == Some(Times::Numbered) {
+            let problem = "another call of ping begins, and no line has a time; allowed: one call, \
+                or `ping -D`";
+            return Err(Fault::at(number, problem));
+        }
+        self.runs.push(std::mem::take(&mut self.run));
+        Ok(())
     }
-    let (Some(first), Some(last)) = (lowest, highest) else {
-        let problem = "there is no answer with a time stamp; allowed: the output of `ping -D`";
-        return Err(Fault::whole(problem));
-    };
-    let probes = probes(&answers, first, last)?;
-    let lost = probes.iter().filter(|probe| probe.loss > 0.0).count();
-    let notes = vec![format!(
-        "{} sent, {lost} lost, {duplicates} duplicates, {late} out of order",
-        probes.len()
-    )];
-    Ok(Measured { format: Format::Ping, content: Content::Probes(probes), utc: true, notes })
+
+    /// Checks that all pings go to one host: fping can have several.
+    fn of_target(&mut self, target: &'t str, number: usize) -> Result<(), Fault> {
+        if !self.target.is_empty() && target != self.target {
+            let problem = "the ping goes to another host than those above; allowed: one host";
+            return Err(Fault::at(number, problem));
+        }
+        self.target = target;
+        Ok(())
+    }
+
+    /// Returns the time of an answer, of the kind that the first one has.
+    fn time(&mut self, stamp: Stamp, number: usize) -> Result<i64, Fault> {
+        let (own, at) = match stamp {
+            Stamp::None => (Times::Numbered, 0),
+            Stamp::Utc(at) => (Times::Utc, at),
+            Stamp::Day(at) => {
+                let (before, days) = self.day;
+                // Half a day back is the next day; less is a clock that was set.
+                let days = if at + DAY / 2 < before { days + DAY } else { days };
+                self.day = (at, days);
+                (Times::Relative, days + at)
+            }
+        };
+        match self.times {
+            Some(first) if first != own => {
+                let problem = "only some answers have a time stamp; allowed: all, as those of \
+                    `ping -D`, or none";
+                Err(Fault::at(number, problem))
+            }
+            _ => {
+                self.times = Some(own);
+                Ok(at)
+            }
+        }
+    }
+
+    fn answer(&mut self, sequence: Option<i64>, answer: Answer, duplicate: bool) {
+        let (number, newest) = self.run.number(sequence);
+        if duplicate || self.run.answers.contains_key(&number) {
+            self.duplicates += 1;
+            return;
+        }
+        self.late += usize::from(!newest);
+        self.run.answers.insert(number, answer);
+    }
+
+    fn measured(mut self) -> Result<Measured, Fault> {
+        self.runs.push(std::mem::take(&mut self.run));
+        let times = self.times.unwrap_or(Times::Numbered);
+        let mut probes = Vec::new();
+        for run in &self.runs {
+            if times == Times::Numbered {
+                probes.extend(run.numbered()?);
+            } else if let (Some(first), Some(last)) = (run.lowest, run.highest) {
+                // Of a call without any answer no time is known.
+                if !run.answers.is_empty() || self.runs.len() == 1 {
+                    probes.extend(stamped(&run.answers, first, last)?);
+                }
+            }
+        }
+        if probes.iter().all(|probe: &Probe| probe.rtt.is_none()) {
+            return Err(Fault::whole("there is no answer in it"));
+        }
+        probes.sort_by_key(|probe| probe.sent);
+        if times == Times::Relative {
+            let first = probes[0].sent;
+            probes.iter_mut().for_each(|probe| probe.sent -= first);
+        }
+        let lost = probes.iter().filter(|probe| probe.loss > 0.0).count();
+        let mut notes = vec![format!(
+            "{} sent, {lost} lost, {} duplicates, {} out of order",
+            probes.len(),
+            self.duplicates,
+            self.late
+        )];
+        if self.runs.len() > 1 {
+            notes.push(format!("{} calls of ping; nothing is known between them", self.runs.len()));
+        }
+        Ok(Measured { format: Format::Ping, content: Content::Probes(probes), times, notes })
+    }
 }
 
-/// Checks a line without a time stamp.
-fn unstamped(line: &str, number: usize) -> Result<(), Fault> {
-    let statistics = line.contains(" packets transmitted, ") || line.starts_with("pipe ");
-    if line.is_empty() || statistics || OTHER.iter().any(|start| line.starts_with(start)) {
-        return Ok(());
+impl Run {
+    /// Returns a probe for each number, a second apart.
+    fn numbered(&self) -> Result<Vec<Probe>, Fault> {
+        let (Some(first), Some(last)) = (self.lowest, self.highest) else { return Ok(Vec::new()) };
+        sparse(&self.answers, first, last)?;
+        let probe = |number: i64| {
+            let sent = (number - first) * SECOND;
+            self.answers.get(&number).map_or_else(|| lost(sent), |own| answered(sent, own.rtt))
+        };
+        Ok((first..=last).map(probe).collect())
     }
-    if line.contains("icmp_seq") {
-        let problem = "the answer has no time stamp; allowed: the output of `ping -D`";
-        return Err(Fault::at(number, problem));
-    }
-    Err(Fault::at(number, format!("{} is no line of ping", shown(line))))
-}
-
-fn sequence(text: &str, line: usize) -> Result<i64, Fault> {
-    let field = field(text, "icmp_seq=", line)?;
-    field.parse().ok().filter(|sequence| (0..WRAP).contains(sequence)).ok_or_else(|| {
-        Fault::at(line, format!("{} is no sequence number; allowed: 0 to 65535", shown(field)))
-    })
-}
-
-/// Returns the word that follows `key`.
-fn field<'t>(text: &'t str, key: &str, line: usize) -> Result<&'t str, Fault> {
-    let start = text.find(key).map(|at| at + key.len());
-    let word = start.and_then(|start| text[start..].split_whitespace().next());
-    word.ok_or_else(|| Fault::at(line, format!("the line has no `{key}`")))
 }
 
 /// Returns the sequence number nearest to `near` that ends in these 16 bits.
@@ -114,11 +222,17 @@ fn unwrapped(sequence: i64, near: i64) -> i64 {
     nearest.unwrap_or(base)
 }
 
-/// Returns a probe for each sequence number. A lost one was sent in the middle of its neighbours.
-fn probes(answers: &BTreeMap<i64, Answer>, first: i64, last: i64) -> Result<Vec<Probe>, Fault> {
+/// Checks that numbers do not jump, which would make a probe of each between them.
+fn sparse(answers: &BTreeMap<i64, Answer>, first: i64, last: i64) -> Result<(), Fault> {
     if last - first > answers.len() as i64 * 100 + HALF {
         return Err(Fault::whole("more than 99 of 100 pings have no answer; allowed: fewer"));
     }
+    Ok(())
+}
+
+/// Returns a probe for each sequence number. A lost one was sent in the middle of its neighbours.
+fn stamped(answers: &BTreeMap<i64, Answer>, first: i64, last: i64) -> Result<Vec<Probe>, Fault> {
+    sparse(answers, first, last)?;
     // A stamp is that of the answer.
     let sent: Vec<(i64, i64)> =
         answers.iter().map(|(sequence, answer)| (*sequence, answer.came - answer.rtt)).collect();
@@ -140,16 +254,20 @@ fn probes(answers: &BTreeMap<i64, Answer>, first: i64, last: i64) -> Result<Vec<
                     (None, Some((b, to))) => to - step * (b - sequence),
                     (None, None) => 0,
                 };
-                Probe { sent: at, rtt: None, one_way: None, loss: 1.0, lost_in: None }
+                lost(at)
             }
         };
         probes.push(probe);
     }
-    probes.sort_by_key(|probe| probe.sent);
     Ok(probes)
 }
 
 /// Returns an answered probe.
 pub fn answered(sent: i64, rtt: i64) -> Probe {
     Probe { sent, rtt: Some(rtt), one_way: None, loss: 0.0, lost_in: None }
+}
+
+/// Returns a lost probe.
+fn lost(sent: i64) -> Probe {
+    Probe { sent, rtt: None, one_way: None, loss: 1.0, lost_in: None }
 }

@@ -4,7 +4,7 @@
 use super::ping::answered;
 use crate::error::Fault;
 use crate::format::Format;
-use crate::measured::{Content, Measured, Probe};
+use crate::measured::{Content, Measured, Probe, Times};
 use crate::table::{bounded, millis, nanos, shown};
 
 /// Returns true if a file may begin with this line.
@@ -77,7 +77,12 @@ pub fn read(text: &str) -> Result<Measured, Fault> {
     }
     probes.sort_by_key(|probe| probe.sent);
     let notes = vec![format!("{} sent, {lost} lost", probes.len())];
-    Ok(Measured { format: Format::PingTable, content: Content::Probes(probes), utc: true, notes })
+    Ok(Measured {
+        format: Format::PingTable,
+        content: Content::Probes(probes),
+        times: Times::Utc,
+        notes,
+    })
 }
 
 /// Reads a time in seconds or, without a point and with many digits, in nanoseconds.

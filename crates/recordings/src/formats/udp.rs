@@ -2,7 +2,7 @@
 
 use crate::error::Fault;
 use crate::format::Format;
-use crate::measured::{Content, Measured, RateBin};
+use crate::measured::{Content, Measured, RateBin, Times};
 use crate::table::{bounded, iso, number, shown};
 
 const HEADER: &str = "seq,ts_sent,ts_rcvd,owd_ms,size,lost";
@@ -84,7 +84,7 @@ pub fn read(text: &str) -> Result<Measured, Fault> {
         "losses of a flow that fills the link are those of its queue: not used".to_owned(),
     ];
     let content = Content::Rates { bins, direction: None, delays_ms };
-    Ok(Measured { format: Format::UdpRecords, content, utc: true, notes })
+    Ok(Measured { format: Format::UdpRecords, content, times: Times::Utc, notes })
 }
 
 fn row(line: &str, line_number: usize) -> Result<Row, Fault> {
