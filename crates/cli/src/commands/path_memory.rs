@@ -7,7 +7,7 @@ use crate::tables::{Align, Table};
 use bentpipe_lab::LabError;
 use bentpipe_net::store::{SqliteStore, default_store};
 use bentpipe_quic::path_memory::{Entry, IpPrefix, Limits, PathStore, StoreError};
-use bentpipe_units::Epoch;
+use bentpipe_units::{Epoch, Span};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -91,6 +91,7 @@ fn list_json(file: &Path, entries: &[Entry], now: Epoch) -> String {
                 "dscp": key.dscp(),
                 "window_bytes": path.window.get(),
                 "rtt_ms": path.rtt.as_millis_f64(),
+                "first_rtt_ms": path.first_rtt.map(Span::as_millis_f64),
                 "saved_at": path.saved_at.to_string(),
                 "expires": path.expires.to_string(),
                 "age_s": now.since(path.saved_at).as_secs_f64(),
@@ -122,7 +123,10 @@ fn list_text(file: &Path, entries: &[Entry], now: Epoch) -> String {
             key.local().escape_debug().to_string(),
             key.dscp().to_string(),
             path.window.to_string(),
-            path.rtt.to_string(),
+            match path.first_rtt {
+                Some(first) => format!("{}, first {first}", path.rtt),
+                None => path.rtt.to_string(),
+            },
             format!("{:.0} s", now.since(path.saved_at).as_secs_f64()),
             format!("{:.0}", path.expires),
             lease.map_or_else(String::new, |lease| format!("until {:.0}", lease.until)),

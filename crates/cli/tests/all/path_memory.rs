@@ -38,7 +38,9 @@ fn fill(file: &Path) {
             now,
             Span::from_secs(3600),
         );
-        store.replace(&key, path.expect("valid path"), now).expect("saves the path");
+        let mut path = path.expect("valid path");
+        path.first_rtt = (megabytes == 6).then_some(Span::from_millis(680));
+        store.replace(&key, path, now).expect("saves the path");
         if megabytes == 4 {
             store.lease(&key, now, Holder(1)).expect("lent");
         }
@@ -56,8 +58,10 @@ fn remembered_paths_are_listed() {
     assert!(
         lines[3].starts_with("2001:db8:1::/56")
             && lines[3].contains("6 MB")
-            && lines[3].contains("600 ms")
+            && lines[3].contains("600 ms, first 680 ms"),
+        "{listed}"
     );
+    assert!(!lines[2].contains("first"), "{listed}");
     let document = json(&bentpipe(
         home.path(),
         &["path-memory", "list", "--json", "198.51.100.0/24", "2001:db8::/32"],
@@ -69,6 +73,7 @@ fn remembered_paths_are_listed() {
         (&5_000_000.into(), &600.0.into())
     );
     assert!(paths[0]["in_use_until"].is_null());
+    assert_eq!((&paths[0]["first_rtt_ms"], &paths[1]["first_rtt_ms"]), (&().into(), &680.0.into()));
 }
 
 #[test]
