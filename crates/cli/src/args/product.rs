@@ -3,6 +3,7 @@
 use super::suggest::{controller_names, loss_filter_names, parsed, resume_names, slow_start_names};
 use super::values::{ParameterValue, at_least_one, nonzero_time, parameter, socket_address};
 use bentpipe_net::http::CacheControl;
+use bentpipe_net::serve::LogField;
 use bentpipe_net::{LogFormat, Qlog};
 use bentpipe_quic::congestion::{ControllerName, LossFilterName, ResumeName, SlowStartName};
 use bentpipe_units::{Bytes, Rate, Span};
@@ -262,6 +263,16 @@ pub struct ServerOptions {
     /// Format of the access log on standard output, with one line per request
     #[arg(long, value_enum, default_value_t = LogStyle::Text)]
     pub log: LogStyle,
+    /// Fields of requests that the access log has, too, separated by commas; they tell more about
+    /// people than a server needs [default: none]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FIELDS",
+        value_delimiter = ',',
+        hide_default_value = true
+    )]
+    pub log_fields: Vec<LogFieldName>,
     /// File of the path store [default: $XDG_STATE_HOME/bentpipe/paths.sqlite, or
     /// ~/.local/state/bentpipe/paths.sqlite]
     #[arg(long, value_name = "FILE")]
@@ -345,6 +356,25 @@ impl LogStyle {
             Self::Text => Some(LogFormat::Text),
             Self::Json => Some(LogFormat::Json),
             Self::None => None,
+        }
+    }
+}
+
+/// A field of requests in the access log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFieldName {
+    /// Program of the client (User-Agent)
+    Agent,
+    /// Page that the request came from (Referer), without its query
+    Referrer,
+}
+
+impl LogFieldName {
+    /// Returns the field of the server.
+    pub fn field(self) -> LogField {
+        match self {
+            Self::Agent => LogField::Agent,
+            Self::Referrer => LogField::Referrer,
         }
     }
 }

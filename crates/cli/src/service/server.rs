@@ -113,7 +113,8 @@ pub fn configure(
         builder = builder.qlog(qlog);
     }
     if let Some(format) = options.log.format() {
-        builder = builder.access_log(format, Box::new(std::io::stdout()));
+        let fields: Vec<_> = options.log_fields.iter().map(|name| name.field()).collect();
+        builder = builder.access_log(format, Box::new(std::io::stdout())).log_fields(&fields);
     }
     builder
 }

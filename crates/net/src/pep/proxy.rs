@@ -16,7 +16,7 @@ use crate::admission::control::{AdmissionControl, AdmissionLimits};
 use crate::clock::RealClock;
 use crate::driver::Driver;
 use crate::logging::{ErrorLog, LogFormat, LogWriter};
-use crate::prometheus::{MetricsListener, Page};
+use crate::metrics_listener::{MetricsListener, Page};
 use crate::resumption::Resumption;
 use crate::shutdown::{Shutdown, drain};
 use crate::socket::Socket;

@@ -2,17 +2,57 @@
 
 use super::holdback::Group;
 use crate::logging::{LogFormat, LogLine, rfc3339};
+use crate::path_report::PathReport;
 use bentpipe_units::{Printable, Span};
-use http::{Method, StatusCode, Version};
+use http::{HeaderMap, Method, StatusCode, Version};
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
-/// A request and its response. Queries and header fields are omitted, because they may hold
-/// secrets.
+/// A field of requests that is logged if the operator asks for it: it tells more about people than
+/// a server needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogField {
+    /// The program of the client (`User-Agent`).
+    Agent,
+    /// The page that the request came from (`Referer`), without its query.
+    Referrer,
+}
+
+/// Characters of a host, an agent, or a referrer that are logged. Our choice.
+const LONGEST_FIELD: usize = 256;
+
+impl LogField {
+    /// Returns its value in the header of a request.
+    pub(super) fn of(self, headers: &HeaderMap) -> Option<Box<str>> {
+        let (name, end): (_, &[char]) = match self {
+            Self::Agent => (http::header::USER_AGENT, &[]),
+            // What follows may hold secrets.
+            Self::Referrer => (http::header::REFERER, &['?', '#']),
+        };
+        let value = String::from_utf8_lossy(headers.get(name)?.as_bytes()).into_owned();
+        Some(bounded(value.split(end).next().unwrap_or_default()))
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Referrer => "referrer",
+        }
+    }
+}
+
+/// Returns as much of `text` as a line has room for.
+pub(super) fn bounded(text: &str) -> Box<str> {
+    text.chars().take(LONGEST_FIELD).collect()
+}
+
+/// A request and its response. Queries are omitted, because they may hold secrets, and so are
+/// header fields that nobody asked for.
 #[derive(Debug, Clone)]
 pub(super) struct AccessLine {
     pub client: IpAddr,
     pub time: SystemTime,
+    pub host: Option<Box<str>>,
     pub method: Method,
     pub path: String,
     pub version: Version,
@@ -20,71 +60,106 @@ pub(super) struct AccessLine {
     pub bytes: u64,
     pub duration: Duration,
     pub complete: bool,
-    /// If clients are divided into groups.
-    pub visit: Option<Visit>,
+    pub fields: Vec<(LogField, Box<str>)>,
+    /// The connection's path, if it is known: that of QUIC.
+    pub seen: Option<PathSeen>,
+    /// The group of the client, if clients are divided.
+    pub group: Option<Group>,
 }
 
-/// The group of a client, and how its request went.
+/// What a connection has seen of its path.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Visit {
-    pub group: Group,
+pub(super) struct PathSeen {
     /// Minimum RTT of the connection.
     pub rtt: Option<Span>,
-    /// Time until the client had acknowledged the last byte of the response.
+    /// What the server did with its memory of the path.
+    pub resumption: PathReport,
+    /// Packets of the connection that were declared lost until now.
+    pub lost: u64,
+    /// Time until the client had acknowledged the last byte of the response, if it has.
     pub delivered: Option<Span>,
 }
 
-impl Visit {
-    fn text(&self) -> String {
-        let seconds = |name: &str, span: Option<Span>| {
-            span.map_or_else(String::new, |span| format!(" {name}={:.3}", span.as_secs_f64()))
-        };
-        let (rtt, delivered) = (seconds("rtt", self.rtt), seconds("delivered", self.delivered));
-        format!(" group={}{rtt}{delivered}", self.group.name())
-    }
-}
-
-impl LogLine for AccessLine {
-    fn format(&self, format: LogFormat) -> String {
-        let received = rfc3339(self.time);
-        let protocol = match self.version {
+impl AccessLine {
+    fn protocol(&self) -> &'static str {
+        match self.version {
             Version::HTTP_3 => "HTTP/3",
             Version::HTTP_2 => "HTTP/2",
             Version::HTTP_10 => "HTTP/1.0",
             _ => "HTTP/1.1",
-        };
-        let (status, seconds) = (self.status.as_u16(), self.duration.as_secs_f64());
+        }
+    }
+
+    fn text(&self) -> String {
+        let (client, received, method) = (self.client, rfc3339(self.time), &self.method);
+        let (path, protocol) = (quotable(&self.path), self.protocol());
+        let (status, bytes) = (self.status.as_u16(), self.bytes);
+        let mut line = format!(
+            "{client} [{received}] \"{method} {path} {protocol}\" {status} {bytes} {:.3}",
+            self.duration.as_secs_f64()
+        );
+        if !self.complete {
+            line += " incomplete";
+        }
+        if let Some(host) = &self.host {
+            line += &format!(" host=\"{}\"", quotable(host));
+        }
+        if let Some(group) = self.group {
+            line += &format!(" group={}", group.name());
+        }
+        if let Some(PathSeen { rtt, resumption, lost, delivered }) = self.seen {
+            let (rtt, delivered) = (seconds("rtt", rtt), seconds("delivered", delivered));
+            line += &format!("{rtt}{delivered} resumption={} lost={lost}", resumption.name());
+        }
+        for (field, value) in &self.fields {
+            line += &format!(" {}=\"{}\"", field.name(), quotable(value));
+        }
+        line + "\n"
+    }
+
+    fn json(&self) -> String {
+        let mut line = serde_json::json!({
+            "time": rfc3339(self.time),
+            "client": self.client,
+            "host": self.host,
+            "method": self.method.as_str(),
+            "path": self.path,
+            "protocol": self.protocol(),
+            "status": self.status.as_u16(),
+            "bytes": self.bytes,
+            "seconds": self.duration.as_secs_f64(),
+            "complete": self.complete,
+        });
+        if let Some(group) = self.group {
+            line["group"] = group.name().into();
+        }
+        if let Some(PathSeen { rtt, resumption, lost, delivered }) = self.seen {
+            line["rtt_s"] = rtt.map(Span::as_secs_f64).into();
+            line["delivered_s"] = delivered.map(Span::as_secs_f64).into();
+            line["resumption"] = resumption.name().into();
+            line["packets_lost"] = lost.into();
+        }
+        for (field, value) in &self.fields {
+            line[field.name()] = value.as_ref().into();
+        }
+        format!("{line}\n")
+    }
+}
+
+/// Returns `text` so that it breaks neither a line nor its quotes.
+fn quotable(text: &str) -> String {
+    Printable(text).to_string().replace('"', "\\u{22}")
+}
+
+fn seconds(name: &str, span: Option<Span>) -> String {
+    span.map_or_else(String::new, |span| format!(" {name}={:.3}", span.as_secs_f64()))
+}
+
+impl LogLine for AccessLine {
+    fn format(&self, format: LogFormat) -> String {
         match format {
-            LogFormat::Text => {
-                // So that no path breaks the line or its quotes.
-                let path = Printable(&self.path).to_string().replace('"', "\\u{22}");
-                let suffix = if self.complete { "" } else { " incomplete" };
-                let visit = self.visit.map_or_else(String::new, |visit| visit.text());
-                let time = format!("{seconds:.3}{suffix}{visit}");
-                format!(
-                    "{} [{received}] \"{} {path} {protocol}\" {status} {} {time}\n",
-                    self.client, self.method, self.bytes
-                )
-            }
-            LogFormat::Json => {
-                let mut line = serde_json::json!({
-                    "time": received,
-                    "client": self.client,
-                    "method": self.method.as_str(),
-                    "path": self.path,
-                    "protocol": protocol,
-                    "status": status,
-                    "bytes": self.bytes,
-                    "seconds": seconds,
-                    "complete": self.complete,
-                });
-                if let Some(Visit { group, rtt, delivered }) = self.visit {
-                    line["group"] = group.name().into();
-                    line["rtt_s"] = rtt.map(Span::as_secs_f64).into();
-                    line["delivered_s"] = delivered.map(Span::as_secs_f64).into();
-                }
-                format!("{line}\n")
-            }
+            LogFormat::Text => self.text(),
+            LogFormat::Json => self.json(),
         }
     }
 }
@@ -93,45 +168,95 @@ impl LogLine for AccessLine {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_path_cannot_break_the_line() {
-        let line = AccessLine {
+    fn line() -> AccessLine {
+        AccessLine {
             client: [192, 0, 2, 1].into(),
             time: SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_225_600),
+            host: None,
             method: Method::GET,
-            path: "/a\n\"b".to_owned(),
+            path: "/a".to_owned(),
             version: Version::HTTP_3,
             status: StatusCode::OK,
             bytes: 1234,
             duration: Duration::from_millis(42),
             complete: true,
-            visit: None,
+            fields: Vec::new(),
+            seen: None,
+            group: None,
+        }
+    }
+
+    fn json(line: &AccessLine) -> serde_json::Value {
+        let text = line.format(LogFormat::Json);
+        assert_eq!(text.lines().count(), 1);
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn no_text_of_a_client_can_break_the_line() {
+        let hostile = "a\n\"b";
+        let line = AccessLine {
+            path: format!("/{hostile}"),
+            host: Some(hostile.into()),
+            fields: vec![(LogField::Agent, hostile.into())],
+            ..line()
         };
         let text = line.format(LogFormat::Text);
+        let quoted = "a\\u{a}\\u{22}b";
+        assert!(text.starts_with("192.0.2.1 [2026-01-01"), "{text}");
         assert!(
-            text.starts_with("192.0.2.1 [2026-01-01")
-                && text.ends_with("\"GET /a\\u{a}\\u{22}b HTTP/3\" 200 1234 0.042\n"),
+            text.ends_with(&format!(
+                "\"GET /{quoted} HTTP/3\" 200 1234 0.042 host=\"{quoted}\" agent=\"{quoted}\"\n"
+            )),
             "{text}"
         );
         assert_eq!(text.lines().count(), 1);
-        let json = line.format(LogFormat::Json);
-        assert_eq!(json.lines().count(), 1);
-        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-        assert!(json.get("group").is_none());
-        let visit = Visit {
-            group: Group::Holdback,
+        let json = json(&line);
+        assert_eq!(
+            (json["path"].as_str(), json["host"].as_str(), json["agent"].as_str()),
+            (Some("/a\n\"b"), Some(hostile), Some(hostile))
+        );
+        assert!(json.get("group").is_none() && json.get("rtt_s").is_none());
+    }
+
+    #[test]
+    fn a_line_says_what_the_connection_has_seen() {
+        let seen = PathSeen {
             rtt: Some(Span::from_millis(600)),
+            resumption: PathReport::Resumed,
+            lost: 7,
             delivered: Some(Span::from_millis(1500)),
         };
-        let visited = AccessLine { visit: Some(visit), ..line };
-        let text = visited.format(LogFormat::Text);
-        assert!(text.ends_with(" 1234 0.042 group=holdback rtt=0.600 delivered=1.500\n"), "{text}");
-        let with: serde_json::Value =
-            serde_json::from_str(&visited.format(LogFormat::Json)).unwrap();
+        let (host, group) = (Some("a.test".into()), Some(Group::Holdback));
+        let line = AccessLine { host, seen: Some(seen), group, ..line() };
+        let text = line.format(LogFormat::Text);
+        let end = " 1234 0.042 host=\"a.test\" group=holdback rtt=0.600 delivered=1.500 \
+                   resumption=resumed lost=7\n";
+        assert!(text.ends_with(end), "{text}");
+        let json = json(&line);
         assert_eq!(
-            (&with["group"], &with["rtt_s"], &with["delivered_s"]),
+            (&json["group"], &json["rtt_s"], &json["delivered_s"]),
             (&"holdback".into(), &0.6.into(), &1.5.into())
         );
-        assert_eq!((json["path"].as_str(), json["bytes"].as_u64()), (Some("/a\n\"b"), Some(1234)));
+        assert_eq!(
+            (&json["host"], &json["resumption"], &json["packets_lost"]),
+            (&"a.test".into(), &"resumed".into(), &7.into())
+        );
+    }
+
+    #[test]
+    fn a_referrer_is_logged_without_its_query() {
+        let long = "x".repeat(1000);
+        let headers: HeaderMap = [
+            (http::header::REFERER, "https://a.test/page?token=secret#part"),
+            (http::header::USER_AGENT, long.as_str()),
+        ]
+        .into_iter()
+        .map(|(name, value)| (name, value.parse().unwrap()))
+        .collect();
+        assert_eq!(LogField::Referrer.of(&headers).as_deref(), Some("https://a.test/page"));
+        let agent = LogField::Agent.of(&headers).unwrap();
+        assert_eq!(agent.len(), LONGEST_FIELD);
+        assert_eq!(LogField::Agent.of(&HeaderMap::new()), None);
     }
 }

@@ -1,5 +1,6 @@
 //! Building and starting a server.
 
+use super::access_log::LogField;
 use super::certificates::CertificateResolver;
 use super::delivery::DeliveryMetrics;
 use super::error::ServerError;
@@ -25,8 +26,8 @@ use crate::handover::Inheritance;
 use crate::http::{CacheControl, Files, Root};
 use crate::logging::{ErrorLog, Level, LogFormat, LogWriter};
 use crate::measure::{MeasureLimits, MeasureServer};
+use crate::metrics_listener::{MetricsListener, Page};
 use crate::pep::Secret;
-use crate::prometheus::{MetricsListener, Page};
 use crate::proxy::{Upstream, UpstreamClient};
 use crate::qlog::{Qlog, Traces};
 use crate::resumption::{Resumption, ResumptionError, careful_resume};
@@ -82,6 +83,7 @@ pub struct ServerBuilder {
     congestion: CongestionConfig,
     cache_control: Option<CacheControl>,
     access_log: Option<(LogFormat, Box<dyn Write + Send>)>,
+    log_fields: Vec<LogField>,
     errors: Option<(LogFormat, Box<dyn Write + Send>)>,
     qlog: Option<Qlog>,
     inheritance: Option<Inheritance>,
@@ -134,6 +136,7 @@ impl ServerBuilder {
             congestion: careful_resume(),
             cache_control: None,
             access_log: None,
+            log_fields: Vec::new(),
             errors: None,
             qlog: None,
             inheritance: None,
@@ -223,6 +226,13 @@ impl ServerBuilder {
     #[must_use]
     pub fn access_log(mut self, format: LogFormat, sink: Box<dyn Write + Send>) -> Self {
         self.access_log = Some((format, sink));
+        self
+    }
+
+    /// Adds these fields of requests to each line of the access log.
+    #[must_use]
+    pub fn log_fields(mut self, fields: &[LogField]) -> Self {
+        self.log_fields = fields.to_vec();
         self
     }
 
@@ -376,6 +386,7 @@ impl ServerBuilder {
             metrics,
             errors: ErrorLog::new(self.errors),
             access_log,
+            log_fields: self.log_fields,
             tuning,
             header_memory: HeaderMemory::new(HEADER_MEMORY),
             config,

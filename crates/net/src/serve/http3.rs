@@ -18,9 +18,7 @@ use crate::proxy::{
     expects_continue, is_grpc,
 };
 use bentpipe_quic::congestion::ResumeHandle;
-use bentpipe_quic::{
-    BidiStream, Conn, Http3, PriorityField, RecvStream, SendStream, SenderMetrics,
-};
+use bentpipe_quic::{BidiStream, Conn, Http3, PriorityField, RecvStream, SendStream};
 use bentpipe_units::Span;
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either};
@@ -258,7 +256,7 @@ impl Exchange {
         request: &Request<()>,
     ) -> Self {
         let log = RequestLog::start(&context.shared, context.client, request, Version::HTTP_3)
-            .with_group(context.path.group);
+            .over(&context.path);
         let accepted = accepts_trailers(request.headers());
         let trailers = (accepted, accepted && *request.method() == Method::GET);
         Self { context, id, stream, activity: Arc::default(), log, trailers }
@@ -403,7 +401,7 @@ async fn relay_websocket(mut exchange: Exchange, agreed: Agreed) {
     }
 }
 
-/// Completes the log of a response that is sent, and waits until the client has acknowledged it.
+/// Completes a response that is sent, and logs it once the client has acknowledged it or is gone.
 async fn delivered(
     context: &Context,
     stream: &RequestStream<SendStream, Bytes>,
@@ -411,13 +409,8 @@ async fn delivered(
     mut log: RequestLog,
 ) {
     log.complete();
-    // Otherwise the line is written now.
-    let waiting = log.awaits_delivery().then_some(log);
-    if acknowledged(context, stream, grant).await
-        && let Some(mut log) = waiting
-    {
-        let sender = context.path.sender.as_ref().map(SenderMetrics::stats);
-        log.delivered(sender.and_then(|stats| stats.rtt_min()));
+    if acknowledged(context, stream, grant).await {
+        log.delivered();
     }
 }
 

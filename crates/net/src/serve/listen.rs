@@ -4,7 +4,7 @@ use super::error::ServerError;
 use super::shared::Shared;
 use crate::handover::{Estate, HandOverError, Inheritance, Predecessors, Waiting};
 use crate::logging::Level;
-use crate::prometheus::MetricsListener;
+use crate::metrics_listener::MetricsListener;
 use crate::socket::{BoundSocket, ReceivedDatagram};
 use crate::steering::Steering;
 use std::io;

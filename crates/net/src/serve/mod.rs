@@ -36,6 +36,7 @@ mod upstream_health;
 mod workers;
 
 pub use crate::forward_counts::ForwardCounts;
+pub use access_log::LogField;
 pub use builder::ServerBuilder;
 pub use certificates::CertificateResolver;
 pub use delivery::DeliveryMetrics;

@@ -1,24 +1,31 @@
 //! A request in the access log and in the metrics.
 
-use super::access_log::{AccessLine, Visit};
+use super::access_log::{AccessLine, PathSeen, bounded};
 use super::delivery::Delivery;
-use super::holdback::Group;
+use super::path_metrics::PathView;
 use super::shared::Shared;
+use crate::path_report::PathReport;
+use bentpipe_quic::SenderMetrics;
 use bentpipe_units::{Span, Time};
+use http::header::HOST;
 use http::{Request, StatusCode, Version};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// A request under way. It is counted and logged when this value is dropped.
+/// A request under way. It is counted when all content was handed to the transport, and logged when
+/// this value is dropped.
 #[derive(Debug)]
 pub(super) struct RequestLog {
     shared: Arc<Shared>,
     line: AccessLine,
+    /// The connection's path, if it is known.
+    path: Option<PathView>,
     started: Time,
-    /// When all content was handed to the transport.
-    handed_over: Option<Time>,
+    /// Time until the client had acknowledged all of the response.
+    delivered: Option<Span>,
+    counted: bool,
 }
 
 impl RequestLog {
@@ -29,9 +36,11 @@ impl RequestLog {
         request: &Request<T>,
         version: Version,
     ) -> Self {
+        let fields = shared.log_fields.iter();
         let line = AccessLine {
             client,
             time: shared.clock.system(),
+            host: shared.access_log.as_ref().and_then(|_| host(request)),
             method: request.method().clone(),
             path: truncate(request.uri().path()),
             version,
@@ -39,20 +48,21 @@ impl RequestLog {
             bytes: 0,
             duration: Duration::ZERO,
             complete: false,
-            visit: None,
+            fields: fields
+                .filter_map(|field| Some((*field, field.of(request.headers())?)))
+                .collect(),
+            seen: None,
+            group: None,
         };
-        Self { shared: shared.clone(), line, started: shared.clock.now(), handed_over: None }
+        let (shared, started) = (shared.clone(), shared.clock.now());
+        Self { shared, line, path: None, started, delivered: None, counted: false }
     }
 
-    /// Also logs the group of the client, and when the response has arrived.
-    pub fn with_group(mut self, group: Option<Group>) -> Self {
-        self.line.visit = group.map(|group| Visit { group, rtt: None, delivered: None });
+    /// Also logs the group of the client, and what the connection sees of its path.
+    pub fn over(mut self, path: &PathView) -> Self {
+        self.line.group = path.group;
+        self.path = Some(path.clone());
         self
-    }
-
-    /// Returns whether it is of interest when the response has arrived.
-    pub fn awaits_delivery(&self) -> bool {
-        self.line.visit.is_some()
     }
 
     /// Sets the status of the response.
@@ -66,41 +76,66 @@ impl RequestLog {
         self.shared.metrics.bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// Notes that all content was handed to the transport. Dropping the log then ends the request.
+    /// Notes that all content was handed to the transport.
     pub fn complete(&mut self) {
         self.line.complete = true;
-        self.handed_over = Some(self.shared.clock.now());
+        self.count();
     }
 
-    /// Notes that the client has acknowledged all of the response, over a path with this minimum
-    /// RTT.
-    pub fn delivered(&mut self, rtt: Option<Span>) {
+    /// Notes that the client has acknowledged all of the response.
+    pub fn delivered(&mut self) {
         let time = self.shared.clock.now().since(self.started);
-        let Some(visit) = &mut self.line.visit else { return };
-        (visit.rtt, visit.delivered) = (rtt, Some(time));
+        self.delivered = Some(time);
         let counted = self.line.status.is_success() && self.line.bytes > 0;
         let metrics = self.shared.metrics.deliveries.as_ref().filter(|_| counted);
-        if let (Some(metrics), Some(rtt)) = (metrics, rtt) {
-            let (group, bytes) = (visit.group, self.line.bytes);
-            metrics.add(&Delivery { group, bytes, rtt, time });
+        let rtt = || self.path.as_ref()?.sender.as_ref()?.stats().rtt_min();
+        if let (Some(metrics), Some(group)) = (metrics, self.line.group)
+            && let Some(rtt) = rtt()
+        {
+            metrics.add(&Delivery { group, bytes: self.line.bytes, rtt, time });
         }
     }
-}
 
-impl Drop for RequestLog {
-    fn drop(&mut self) {
+    fn count(&mut self) {
         let (line, metrics) = (&mut self.line, &self.shared.metrics);
-        let end = self.handed_over.unwrap_or_else(|| self.shared.clock.now());
-        line.duration = end.since(self.started).into();
+        line.duration = self.shared.clock.now().since(self.started).into();
         let class = usize::from(line.status.as_u16() / 100).saturating_sub(1);
         metrics.responses.get(class).into_iter().for_each(|count| _ = count.fetch_add(1, Relaxed));
         if !line.complete {
             metrics.broken.fetch_add(1, Relaxed);
         }
+        self.counted = true;
+    }
+}
+
+impl Drop for RequestLog {
+    fn drop(&mut self) {
+        if !self.counted {
+            self.count();
+        }
         if let Some(log) = &self.shared.access_log {
-            log.write(line.clone());
+            self.line.seen = self.path.as_ref().map(|path| seen(path, self.delivered));
+            log.write(self.line.clone());
         }
     }
+}
+
+/// Returns what a connection has seen of its path until now.
+fn seen(path: &PathView, delivered: Option<Span>) -> PathSeen {
+    let sender = path.sender.as_ref().map(SenderMetrics::stats);
+    PathSeen {
+        rtt: sender.as_ref().and_then(|stats| stats.rtt_min()),
+        resumption: path.resume.as_ref().map_or(PathReport::Unknown, PathReport::of),
+        lost: sender.map_or(0, |stats| stats.packets_declared_lost),
+        delivered,
+    }
+}
+
+/// Returns the host that a request is for, in lower case.
+fn host<T>(request: &Request<T>) -> Option<Box<str>> {
+    let named = || request.headers().get(HOST)?.to_str().ok();
+    let host = request.uri().authority().map(|authority| authority.as_str()).or_else(named)?;
+    Some(bounded(&host.to_ascii_lowercase()))
 }
 
 /// Returns the first 512 characters of a path, to keep lines readable. The bound is our choice.

@@ -1,6 +1,6 @@
 //! What all connections of a server share.
 
-use super::access_log::AccessLine;
+use super::access_log::{AccessLine, LogField};
 use super::gate;
 use super::holdback::Holdback;
 use super::limits::Limits;
@@ -37,6 +37,8 @@ pub(super) struct Shared {
     pub metrics: Arc<Metrics>,
     pub errors: ErrorLog,
     pub access_log: Option<LogWriter<AccessLine>>,
+    /// Fields of requests that the access log has.
+    pub log_fields: Vec<LogField>,
     pub tuning: Tuning,
     /// Memory for incomplete request headers of all QUIC connections.
     pub header_memory: HeaderMemory,

@@ -130,3 +130,24 @@ async fn clients_that_are_held_back_have_no_memory_and_their_deliveries_are_coun
     assert_eq!(count(&scraped, classes), "0");
     assert_eq!(count(&scraped, &classes.replace("holdback", "treatment")), "2");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_line_has_the_host_and_what_the_path_showed() {
+    let log = LogBuffer::default();
+    let sink = Box::new(log.clone());
+    let site = TestServer::with(|builder| builder.access_log(LogFormat::Json, sink)).await;
+    site.file("large.bin", 5_000_000);
+    let client = site.client();
+    discard(&client, &site.url("/large.bin?secret=x"), |_, _| {}).await.unwrap();
+    let lines = log.lines(1).await;
+    let line: serde_json::Value = serde_json::from_str(&lines[0]).unwrap();
+    let host = site.server.address().to_string();
+    assert_eq!((&line["host"], &line["protocol"]), (&host.into(), &"HTTP/3".into()), "{line}");
+    let [rtt, delivered, seconds] =
+        ["rtt_s", "delivered_s", "seconds"].map(|key| line[key].as_f64().unwrap());
+    assert!(rtt > 0.0 && rtt < 0.5 && delivered >= seconds, "{line}");
+    assert_eq!(line["resumption"], "unknown", "{line}");
+    assert!(line["packets_lost"].is_u64() && line.get("group").is_none(), "{line}");
+    assert!(!lines[0].contains("secret"), "{line}");
+    client.disconnect().await;
+}

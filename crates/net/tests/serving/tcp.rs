@@ -4,7 +4,7 @@ use super::kit::{LogBuffer, certificate, client_tls, page, scrape, soon};
 use super::slow_peers::Http2;
 use super::{TestServer, content};
 use bentpipe_net::get::Client;
-use bentpipe_net::serve::Limits;
+use bentpipe_net::serve::{Limits, LogField};
 use bentpipe_net::{LogFormat, Trust};
 use bentpipe_units::Span;
 use http::header::CACHE_CONTROL;
@@ -53,11 +53,14 @@ async fn http1_serves_the_same_files_and_points_to_http3() {
     let lines = LogBuffer::default();
     let sink = lines.clone();
     let site = TestServer::with(|builder| {
-        builder.metrics(([127, 0, 0, 1], 0).into()).access_log(LogFormat::Json, Box::new(sink))
+        builder
+            .metrics(([127, 0, 0, 1], 0).into())
+            .access_log(LogFormat::Json, Box::new(sink))
+            .log_fields(&[LogField::Agent])
     })
     .await;
-    let request =
-        "GET /hello.txt?secret=x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let request = "GET /hello.txt?secret=x HTTP/1.1\r\nhost: LocalHost\r\nuser-agent: test/1\r\n\
+                   referer: https://a.test/\r\nconnection: close\r\n\r\n";
     let answer = ask(&mut connect(&site).await, request).await;
     assert!(
         answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nhello"),
@@ -81,6 +84,12 @@ async fn http1_serves_the_same_files_and_points_to_http3() {
     let line: serde_json::Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
     assert_eq!((line["path"].as_str(), line["status"].as_u64()), (Some("/hello.txt"), Some(200)));
     assert_eq!((line["bytes"].as_u64(), line["complete"].as_bool()), (Some(5), Some(true)));
+    assert_eq!(
+        (line["host"].as_str(), line["agent"].as_str()),
+        (Some("localhost"), Some("test/1"))
+    );
+    let paths = ["referrer", "rtt_s", "resumption"].map(|name| line.get(name));
+    assert_eq!(paths, [None; 3], "nobody asked, and the kernel's paths are not known");
     assert!(!log.contains("secret"), "queries may hold secrets: {log}");
 }
 

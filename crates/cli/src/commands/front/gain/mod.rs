@@ -17,7 +17,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// Longest line that is read, bytes. Our choice: lines of the access log have at most 4 kB.
+/// Longest line that is read, bytes. Our choice: lines of the access log have at most 16 kB.
 const MAX_LINE: u64 = 64 * 1024;
 /// Most networks. Our choice: several hundred megabytes. Those that come later do not count.
 const MAX_NETWORKS: usize = 1_000_000;
