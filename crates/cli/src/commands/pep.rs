@@ -3,6 +3,7 @@
 use crate::args::{LogStyle, Mode, Pep as Args, Side};
 use crate::output;
 use crate::service::messages::Messages;
+use crate::service::notify::ServiceManager;
 use crate::service::stop::StopSignals;
 use crate::status::{FAILED, OK, USAGE};
 use bentpipe_lab::LabError;
@@ -89,10 +90,16 @@ async fn proxy(args: &Args, config: Config) -> Result<u8, Failed> {
     if let Some(address) = pep.metrics_address() {
         messages.info(&format!("metrics at http://{address}/metrics"));
     }
-    tokio::select! {
-        error = pep.failed() => return Err(failed(&error)),
-        () = signals.next() => {}
+    let mut manager = ServiceManager::from_env();
+    manager.ready();
+    loop {
+        tokio::select! {
+            error = pep.failed() => return Err(failed(&error)),
+            () = manager.alive() => {}
+            () = signals.next() => break,
+        }
     }
+    manager.stopping();
     messages.stopping(pep.connections(), args.drain);
     let left = tokio::select! {
         left = pep.stop(args.drain) => left,

@@ -257,31 +257,6 @@ fn a_gain_of_a_fifth_is_found_in_the_log_of_10_000_visits_and_none_where_there_i
     assert!(output.status.code() == Some(1) && text.contains("It is too early to tell."), "{text}");
 }
 
-#[test]
-fn the_service_manager_is_told_that_it_is_ready_alive_and_stopping() {
-    let dir = tempfile::tempdir().unwrap();
-    let dir = dir.path();
-    write(dir, "a.test");
-    let manager = UnixDatagram::bind(dir.join("notify")).unwrap();
-    manager.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let message = || {
-        let mut text = [0; 100];
-        let length = manager.recv(&mut text).unwrap();
-        String::from_utf8_lossy(&text[..length]).into_owned()
-    };
-    let mut command = bentpipe(dir);
-    command.env("NOTIFY_SOCKET", dir.join("notify")).env("WATCHDOG_USEC", "200000");
-    let options = ["front", "--certs", "live", "--listen", "127.0.0.1:0", "--no-store"];
-    let mut running = Running::start_with(command, dir, &options);
-    assert_eq!(message(), "READY=1");
-    for _ in 0..3 {
-        assert_eq!(message(), "WATCHDOG=1");
-    }
-    assert_eq!(running.terminate(), Some(0), "{}", running.errors());
-    let last = std::iter::repeat_with(message).find(|text| text != "WATCHDOG=1");
-    assert_eq!(last.as_deref(), Some("STOPPING=1"));
-}
-
 /// The end of a process that another one has started.
 struct Ended<'a>(&'a str);
 

@@ -28,6 +28,7 @@ mod proxy;
 mod real_clock;
 mod real_clock_tcp;
 mod running;
+mod service_manager;
 mod serving;
 mod shell;
 mod study;
