@@ -1,6 +1,7 @@
 //! Several measurements of one path, as a scenario that replays them.
 
 use crate::alignment::by_outages;
+use crate::bounds::{few, short};
 use crate::error::ImportError;
 use crate::format::Format;
 use crate::formats::read;
@@ -16,8 +17,6 @@ use bentpipe_units::{Rate, Span};
 
 const MILLI: f64 = 1e6;
 const NANOS: i64 = 1_000_000_000;
-/// Fewest values that a file must have.
-const LEAST: usize = 20;
 /// Fewest outages at the same distance that count as a period.
 const PERIODIC: usize = 3;
 
@@ -155,6 +154,7 @@ impl Parts {
         match measured.content {
             Content::Probes(probes) => {
                 few(name, probes.len())?;
+                short(name, probes.iter().map(|probe| probe.sent))?;
                 self.lost_in = self.lost_in.or(direction).or(self.given);
                 self.set_delays(Delays { name: name.to_owned(), utc, probes })
             }
@@ -187,6 +187,7 @@ impl Parts {
                 for (own, bins) in [Direction::Up, Direction::Down].into_iter().zip(both) {
                     if direction.is_none_or(|direction| direction == own) {
                         few(name, bins.len())?;
+                        short(name, bins.iter().map(|bin| bin.end))?;
                         let rates = Rates { name: name.to_owned(), utc, bins };
                         put(&mut self.rates[place(own)], rates, name, own)?;
                     }
@@ -200,6 +201,7 @@ impl Parts {
                     (None, _) => self.direction(name, name_says, summary),
                 };
                 few(name, bins.len())?;
+                short(name, bins.iter().map(|bin| bin.end))?;
                 self.packet_delays(name, utc, &bins, &delays_ms)?;
                 let rates = Rates { name: name.to_owned(), utc, bins };
                 put(&mut self.rates[place(own)], rates, name, own)
@@ -563,16 +565,6 @@ fn put<T>(
         "{name} is the second file with a rate {}; allowed: one for each direction (`--up FILE`)",
         direction.name()
     )))
-}
-
-/// Returns an error if a file has too few values to say something.
-fn few(name: &str, values: usize) -> Result<(), ImportError> {
-    if values >= LEAST {
-        return Ok(());
-    }
-    let remedy = format!("allowed: {LEAST} or more, of a longer measurement");
-    let problem = format!("it has {values} values; {remedy}");
-    Err(ImportError::File { file: name.to_owned(), problem })
 }
 
 /// Returns the direction that a name says: `uplink.trace`, `cell.down`.

@@ -12,6 +12,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read files as they need"))]
 
 mod alignment;
+mod bounds;
 mod error;
 mod format;
 mod formats;

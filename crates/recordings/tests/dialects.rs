@@ -347,3 +347,17 @@ fn a_file_that_says_its_direction_keeps_it() {
         "{error}"
     );
 }
+
+/// Links refuse recordings of more than a week, so that an import must not write one.
+#[test]
+fn times_of_more_than_a_week_are_refused() {
+    let ping = |apart: i64| -> String {
+        let at = |n: i64| 1_700_000_000 + n * apart;
+        (0..30).map(|n| format!("{}.5\t{n}\t41\n", at(n))).collect()
+    };
+    let options = Options { rate: Some(Rate::from_mbps(10)), ..Options::default() };
+    let import = |apart: i64| Import::new(vec![input("p.tsv", ping(apart))], &options);
+    assert!(import(20_000).is_ok());
+    let error = import(30_000).unwrap_err().to_string();
+    assert_eq!(error, "p.tsv: its times span 10.1 days; allowed: a part of at most 7 days");
+}

@@ -1,0 +1,30 @@
+//! How much a file must have, and may have.
+
+use crate::error::ImportError;
+
+const NANOS: i64 = 1_000_000_000;
+/// Fewest values that a file must have.
+const LEAST: usize = 20;
+/// Longest time that a recording may have, as links take it, in nanoseconds: a week.
+const LONGEST: i64 = 604_800 * NANOS;
+
+/// Returns an error if a file has too few values to say something.
+pub fn few(name: &str, values: usize) -> Result<(), ImportError> {
+    if values >= LEAST {
+        return Ok(());
+    }
+    let remedy = format!("allowed: {LEAST} or more, of a longer measurement");
+    let problem = format!("it has {values} values; {remedy}");
+    Err(ImportError::File { file: name.to_owned(), problem })
+}
+
+/// Returns an error if times are further apart than a recording may be long.
+pub fn short(name: &str, times: impl Iterator<Item = i64> + Clone) -> Result<(), ImportError> {
+    let (first, last) = (times.clone().min().unwrap_or(0), times.max().unwrap_or(0));
+    if last.saturating_sub(first) <= LONGEST {
+        return Ok(());
+    }
+    let days = last.saturating_sub(first) as f64 / (86_400 * NANOS) as f64;
+    let problem = format!("its times span {days:.1} days; allowed: a part of at most 7 days");
+    Err(ImportError::File { file: name.to_owned(), problem })
+}
