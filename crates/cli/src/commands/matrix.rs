@@ -241,7 +241,9 @@ mod tests {
     fn built_in_scenarios_pair_all_competing_controllers_in_both_orders() {
         let controllers = controllers(&[]).unwrap();
         assert_eq!(controllers.len(), CONTROLLERS.len() - 1);
-        let contests = contests(&args(&[]), &controllers).unwrap();
+        // A few of them, as each pair is a plan of its own over a constellation.
+        let controllers = &controllers[..3];
+        let contests = contests(&args(&[]), controllers).unwrap();
         let names: Vec<&str> = contests.iter().map(|contest| contest.plan.name.as_str()).collect();
         assert_eq!(names, ["matrix-leo", "matrix-geo"]);
         for contest in &contests {

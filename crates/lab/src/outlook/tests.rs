@@ -112,7 +112,7 @@ fn an_orbit_has_its_satellites_routes_and_capacity() {
 
 #[test]
 fn patterns_of_any_size_make_bounded_pictures() {
-    // Periods from a microsecond to hours, and times beyond all of them.
+    // Periods from microseconds to hours, and times beyond all of them.
     let schedule = |unit: &str, repeat: &str| {
         format!("[{{ at = \"0 s\", {unit} }}, {{ at = \"1 us\", {unit} }}], repeat = \"{repeat}\"")
     };
@@ -124,7 +124,7 @@ fn patterns_of_any_size_make_bounded_pictures() {
          active = [{{ from = \"1 us\", to = \"2 us\" }}] }}]\n\
          return = {{ rate = \"5 Mbps\", delay.schedule = [{{ at = \"0 s\", delay = \"1 ms\" }}, \
          {{ at = \"100000 s\", delay = \"2 ms\" }}] }}\n",
-        schedule("rate = \"1 Mbps\"", "2 us").replace("], repeat", "]\nforward.rate.repeat"),
+        schedule("rate = \"1 Mbps\"", "20 us").replace("], repeat", "]\nforward.rate.repeat"),
         schedule("delay = \"1 ms\"", "2 us"),
     ))
     .unwrap();
