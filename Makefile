@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page wasm build install wheel package image demo test test-tools test-rust test-rust-units test-rust-integration test-rust-docs test-page test-report test-python lint deny docs docs-check site check-site bench peers interop-cases matrix atlas validate explain-truth clocks hughes fuzz swarm clean
+.PHONY: help setup page wasm build install wheel package image demo test test-tools test-rust test-rust-units test-rust-integration test-rust-networks test-rust-docs test-page test-report test-python lint lint-sources deny docs docs-check site check-site bench peers interop-cases matrix atlas validate explain-truth clocks hughes fuzz swarm clean
 
 # Output directory of runs.
 OUT ?= out
@@ -77,25 +77,33 @@ test: setup test-tools test-rust test-page test-report ## Every test: tools, Rus
 test-tools: ## The tests of tools/, in seconds
 	python3 -B -m unittest -q tools/*/tests/test_*.py
 
-# Units, integration and documentation beside each other: many tests wait for a network's time.
+# Beside each other, as many tests wait for a network's time. Units and documentation compute, and
+# give way.
 test-rust: page
 	cargo test --workspace --locked --quiet --no-run
-	@$(MAKE) --no-print-directory -j 3 --output-sync=line \
-		test-rust-units test-rust-integration test-rust-docs
+	@$(MAKE) --no-print-directory -j 4 --output-sync=line \
+		test-rust-networks test-rust-integration test-rust-units test-rust-docs
 
 test-rust-units:
-	env -u MAKEFLAGS cargo test --workspace --locked --quiet --lib --bins
+	env -u MAKEFLAGS nice -n 3 cargo test --workspace --locked --quiet --lib --bins
 
+# What crates with a single program test, among them the command.
 test-rust-integration:
-	env -u MAKEFLAGS cargo test --workspace --locked --quiet --test '*'
+	env -u MAKEFLAGS cargo test --workspace --locked --quiet --test all
+
+# The others: the emulator, the server and the proxies, both clocks. None may begin with an `a`.
+test-rust-networks:
+	@! ls crates/*/tests | grep '^a' | grep -vFx all
+	env -u MAKEFLAGS cargo test --workspace --locked --quiet --test '[!a]*'
 
 test-rust-docs:
-	env -u MAKEFLAGS cargo test --workspace --locked --quiet --doc
+	env -u MAKEFLAGS nice -n 3 cargo test --workspace --locked --quiet --doc
 
 # The page is tested only if it or its tests have changed since they last passed.
 test-page: studio/node_modules/.tested
 studio/node_modules/.tested: studio/dist/index.html $(shell find studio/tests -type f 2>/dev/null)
-	cd studio && npm run --silent typecheck && npm test --silent
+	cd studio && npm run --silent typecheck && npm run --silent test:unit && \
+		npx vitest run --project page
 	@touch $@
 
 # The examples that run in seconds: the numbers in the sentences of their reports are recomputed.
@@ -130,13 +138,16 @@ studio/node_modules/.reported: $(BENTPIPE) $(shell find studio/tests -type f 2>/
 test-python: page ## Test the Python package: the wheel in a new environment
 	tools/check/python-package
 
-lint: studio/node_modules/.installed ## Formatting, spelling, clippy, documentation, the page's sources: warnings are errors
+lint: lint-sources ## Formatting, spelling, clippy, documentation, the page's sources: warnings are errors
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+
+# What compiles nothing.
+lint-sources: studio/node_modules/.installed
 	tools/check/spelling
 	tools/check/layout
 	tools/check/features
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	cd studio && npm run --silent lint
 	@$(MAKE) --no-print-directory deny
 
