@@ -30,6 +30,7 @@ from ._controller import Controller, register_controller
 from ._errors import BentpipeError, RunError, ScenarioError, VersionError
 from ._figure import Figure, Interval, interval
 from ._lists import cities, constellations, controllers, profiles
+from ._recording import Recording, import_recording
 from ._results import Results
 from ._scenario import Scenario
 from ._table import Column, Table
@@ -41,6 +42,7 @@ for _class in (
     Controller,
     Figure,
     Interval,
+    Recording,
     Results,
     RunError,
     Scenario,
@@ -62,6 +64,7 @@ __all__ = [
     "Loss",
     "PathChange",
     "RateSample",
+    "Recording",
     "Restart",
     "Results",
     "RunError",
@@ -74,6 +77,7 @@ __all__ = [
     "cities",
     "constellations",
     "controllers",
+    "import_recording",
     "interval",
     "orbit",
     "profiles",

@@ -39,6 +39,12 @@ pub mod lists {
     pub use crate::commands::profiles::json as profiles;
 }
 
+/// Imports of measurements, as the command makes them.
+pub mod recordings {
+    pub use crate::args::import::{Import as Arguments, interval, phase};
+    pub use crate::commands::import::import;
+}
+
 /// Runs the command line `args`, whose first entry is the name of the command, and returns the exit
 /// status.
 ///

@@ -13,6 +13,7 @@ mod lists;
 mod orbit;
 mod packets;
 mod plan;
+mod recording;
 mod results;
 mod run;
 mod series;
@@ -45,6 +46,8 @@ mod _bentpipe {
     use crate::orbit::{OrbitData, constellation_scenario, survey};
     #[pymodule_export]
     use crate::plan::Plan;
+    #[pymodule_export]
+    use crate::recording::import_recording;
     #[pymodule_export]
     use crate::results::RunData;
     #[pymodule_export]

@@ -17,7 +17,7 @@ of mahimahi and delays of LeoReplayer, CSV and JSON of starlink-grpc-tools, reco
 
 /// Names of the formats.
 fn formats() -> PossibleValuesParser {
-    bentpipe_recordings::Format::ALL.map(|(_, name)| name).into()
+    Import::format_names().into()
 }
 
 /// Makes a scenario of measurements of a real path.
@@ -59,11 +59,22 @@ pub struct Import {
     pub licence: Option<String>,
 }
 
+impl Import {
+    /// Returns the names of the formats.
+    pub fn format_names() -> [&'static str; bentpipe_recordings::Format::ALL.len()] {
+        bentpipe_recordings::Format::ALL.map(|(_, name)| name)
+    }
+}
+
 /// Value of `--phase`.
 #[derive(Debug, Clone, Copy)]
 pub struct Phase(pub Option<Span>);
 
-fn phase(text: &str) -> Result<Phase, String> {
+/// Reads the value of `--phase`.
+///
+/// # Errors
+/// What is allowed.
+pub fn phase(text: &str) -> Result<Phase, String> {
     if text == "none" {
         return Ok(Phase(None));
     }
@@ -75,7 +86,11 @@ fn phase(text: &str) -> Result<Phase, String> {
     }
 }
 
-fn interval(text: &str) -> Result<Span, String> {
+/// Reads the value of `--interval`.
+///
+/// # Errors
+/// What is allowed.
+pub fn interval(text: &str) -> Result<Span, String> {
     let span: Span = text.parse().map_err(|error| format!("{error}"))?;
     if (Span::from_millis(1)..=Span::from_secs(3600)).contains(&span) {
         Ok(span)

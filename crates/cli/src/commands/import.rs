@@ -12,8 +12,20 @@ use std::path::Path;
 /// Largest file.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Reads the measurements and writes the scenario, its files and where they are from.
+/// Reads the measurements, writes the scenario, and prints what was found.
 pub fn run(args: &Args) -> Result<u8, LabError> {
+    let import = import(args)?;
+    let scenario = args.out.join("scenario.toml");
+    let mut text = summary(&import.summary);
+    let _ = writeln!(text, "\nTo run it: bentpipe run {}", scenario.display());
+    output::print(&text)
+}
+
+/// Reads the measurements and writes the scenario, its files and where they are from.
+///
+/// # Errors
+/// A file cannot be read or imported, or the directory is not empty.
+pub fn import(args: &Args) -> Result<Import, LabError> {
     let direction = |name: &str| if name == "up" { Direction::Up } else { Direction::Down };
     let given = args.direction.as_deref().map(direction);
     let format = args.format.as_deref().and_then(Format::find);
@@ -37,10 +49,7 @@ pub fn run(args: &Args) -> Result<u8, LabError> {
     };
     let import = Import::new(inputs, &options).map_err(refused)?;
     write(&args.out, &import)?;
-    let scenario = args.out.join("scenario.toml");
-    let mut text = summary(&import.summary);
-    let _ = writeln!(text, "\nTo run it: bentpipe run {}", scenario.display());
-    output::print(&text)
+    Ok(import)
 }
 
 fn refused(error: ImportError) -> LabError {

@@ -15,7 +15,7 @@ mod figure;
 mod front;
 #[cfg(feature = "product")]
 mod get;
-mod import;
+pub mod import;
 mod init;
 #[cfg(feature = "real-clock")]
 mod interop;
