@@ -189,6 +189,9 @@ impl Explanation<'_> {
         for remedy in &self.remedies {
             let _ = writeln!(text, "{}", remedy.text());
         }
+        if self.remedies.is_empty() {
+            text.push_str(remedies::without(recorded));
+        }
         let _ = writeln!(text, "{}", prediction::text(self.range, recorded, &self.ends));
         if let Some(request) = &self.request {
             text.push_str(&request.text(recorded, &self.ends));
@@ -238,7 +241,7 @@ impl Explanation<'_> {
             let _ = write!(text, ", queue up to {}{full}", span(queue));
         }
         if loss > 0.0 {
-            let beside = if recorded.is_sender { " beside the queue" } else { "" };
+            let beside = if recorded.is_sender { " elsewhere than at a full queue" } else { "" };
             let _ = write!(text, ", {} % lost{beside}", significant(loss * 100.0));
         }
         text.push('\n');

@@ -101,8 +101,8 @@ impl Unknown {
                 "packets came out of order, and what that costs depends on how a stack tells losses"
             }
             Self::Bursts => {
-                "packets were lost in bursts, as at a policer or a short queue, whose rate the \
-                 file does not show"
+                "packets were lost in bursts, as at a policer or a short queue, and the file shows \
+                 what came through, not what would"
             }
             Self::Rate => {
                 "the link was never full, and may be much faster than the file shows \

@@ -3,7 +3,9 @@
 
 use super::document::RemedyDocument;
 use super::simulated::{FASTER, Simulated};
-use super::words::{Ends, MOST_TRIPS, REORDERED, bdp, causes, data, is_of_handshake, seconds};
+use super::words::{
+    Ends, MOST_TRIPS, REORDERED, bdp, busy_link, causes, data, is_of_handshake, seconds,
+};
 use crate::output::counted;
 use bentpipe_captures::{CapturedTransfer, FlowLimit, LimitKind, Transport};
 use bentpipe_timeseries::TimePart;
@@ -70,6 +72,21 @@ pub(super) fn remedies(recorded: &CapturedTransfer, ends: &Ends) -> Vec<Remedy> 
     by_saving(by_cause.into_iter().chain(of_round_trips(recorded, ends)).collect())
 }
 
+/// Returns the line in the place of remedies, if there are none.
+pub(super) fn without(recorded: &CapturedTransfer) -> &'static str {
+    let completion = recorded.completion.as_secs_f64();
+    let hindered = causes(recorded).first().is_some_and(|(_, time)| *time >= WORTH * completion);
+    if busy_link(recorded).is_some() {
+        "what would help: a faster link, or less data\n"
+    } else if hindered && recorded.is_encrypted {
+        "what would help cannot be told from this file: with keys it would show losses\n"
+    } else if hindered {
+        "what would help cannot be told from this file\n"
+    } else {
+        ""
+    }
+}
+
 /// Returns remedies in the order of what they save at most. What cannot be told may be the most.
 fn by_saving(mut found: Vec<Remedy>) -> Vec<Remedy> {
     let most_s = |one: &Remedy| one.saves_s.or(one.saves_up_to_s).unwrap_or(f64::INFINITY);
@@ -121,10 +138,10 @@ fn of_cause(part: TimePart, time: f64, recorded: &CapturedTransfer, ends: &Ends)
             }
             let setting = match ends.transport {
                 Transport::Tcp => {
-                    "a congestion control that single losses do not slow down \
+                    "a congestion control that does not slow down at every loss \
                      (`net.ipv4.tcp_congestion_control`)"
                 }
-                Transport::Quic => "a congestion control that single losses do not slow down",
+                Transport::Quic => "a congestion control that does not slow down at every loss",
             };
             let saves = saved(recorded, ends, "", "congestion = \"bbr3\"\n");
             Some(at_sender(setting, "BBR".to_owned(), saves))
@@ -159,8 +176,8 @@ fn elsewhere(
         TimePart::FlowControl => ("the application must read sooner what has come", ends.asker),
         TimePart::Application => ("the application must ask sooner", ends.asker),
         TimePart::CongestionWindow | TimePart::LossDetection | TimePart::LostPackets => (
-            "a path that keeps the order of packets, or a sender that does not take late ones for \
-             lost (RACK and duplicate SACKs of TCP, a larger packet threshold of QUIC)",
+            "not to take late packets for lost (RACK and duplicate SACKs of TCP, a larger packet \
+             threshold of QUIC), unless the operator of the link can keep their order",
             ends.sender,
         ),
         TimePart::ReturnLink => {
@@ -274,7 +291,12 @@ fn of_round_trips(recorded: &CapturedTransfer, ends: &Ends) -> Option<Remedy> {
     if requests >= least && request >= WORTH * completion && request >= handshake {
         return Some(Remedy {
             cause: TimePart::Request,
-            setting: format!("ask for the {requests} things at once (HTTP/2, HTTP/3)"),
+            setting: match ends.transport {
+                Transport::Tcp => format!("ask for the {requests} things at once (HTTP/2, HTTP/3)"),
+                Transport::Quic => {
+                    format!("ask for the {requests} things at once, each on a stream")
+                }
+            },
             end: ends.asker.to_owned(),
             value: "1 round trip".to_owned(),
             saves_s: at_once(recorded, ends).map(|saves| saves.min(request)),
@@ -286,13 +308,17 @@ fn of_round_trips(recorded: &CapturedTransfer, ends: &Ends) -> Option<Remedy> {
     (is_known && handshake >= WORTH * completion).then(|| Remedy {
         cause: TimePart::Handshake,
         setting: match ends.transport {
+            // TCP and TLS 1.3 take one each.
+            Transport::Tcp if trips < 2.0 => {
+                "fewer round trips before the request (QUIC, or early data of TLS 1.3)"
+            }
             Transport::Tcp => {
-                "fewer round trips before the request: TLS 1.3, QUIC, sessions that resume"
+                "fewer round trips before the request (QUIC; TLS 1.3 over TCP takes two)"
             }
             // One is all that it needs, unless the client has to prove its address.
             Transport::Quic => {
-                "fewer round trips before the request: no Retry, a certificate that fits into \
-                 three packets, sessions that resume"
+                "fewer round trips before the request (no Retry, a certificate that fits into \
+                 three packets, sessions that resume)"
             }
         }
         .to_owned(),
@@ -393,14 +419,18 @@ mod tests {
 
     #[test]
     fn fewer_round_trips_of_a_handshake_are_those_that_its_transport_can_save() {
-        let advice = |transport| {
+        let advice = |transport, trips: f64| {
             let mut recorded = limited(LimitKind::Stream);
-            recorded.budget.add(TimePart::Handshake, 0.8);
+            let rtt = recorded.path.rtt.as_secs_f64();
+            let had = recorded.budget.get(TimePart::Handshake);
+            recorded.budget.add(TimePart::Handshake, trips * rtt - had);
+            recorded.completion = recorded.path.rtt * 8;
             let ends = Ends { transport, sender: "server", asker: "client" };
             of_round_trips(&recorded, &ends).map(|one| one.setting).unwrap_or_default()
         };
-        assert!(advice(Transport::Tcp).contains("TLS 1.3, QUIC"));
-        let quic = advice(Transport::Quic);
+        assert!(advice(Transport::Tcp, 2.0).contains("QUIC, or early data of TLS 1.3"));
+        assert!(advice(Transport::Tcp, 4.0).contains("QUIC; TLS 1.3 over TCP takes two"));
+        let quic = advice(Transport::Quic, 3.0);
         assert!(quic.contains("no Retry") && !quic.contains("TLS 1.3"), "{quic}");
     }
 

@@ -245,7 +245,7 @@ fn got_through(recorded: &CapturedTransfer) -> String {
         return String::new();
     }
     let rate = recorded.bytes.get() as f64 * 8e-6 / sending;
-    format!(", which let {} Mbps pass", significant(rate))
+    format!(": {} Mbps came through meanwhile", significant(rate))
 }
 
 /// Share of the time from which on a link that carries data is what limits a transfer.
@@ -307,7 +307,7 @@ pub(super) fn flow_limit(limit: FlowLimit, recorded: &CapturedTransfer, ends: &E
             )
         }
         LimitKind::Sender => {
-            format!("a limit of the {}, as of its send buffer,", ends.sender)
+            format!("a limit of the {}, probably its send buffer,", ends.sender)
         }
     };
     let path = bdp(recorded);
