@@ -85,19 +85,19 @@ test-rust: page
 		test-rust-networks test-rust-integration test-rust-units test-rust-docs
 
 test-rust-units:
-	env -u MAKEFLAGS nice -n 3 cargo test --workspace --locked --quiet --lib --bins
+	env -u MAKEFLAGS -u MFLAGS nice -n 3 cargo test --workspace --locked --quiet --lib --bins
 
 # What crates with a single program test, among them the command.
 test-rust-integration:
-	env -u MAKEFLAGS cargo test --workspace --locked --quiet --test all
+	env -u MAKEFLAGS -u MFLAGS cargo test --workspace --locked --quiet --test all
 
 # The others: the emulator, the server and the proxies, both clocks. None may begin with an `a`.
 test-rust-networks:
 	@! ls crates/*/tests | grep '^a' | grep -vFx all
-	env -u MAKEFLAGS cargo test --workspace --locked --quiet --test '[!a]*'
+	env -u MAKEFLAGS -u MFLAGS cargo test --workspace --locked --quiet --test '[!a]*'
 
 test-rust-docs:
-	env -u MAKEFLAGS nice -n 3 cargo test --workspace --locked --quiet --doc
+	env -u MAKEFLAGS -u MFLAGS nice -n 3 cargo test --workspace --locked --quiet --doc
 
 # The page is tested only if it or its tests have changed since they last passed.
 test-page: studio/node_modules/.tested
