@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page wasm build install wheel package image demo test test-tools test-rust test-rust-units test-rust-integration test-rust-networks test-rust-docs test-page test-report test-python lint lint-sources deny docs docs-check site check-site bench peers interop-cases matrix atlas validate explain-truth clocks hughes fuzz swarm clean
+.PHONY: help setup page wasm build install wheel package image demo test test-tools test-rust test-rust-units test-rust-integration test-rust-docs test-page test-report test-python lint lint-sources deny docs docs-check site check-site bench peers interop-cases matrix atlas validate explain-truth clocks hughes fuzz swarm clean
 
 # Output directory of runs.
 OUT ?= out
@@ -77,24 +77,18 @@ test: setup test-tools test-rust test-page test-report ## Every test: tools, Rus
 test-tools: ## The tests of tools/, in seconds
 	python3 -B -m unittest -q tools/*/tests/test_*.py
 
-# Beside each other, as many tests wait for a network's time. Units and documentation compute, and
-# give way.
+# Units, integration and documentation beside each other, as many tests wait for a network's time.
+# Units and documentation compute, and give way.
 test-rust: page
 	cargo test --workspace --locked --quiet --no-run
-	@$(MAKE) --no-print-directory -j 4 --output-sync=line \
-		test-rust-networks test-rust-integration test-rust-units test-rust-docs
+	@$(MAKE) --no-print-directory -j 3 --output-sync=line \
+		test-rust-integration test-rust-units test-rust-docs
 
 test-rust-units:
 	env -u MAKEFLAGS -u MFLAGS nice -n 3 cargo test --workspace --locked --quiet --lib --bins
 
-# What crates with a single program test, among them the command.
 test-rust-integration:
-	env -u MAKEFLAGS -u MFLAGS cargo test --workspace --locked --quiet --test all
-
-# The others: the emulator, the server and the proxies, both clocks. None may begin with an `a`.
-test-rust-networks:
-	@! ls crates/*/tests | grep '^a' | grep -vFx all
-	env -u MAKEFLAGS -u MFLAGS cargo test --workspace --locked --quiet --test '[!a]*'
+	env -u MAKEFLAGS -u MFLAGS cargo test --workspace --locked --quiet --test '*'
 
 test-rust-docs:
 	env -u MAKEFLAGS -u MFLAGS nice -n 3 cargo test --workspace --locked --quiet --doc

@@ -77,7 +77,7 @@ pub(super) fn without(recorded: &CapturedTransfer) -> &'static str {
     let completion = recorded.completion.as_secs_f64();
     let hindered = causes(recorded).first().is_some_and(|(_, time)| *time >= WORTH * completion);
     if busy_link(recorded).is_some() {
-        "what would help: a faster link, or less data\n"
+        "what would help: a faster link (its operator), or less data (its sender)\n"
     } else if hindered && recorded.is_encrypted {
         "what would help cannot be told from this file: with keys it would show losses\n"
     } else if hindered {
@@ -176,9 +176,9 @@ fn elsewhere(
         TimePart::FlowControl => ("the application must read sooner what has come", ends.asker),
         TimePart::Application => ("the application must ask sooner", ends.asker),
         TimePart::CongestionWindow | TimePart::LossDetection | TimePart::LostPackets => (
-            "not to take late packets for lost (RACK and duplicate SACKs of TCP, a larger packet \
-             threshold of QUIC), unless the operator of the link can keep their order",
-            ends.sender,
+            "to keep the packets in order, or a sender that does not take late ones for lost (RACK \
+             and duplicate SACKs of TCP, a larger packet threshold of QUIC)",
+            "operator of the link, or sender",
         ),
         TimePart::ReturnLink => {
             ("a faster return link, or fewer acknowledgements on it, as by a filter", operator)
@@ -191,7 +191,7 @@ fn elsewhere(
         TimePart::Capacity => {
             ("capacity that is there when it is needed: shorter frames, or kept assigned", operator)
         }
-        TimePart::Outage => ("a link that is not out: neither end could send or ask", operator),
+        TimePart::Outage => ("a link without outages: meanwhile nothing got through", operator),
         TimePart::Timeout if is_of_handshake(recorded) => {
             ("a link that does not lose packets of the handshake", operator)
         }
