@@ -35,7 +35,7 @@ fn site(dir: &Path) -> (Running, u16) {
 }
 
 /// Writes a certificate of `name` as certbot keeps it, and `name.pem` beside.
-fn write(dir: &Path, name: &str) -> Certificate {
+pub fn write(dir: &Path, name: &str) -> Certificate {
     let made = Certificate::self_signed(&[name.to_owned()]).unwrap();
     let live = dir.join("live").join(name);
     fs::create_dir_all(&live).unwrap();

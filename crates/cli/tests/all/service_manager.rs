@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+use crate::front::write;
 use crate::running::{Running, bentpipe};
-use bentpipe_net::Certificate;
 use std::os::unix::net::UnixDatagram;
 use std::process::Command;
 use std::time::Duration;
@@ -13,12 +13,7 @@ fn start_and_stop(options: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     std::fs::create_dir(dir.join("public")).unwrap();
-    // As certbot keeps it.
-    let host = dir.join("live/a.test");
-    let made = Certificate::self_signed(&["a.test".to_owned()]).unwrap();
-    std::fs::create_dir_all(&host).unwrap();
-    std::fs::write(host.join("fullchain.pem"), made.pem()).unwrap();
-    std::fs::write(host.join("privkey.pem"), made.key_pem()).unwrap();
+    write(dir, "a.test");
     let manager = UnixDatagram::bind(dir.join("notify")).unwrap();
     manager.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let message = || {

@@ -1,19 +1,15 @@
 //! The answer in a sentence: what took the most time, how much, and what shows it.
 
-use super::words::{Ends, busy_link, causes, detail, name, needs, seconds};
+use super::words::{Ends, busy_link, detail, main_cause, name, needs, seconds};
 use bentpipe_captures::CapturedTransfer;
 use bentpipe_timeseries::TimePart;
-
-/// Share of the completion time from which on a cause is the answer.
-const WORTH: f64 = 0.1;
 
 /// Returns why a transfer took its time: `Flow control took 5.20 s of 8.13 s: the client's receive
 /// window of 131 kB holds 4 % of the path's 3.28 MB`.
 pub(super) fn answer(recorded: &CapturedTransfer, ends: &Ends) -> String {
     let completion = recorded.completion.as_secs_f64();
     let all = seconds(completion);
-    let first = causes(recorded).into_iter().next();
-    if let Some((part, time)) = first.filter(|(_, time)| *time >= WORTH * completion) {
+    if let Some((part, time)) = main_cause(recorded) {
         let what = capital(&name(part, recorded));
         let shown = detail(part, recorded, ends, &mut false);
         let took = format!("took {} s of {all} s", seconds(time));

@@ -190,7 +190,7 @@ impl Explanation<'_> {
             let _ = writeln!(text, "{}", remedy.text());
         }
         if self.remedies.is_empty() {
-            text.push_str(remedies::without(recorded));
+            text.push_str(&remedies::without(recorded, &self.ends));
         }
         let _ = writeln!(text, "{}", prediction::text(self.range, recorded, &self.ends));
         if let Some(request) = &self.request {

@@ -4,7 +4,7 @@
 use super::document::RemedyDocument;
 use super::simulated::{FASTER, Simulated};
 use super::words::{
-    Ends, MOST_TRIPS, REORDERED, bdp, busy_link, causes, data, is_of_handshake, seconds,
+    Ends, MOST_TRIPS, REORDERED, WORTH, bdp, busy_link, data, is_of_handshake, main_cause, seconds,
 };
 use crate::output::counted;
 use bentpipe_captures::{CapturedTransfer, FlowLimit, LimitKind, Transport};
@@ -16,8 +16,6 @@ use bentpipe_units::{Bytes, Span};
 const INITIAL_WINDOW: u64 = 32;
 /// The simulation without the change must take what the file shows, within this share of it.
 const AGREES: f64 = 0.25;
-/// Share of the completion time from which on a cause is worth a remedy.
-const WORTH: f64 = 0.1;
 /// Runs of a path with losses, of which the median counts.
 const RUNS: usize = 3;
 /// Windows hold so many times what the path holds: a loss is repaired meanwhile.
@@ -65,25 +63,22 @@ impl Remedy {
 /// Returns what helps against the first cause of a transfer's time and against its round trips,
 /// what saves most first; with what to look at if no setting of its transport does.
 pub(super) fn remedies(recorded: &CapturedTransfer, ends: &Ends) -> Vec<Remedy> {
-    let completion = recorded.completion.as_secs_f64();
-    let first = causes(recorded).into_iter().next();
-    let found = first.filter(|(_, time)| *time >= WORTH * completion);
-    let by_cause = found.and_then(|(part, time)| of_cause(part, time, recorded, ends));
+    let by_cause =
+        main_cause(recorded).and_then(|(part, time)| of_cause(part, time, recorded, ends));
     by_saving(by_cause.into_iter().chain(of_round_trips(recorded, ends)).collect())
 }
 
 /// Returns the line in the place of remedies, if there are none.
-pub(super) fn without(recorded: &CapturedTransfer) -> &'static str {
-    let completion = recorded.completion.as_secs_f64();
-    let hindered = causes(recorded).first().is_some_and(|(_, time)| *time >= WORTH * completion);
+pub(super) fn without(recorded: &CapturedTransfer, ends: &Ends) -> String {
+    let cannot_be_told = "what would help cannot be told from this file";
     if busy_link(recorded).is_some() {
-        "what would help: a faster link (its operator), or less data (its sender)\n"
-    } else if hindered && recorded.is_encrypted {
-        "what would help cannot be told from this file: with keys it would show losses\n"
-    } else if hindered {
-        "what would help cannot be told from this file\n"
+        format!("what would help: a faster link (its operator), or less data ({})\n", ends.sender)
+    } else if main_cause(recorded).is_none() {
+        String::new()
+    } else if recorded.is_encrypted {
+        format!("{cannot_be_told}: with keys it would show losses\n")
     } else {
-        ""
+        format!("{cannot_be_told}\n")
     }
 }
 
@@ -168,6 +163,7 @@ fn elsewhere(
 ) -> Option<Remedy> {
     let evidence = &recorded.evidence;
     let operator = "operator of the link";
+    let either = format!("{operator}, or {}", ends.sender);
     let (setting, end) = match part {
         TimePart::Application if evidence.sender_pauses >= evidence.asker_pauses => (
             "the application must not pause: its work before it answers, or its source",
@@ -178,7 +174,7 @@ fn elsewhere(
         TimePart::CongestionWindow | TimePart::LossDetection | TimePart::LostPackets => (
             "to keep the packets in order, or a sender that does not take late ones for lost (RACK \
              and duplicate SACKs of TCP, a larger packet threshold of QUIC)",
-            "operator of the link, or sender",
+            &*either,
         ),
         TimePart::ReturnLink => {
             ("a faster return link, or fewer acknowledgements on it, as by a filter", operator)

@@ -11,7 +11,7 @@ use bentpipe_units::{Bytes, Span};
 /// Most parts that a sentence names, of causes and of what every transfer needs.
 const MOST: usize = 4;
 /// Share of the time from which on a cause is named before what every transfer needs.
-const WORTH: f64 = 0.1;
+pub(super) const WORTH: f64 = 0.1;
 /// Share of packets out of order from which on a path reorders them, and a sender may take those
 /// for lost.
 pub(super) const REORDERED: f64 = 0.01;
@@ -39,6 +39,12 @@ impl Ends {
 /// Returns the causes of a transfer's time, longest first.
 pub(super) fn causes(recorded: &CapturedTransfer) -> Vec<(TimePart, f64)> {
     longest(recorded, false)
+}
+
+/// Returns the cause that took the most time, and how long, if that is worth naming.
+pub(super) fn main_cause(recorded: &CapturedTransfer) -> Option<(TimePart, f64)> {
+    let first = causes(recorded).into_iter().next();
+    first.filter(|(_, time)| *time >= WORTH * recorded.completion.as_secs_f64())
 }
 
 /// Returns what every transfer needs of its time, longest first.
@@ -72,7 +78,7 @@ pub(super) fn statement(recorded: &CapturedTransfer, ends: &Ends) -> String {
         texts.join(", ")
     };
     // What takes the time comes first, and that is a cause unless none took much.
-    let first = causes(recorded).first().is_none_or(|(_, time)| *time < WORTH * completion);
+    let first = main_cause(recorded).is_none();
     let both: Vec<String> =
         [list(first), list(!first)].into_iter().filter(|text| !text.is_empty()).collect();
     let both = both.join("; ");
