@@ -41,6 +41,7 @@ impl Lateness {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "how late the machine is, by its own clock")]
 fn late_in_a_window() -> f64 {
     let (mut all, mut late) = (0_u32, 0_u32);
     let start = Instant::now();
