@@ -292,6 +292,9 @@ describe.skipIf(skipped(noCommand))("the studio shows runs beside their controls
     const place = async (name: string): Promise<number> =>
       Number(await slider(name).inputValue()) / Number(await slider(name).getAttribute("max"));
     expect(await place("Download")).toBeCloseTo(Math.log(50) / Math.log(20_000), 1);
+    // No loss, and one run.
+    expect(await place("Loss to the client")).toBe(0);
+    expect(await place("Runs of each variant")).toBe(0);
     const ends = await page.locator(".slide:has-text('Download') .ends").innerText();
     expect(ends.replace(/\s+/g, " ")).toBe("10 kB 200 MB");
     expect(await page.locator("h1").allInnerTexts()).toEqual(["Bentpipe studio"]);

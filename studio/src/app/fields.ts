@@ -14,7 +14,7 @@ export interface Field {
   /** The value that the path has then. */
   ofPath?: (path: PathSummary) => string | undefined;
   whole?: boolean;
-  /** What the field says while the text has no such key, if that is not the slider's place. */
+  /** What the field says while the text has no such key, if the slider has no place for it: it is at its left end. */
   absent?: string;
 }
 
@@ -58,7 +58,7 @@ export const FIELDS: readonly Field[] = [
   {
     key: "path.forward.loss",
     label: "Loss to the client",
-    usual: "0.001",
+    usual: "0.00001",
     ends: ["0.00001", "0.1"],
     absent: "none",
   },
@@ -67,10 +67,9 @@ export const FIELDS: readonly Field[] = [
   {
     key: "repeat",
     label: "Runs of each variant",
-    usual: "5",
+    usual: "1",
     ends: ["1", "100"],
     whole: true,
-    absent: "1",
   },
 ];
 
