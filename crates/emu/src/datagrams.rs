@@ -54,7 +54,6 @@ struct End<'a> {
     emulator: &'a Emulator,
     exchange: &'a DatagramExchange,
     socket: &'a UdpSocket,
-    peer: SocketAddr,
     stop: &'a AtomicBool,
     outcome: &'a Mutex<TransferOutcome>,
 }
@@ -72,19 +71,13 @@ impl Emulator {
         stop: &AtomicBool,
     ) -> Result<TransferOutcome, EmuError> {
         let spec = |what: String, allowed: &str| EmuError::Spec { what, allowed: allowed.into() };
-        let client = self.testbed().client(exchange.client)?;
         if !(SMALLEST..=65_535).contains(&exchange.packet) {
             let what =
                 format!("datagrams in packets of {} bytes are not possible", exchange.packet);
             return Err(spec(what, "36 to 65535 bytes: each datagram carries its sending time"));
         }
-        let ends = [client_addresses(exchange.client)[0], server_addresses()[0]]
-            .map(|address| SocketAddr::new(address, exchange.port));
-        let sockets = [bound(client, ends[0])?, bound(self.testbed().server(), ends[1])?];
-        for socket in &sockets {
-            setsockopt(socket, sockopt::Ipv4Tos, &i32::from(exchange.traffic_class))
-                .map_err(|error| EmuError::system("setting DSCP and ECN", error))?;
-        }
+        let sockets =
+            self.datagram_sockets(exchange.client, exchange.port, exchange.traffic_class)?;
         let outcome = Mutex::new(TransferOutcome {
             begin: exchange.begin,
             objects: vec![ObjectOutcome::default()],
@@ -94,7 +87,6 @@ impl Emulator {
             emulator: self,
             exchange,
             socket: &sockets[index],
-            peer: ends[1 - index],
             stop,
             outcome: &outcome,
         };
@@ -113,6 +105,45 @@ impl Emulator {
         let mut outcome = outcome.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         outcome.end = exchange.end.min(self.now());
         Ok(outcome)
+    }
+
+    /// Opens connected UDP sockets at `port` of a client and of the server, in this order, whose
+    /// calls return after 50 ms without a datagram. `traffic_class` has DSCP and ECN field.
+    ///
+    /// # Errors
+    /// The client does not exist, or a socket cannot be created.
+    pub fn datagram_sockets(
+        &self,
+        client: usize,
+        port: u16,
+        traffic_class: u8,
+    ) -> Result<[UdpSocket; 2], EmuError> {
+        let ends = [client_addresses(client)[0], server_addresses()[0]]
+            .map(|address| SocketAddr::new(address, port));
+        let sockets = [
+            bound(self.testbed().client(client)?, ends[0])?,
+            bound(self.testbed().server(), ends[1])?,
+        ];
+        for (socket, peer) in sockets.iter().zip([ends[1], ends[0]]) {
+            let failed = |error| EmuError::system("connecting a UDP socket", error);
+            socket.connect(peer).map_err(failed)?;
+            setsockopt(socket, sockopt::Ipv4Tos, &i32::from(traffic_class))
+                .map_err(|error| EmuError::system("setting DSCP and ECN", error))?;
+        }
+        Ok(sockets)
+    }
+}
+
+/// Receives a datagram. `None` if there was none, or the other end's kernel refused one of this
+/// end's.
+///
+/// # Errors
+/// The socket can no longer be read.
+pub fn receive_datagram(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    match socket.recv(buffer) {
+        Ok(length) => Ok(Some(length)),
+        Err(error) if ends_wait(&error) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -150,7 +181,7 @@ impl End<'_> {
             let now = self.emulator.now();
             datagram[..STAMP].copy_from_slice(&now.as_nanos().to_be_bytes());
             // A datagram that the kernel does not take is one that the path loses.
-            let _ = self.socket.send_to(&datagram, self.peer);
+            let _ = self.socket.send(&datagram);
         }
     }
 
@@ -159,16 +190,10 @@ impl End<'_> {
         self.emulator.raise_priority();
         let mut buffer = vec![0; 65_535];
         while !self.is_over() {
-            match self.socket.recv_from(&mut buffer) {
-                Ok((length, from)) if from == self.peer => {
-                    let now = self.emulator.now();
-                    if now < self.exchange.end {
-                        handle(self, now, &buffer[..length]);
-                    }
-                }
-                Ok(_) => {}
-                Err(error) if ends_wait(&error) => {}
-                Err(_) => return,
+            let Ok(received) = receive_datagram(self.socket, &mut buffer) else { return };
+            let now = self.emulator.now();
+            if let Some(length) = received.filter(|_| now < self.exchange.end) {
+                handle(self, now, &buffer[..length]);
             }
         }
     }
@@ -184,7 +209,7 @@ impl End<'_> {
 
     /// Returns a datagram to its sender.
     fn reply(&self, _now: Time, datagram: &[u8]) {
-        let _ = self.socket.send_to(datagram, self.peer);
+        let _ = self.socket.send(datagram);
     }
 
     /// Counts a datagram that has returned, and its RTT.

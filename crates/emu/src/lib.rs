@@ -81,7 +81,7 @@ mod worker;
 
 pub use capture::{CaptureConfig, CaptureReport};
 pub use clock::{Clock as LinkClock, UtcPhase};
-pub use datagrams::DatagramExchange;
+pub use datagrams::{DatagramExchange, receive_datagram};
 pub use delay_changes::{DelayChange, DelayChanges};
 pub use emulator::{Emulator, MAX_TERMINALS, Testbed, client_addresses, server_addresses};
 pub use error::EmuError;

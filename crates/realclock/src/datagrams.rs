@@ -38,5 +38,5 @@ pub fn visit(
         end,
     };
     let outcome = runner.emulator.exchange_datagrams(&exchange, times, runner.stop)?;
-    Ok(VisitOutcome { port, outcome, client_times: None, limits: Vec::new(), qlog: Vec::new() })
+    Ok(VisitOutcome::new(port, outcome))
 }

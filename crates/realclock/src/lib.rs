@@ -5,6 +5,7 @@
 //! results, report and expectations are the same for both clocks.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files as they need"))]
 
+mod call;
 mod datagrams;
 mod emulated_path;
 mod emulation;

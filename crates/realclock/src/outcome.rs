@@ -27,6 +27,7 @@ pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> Run
             index += 1;
             let Some(visit_outcome) = visits.next_if(|next| next.port == port) else { continue };
             qlog.extend(visit_outcome.qlog);
+            let application = visit_outcome.application;
             let limits = limits.get(reports.len()).map_or(&[][..], Vec::as_slice);
             let (data, reverse) = match visit.direction {
                 Direction::Download => (forward.clone(), reverse.clone()),
@@ -39,6 +40,7 @@ pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> Run
                 number: number + 1,
                 ends: visit_outcome.outcome,
                 client_times: visit_outcome.client_times,
+                application,
                 limits,
                 data,
                 reverse,

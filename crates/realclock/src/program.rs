@@ -72,7 +72,7 @@ pub fn visit(
 ) -> Result<VisitOutcome, EmuError> {
     let CommandOutcome { outcome, times, .. } =
         commands(runner, flow, stack, std::slice::from_ref(visit), port)?;
-    Ok(VisitOutcome { port, outcome, client_times: times, limits: Vec::new(), qlog: Vec::new() })
+    Ok(VisitOutcome { client_times: times, ..VisitOutcome::new(port, outcome) })
 }
 
 /// Runs the commands of `stack`, one client for all `visits`.

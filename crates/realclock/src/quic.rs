@@ -103,7 +103,7 @@ pub fn visits(
         let outcome = visit_outcome(&whole, begin, client_times, download, visit);
         let qlog = if index == 0 { std::mem::take(&mut qlog) } else { Vec::new() };
         let limits = limits.get_mut(index).map(std::mem::take).unwrap_or_default();
-        VisitOutcome { port, outcome, client_times, limits, qlog }
+        VisitOutcome { client_times, limits, qlog, ..VisitOutcome::new(port, outcome) }
     });
     Ok(outcomes.collect())
 }

@@ -5,7 +5,9 @@ use super::kernel::{kernel_congestion, kernel_controller};
 use super::proxies;
 use bentpipe_link::Dscp;
 use bentpipe_quic::{Handshake, Http};
-use bentpipe_sim::{DatagramTraffic, Direction, FlowSpec, RunSpec, Stack, TcpStack, Visit};
+use bentpipe_sim::{
+    CallCarrier, DatagramTraffic, Direction, FlowSpec, RunSpec, Stack, TcpStack, Visit,
+};
 use bentpipe_tcp::{AckPolicy, EcnSupport, TcpSettings};
 use bentpipe_units::{Bytes, Span};
 
@@ -63,10 +65,11 @@ fn flow(flow: &FlowSpec, at_stations: bool) -> Result<(), String> {
         );
     }
     let dscp = flow.marking.dscp;
-    if dscp != Dscp::BEST_EFFORT && !matches!(flow.stack, Stack::DatagramTraffic(_)) {
+    let own_sockets = matches!(flow.stack, Stack::DatagramTraffic(_) | Stack::Call(_));
+    if dscp != Dscp::BEST_EFFORT && !own_sockets {
         return Err(format!(
             "`dscp = \"{dscp}\"`: sockets of this transport do not set it; allowed with --clock \
-                real: cbr and ping"
+                real: cbr, ping and call"
         ));
     }
     match &flow.stack {
@@ -79,7 +82,14 @@ fn flow(flow: &FlowSpec, at_stations: bool) -> Result<(), String> {
             one_download(flow, "a program")
         }
         Stack::DatagramTraffic(kind) => datagrams(*kind),
-        Stack::Call(_) => Err("a call runs on the virtual clock only".to_owned()),
+        Stack::Call(call) => match call.carrier {
+            CallCarrier::Udp => Ok(()),
+            CallCarrier::Quic(..) => {
+                let what = "`framing`: a call over QUIC runs on the virtual clock only; allowed \
+                    with --clock real: a call over UDP, without `framing`";
+                Err(what.to_owned())
+            }
+        },
     }
 }
 
@@ -174,6 +184,14 @@ fn tcp(flow: &FlowSpec, stack: &TcpStack) -> Result<(), String> {
             "http_priorities",
             "the server in real time sends objects in turn",
             "http_priorities = \"none\"",
+        );
+    }
+    let plays = flow.visits.iter().any(|visit| visit.player.is_some());
+    if plays && !stack.http.version.has_tls() {
+        return refuse(
+            "http",
+            "the server of a bare exchange does not know the sizes that a player asks for",
+            "http = \"h1\" or \"h2\" for `abr`",
         );
     }
     let (congestion, tcp, default) = (&stack.congestion, &stack.tcp, TcpSettings::default());

@@ -98,11 +98,6 @@ pub fn visit(
         duration: visit.duration,
         deadline: runner.deadline(),
     };
-    runner.emulator.transfer(&transfer, runner.stop).map(|outcome| VisitOutcome {
-        port,
-        outcome,
-        client_times: None,
-        limits: Vec::new(),
-        qlog: Vec::new(),
-    })
+    let outcome = runner.emulator.transfer(&transfer, runner.stop)?;
+    Ok(VisitOutcome::new(port, outcome))
 }

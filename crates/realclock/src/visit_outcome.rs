@@ -2,7 +2,9 @@
 
 use bentpipe_captures::LimitChange;
 use bentpipe_emu::TransferOutcome;
-use bentpipe_sim::QlogFile;
+use bentpipe_media::abr::PlayerOutcome;
+use bentpipe_sim::{CallStream, QlogFile};
+use bentpipe_timeseries::Series;
 use bentpipe_units::Span;
 
 /// Outcome of one visit, as its ends observed it.
@@ -17,6 +19,35 @@ pub struct VisitOutcome {
     pub limits: Vec<LimitChange>,
     /// qlog files. The first visit of a flow has those of all its visits.
     pub qlog: Vec<QlogFile>,
+    /// What its application measured.
+    pub application: ApplicationOutcome,
+}
+
+impl VisitOutcome {
+    /// Creates the outcome of a visit of which nothing else is known.
+    pub fn new(port: u16, outcome: TransferOutcome) -> Self {
+        Self {
+            port,
+            outcome,
+            client_times: None,
+            limits: Vec::new(),
+            qlog: Vec::new(),
+            application: ApplicationOutcome::default(),
+        }
+    }
+}
+
+/// What the application of a visit measured, if it does more than to transfer objects.
+#[derive(Default)]
+pub struct ApplicationOutcome {
+    /// Streams of a call.
+    pub call: Vec<CallStream>,
+    /// What a player has played.
+    pub player: Option<PlayerOutcome>,
+    /// Bytes of the objects that it decided on.
+    pub sizes: Vec<u64>,
+    /// Time series, if recorded.
+    pub series: Vec<Series>,
 }
 
 /// Times since the first packet of a client, as measured by the client.

@@ -1,6 +1,6 @@
 //! The outcome of one visit for the results, from what its ends and the emulator observed.
 
-use super::visit_outcome::ClientTimes;
+use super::visit_outcome::{ApplicationOutcome, ClientTimes};
 use bentpipe_captures::LimitChange;
 use bentpipe_emu::{PortCounters, SocketState, TransferOutcome};
 use bentpipe_quic::ResumeVia;
@@ -23,6 +23,8 @@ pub(super) struct VisitReport<'a> {
     pub number: usize,
     pub ends: TransferOutcome,
     pub client_times: Option<ClientTimes>,
+    /// What its application measured.
+    pub application: ApplicationOutcome,
     /// What limited the sender of QUIC, if it says.
     pub limits: &'a [LimitChange],
     /// Packets in the direction of the data.
@@ -72,12 +74,12 @@ impl VisitReport<'_> {
         let start = self.start();
         let since = |at: Time| at.since(start);
         let received: u64 = ends.objects.iter().map(|object| object.received).sum();
-        let requested: u64 = self.visit.objects.iter().map(|object| object.bytes.get()).sum();
+        let requested: u64 = (0..self.visit.objects.len()).map(|index| self.size(index)).sum();
         let completion = self.completion();
         let rtts = sorted_rtts(ends);
         let at_end = ends.samples.last().map(|(_, state)| state);
         let stack = self.flow.stack.congestion();
-        let datagrams = matches!(self.flow.stack, Stack::DatagramTraffic(_));
+        let datagrams = matches!(self.flow.stack, Stack::DatagramTraffic(_) | Stack::Call(_));
         let without_congestion = if datagrams { "none" } else { "unknown" };
         // A lost reply also counts as a lost echo.
         let lost = |count: fn(&PortCounters) -> u64| {
@@ -132,6 +134,8 @@ impl VisitReport<'_> {
             rtt_p99: rtts.get((rtts.len() * 99).div_ceil(100).saturating_sub(1)).copied(),
             rtt_max: rtts.last().copied(),
             path: self.path(),
+            call: self.application.call.clone(),
+            player: self.application.player.clone(),
             objects: self.objects(start),
             error: ends.error.clone(),
             ..FlowOutcome::default()
@@ -150,14 +154,20 @@ impl VisitReport<'_> {
         PathOutcome { retreated, token, ..PathOutcome::default() }
     }
 
+    /// Returns the bytes of an object, which a player may have decided on.
+    fn size(&self, index: usize) -> u64 {
+        let planned = || self.visit.objects.get(index).map_or(0, |object| object.bytes.get());
+        self.application.sizes.get(index).copied().unwrap_or_else(planned)
+    }
+
     fn objects(&self, start: Time) -> Vec<ObjectOutcome> {
         if self.visit.duration.is_some() {
             return Vec::new();
         }
-        let each = self.visit.objects.iter().zip(&self.ends.objects);
-        each.map(|(object, observed)| ObjectOutcome {
+        let each = self.visit.objects.iter().zip(&self.ends.objects).enumerate();
+        each.map(|(index, (object, observed))| ObjectOutcome {
             name: object.name.clone(),
-            bytes: object.bytes.get(),
+            bytes: self.size(index),
             received: observed.received,
             start: observed.requested.map_or(Span::ZERO, |at| at.since(start)),
             completion: observed.completed.map(|at| at.since(start)),
@@ -193,6 +203,7 @@ impl VisitReport<'_> {
         let mut rtts = BoundedSeries::new(limit);
         self.ends.rtts.iter().for_each(|(at, rtt)| rtts.push(*at, rtt.as_millis_f64()));
         add("rtt", "ms", rtts);
+        series.extend(self.application.series.iter().cloned());
         for (part, points) in account.iter().flat_map(|account| &account.strip) {
             series.push(Series::new(part.metric(), "%", points.clone()));
         }

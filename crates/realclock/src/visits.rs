@@ -3,7 +3,7 @@
 use super::ports::ports;
 use super::visit_outcome::VisitOutcome;
 use super::visit_runner::VisitRunner;
-use super::{datagrams, http, program, quic, tcp};
+use super::{call, datagrams, http, program, quic, tcp};
 use bentpipe_emu::EmuError;
 use bentpipe_sim::{FlowSpec, Stack, Visit};
 use bentpipe_tcp::http::Version;
@@ -68,6 +68,7 @@ fn run_visit(
         Stack::DatagramTraffic(kind) => {
             datagrams::visit(runner, flow, *kind, (visit, number), port)
         }
+        Stack::Call(traffic) => call::visit(runner, flow, traffic, (visit, number), port),
         // `run_flow` handles QUIC, and `check_supported` refuses others.
         _ => Err(EmuError::Spec {
             what: format!("flow `{}`", flow.name),

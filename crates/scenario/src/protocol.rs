@@ -30,7 +30,7 @@ impl Protocol {
             return echo(keys);
         }
         match workload.clocks() {
-            Clocks::Datagrams | Clocks::VirtualDatagrams => return Ok(Self::Datagrams),
+            Clocks::Datagrams | Clocks::DatagramsOrQuic => return Ok(Self::Datagrams),
             Clocks::Programs => return Ok(Self::External),
             Clocks::VirtualQuic => return over_quic(keys, workload),
             Clocks::Both | Clocks::RealTcp | Clocks::Virtual => {}

@@ -41,7 +41,7 @@ mod visit_progress;
 
 pub use emulation::{EmulatedDirection, EmulatedProxy, EmulationOutcome};
 pub use error::SimError;
-pub use flow::SendSchedule;
+pub use flow::{MediaDirection, SendSchedule, call_media, finish_call};
 pub use loss_reason::LossReason;
 pub use mesh::{MeshDriver, MeshRecords, PacketFate};
 pub use outcome::{

@@ -94,8 +94,7 @@ impl ClockSupport {
             Protocol::Tcp(_) if !self.clocks.on_real(RealCarrier::Tcp) => {
                 let allowed = match *workload {
                     "web_page" => "a number of objects",
-                    "probe" => "a `probe` without `echo`",
-                    _ => "`video`",
+                    _ => "a `probe` without `echo`",
                 };
                 return Err(format!(
                     "flow `{flow}`: `{workload}` runs on the virtual clock only; allowed with \
@@ -103,17 +102,15 @@ impl ClockSupport {
                 ));
             }
             Protocol::Tcp(_) | Protocol::External => true,
-            Protocol::Datagrams if self.clocks.on_real(RealCarrier::Quic) => true,
-            Protocol::Datagrams => {
-                return Err(format!(
-                    "flow `{flow}`: `{workload}` runs on the virtual clock only; allowed with \
-                        --clock real: `cbr` or `ping`"
-                ));
-            }
+            Protocol::Datagrams => true,
         };
         if !runs {
             let quic_alone = self.clocks == Clocks::VirtualQuic;
-            let other = if quic_alone { "" } else { ", or transport = \"tcp\"" };
+            let other = match *workload {
+                "call" => ", or a `call` without `framing`",
+                _ if quic_alone => "",
+                _ => ", or transport = \"tcp\"",
+            };
             return Err(format!(
                 "flow `{flow}`: `{workload}` over QUIC runs on the virtual clock only; allowed \
                     with --clock real: `download`{other}"

@@ -89,8 +89,8 @@ impl Client {
     async fn transfer(&self, object: usize) -> Result<(), Failed> {
         let Shared { exchange, settings, .. } = &*self.0;
         exchange.due(object).await;
-        let bytes = exchange.objects[object].bytes.get();
-        let request = self.request(object, if settings.upload { bytes } else { 0 });
+        let upload = if settings.upload { exchange.size(object) } else { 0 };
+        let request = self.request(object, upload);
         match settings.http.version {
             Version::H2 => {
                 let mut sender = self.0.http2.get_or_try_init(|| self.open_http2()).await?.clone();
@@ -139,7 +139,7 @@ impl Client {
         }
         let received = exchange.receive(object, response.into_body(), Role::Client);
         let received = received.await.map_err(failed)?;
-        let expected = if settings.upload { 0 } else { exchange.objects[object].bytes.get() };
+        let expected = if settings.upload { 0 } else { exchange.size(object) };
         if received == expected {
             return Ok(());
         }

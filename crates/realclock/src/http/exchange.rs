@@ -1,14 +1,17 @@
 //! What both ends of a visit know together: its objects, and the outcome so far.
 
+use super::player::VideoPlayer;
+use crate::visit_outcome::ApplicationOutcome;
 use bentpipe_emu::{LinkClock, ObjectOutcome, SocketState, TransferOutcome, socket_state};
 use bentpipe_sim::{Direction, Object, Visit};
 use bentpipe_tcp::http::Role;
+use bentpipe_timeseries::SeriesLimit;
 use bentpipe_units::{Bytes, Span, Time};
 use hyper::body::{Body, Incoming};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 /// Maximum number of samples; later ones are dropped.
@@ -24,15 +27,20 @@ pub(super) struct Exchange {
     senders: Mutex<Vec<OwnedFd>>,
     /// Time at which each object was completed.
     completed: Vec<watch::Sender<Option<Time>>>,
+    /// The player that decides on the objects, if there is one.
+    player: Option<Mutex<VideoPlayer>>,
     finished: watch::Sender<bool>,
 }
 
 impl Exchange {
-    /// Creates the exchange of `visit`, which begins now.
-    pub fn new(clock: LinkClock, visit: &Visit) -> Self {
+    /// Creates the exchange of `visit`, which begins now. With a limit, its player records time
+    /// series.
+    pub fn new(clock: LinkClock, visit: &Visit, series: Option<SeriesLimit>) -> Self {
         let count = visit.objects.len();
+        let begin = clock.now();
+        let player = |video| Mutex::new(VideoPlayer::new(video, &visit.objects, begin, series));
         let outcome = TransferOutcome {
-            begin: clock.now(),
+            begin,
             objects: vec![ObjectOutcome::default(); count],
             ..TransferOutcome::default()
         };
@@ -43,8 +51,19 @@ impl Exchange {
             outcome: Mutex::new(outcome),
             senders: Mutex::default(),
             completed: (0..count).map(|_| watch::Sender::new(None)).collect(),
+            player: visit.player.as_ref().map(player),
             finished: watch::Sender::new(false),
         }
+    }
+
+    fn player(&self) -> Option<MutexGuard<'_, VideoPlayer>> {
+        let player = self.player.as_ref()?;
+        Some(player.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the bytes of an object.
+    pub fn size(&self, object: usize) -> u64 {
+        self.player().map_or(self.objects[object].bytes.get(), |player| player.size(object))
     }
 
     fn update<T>(&self, change: impl FnOnce(&mut TransferOutcome) -> T) -> T {
@@ -66,12 +85,18 @@ impl Exchange {
     pub fn requested(&self, object: usize) {
         let now = self.now();
         self.update(|outcome| outcome.objects[object].requested = Some(now));
+        if let Some(mut player) = self.player() {
+            player.requested(object, now);
+        }
     }
 
     /// Records that the client has completed an object.
     pub fn complete(&self, object: usize) {
         let now = self.now();
         self.update(|outcome| outcome.objects[object].completed = Some(now));
+        if let Some(mut player) = self.player() {
+            player.arrived(now);
+        }
         self.completed[object].send_replace(Some(now));
     }
 
@@ -98,7 +123,8 @@ impl Exchange {
         Ok(total)
     }
 
-    /// Waits until the objects that `object` depends on are complete, and then for its delay.
+    /// Waits until the objects that `object` depends on are complete, and then for its delay, or
+    /// until the player wants it.
     pub async fn due(&self, object: usize) {
         let Object { after, delay, .. } = &self.objects[object];
         let mut last = self.update(|outcome| outcome.begin);
@@ -108,7 +134,8 @@ impl Exchange {
             let at = completed.wait_for(Option::is_some).await.ok().and_then(|at| *at);
             last = last.max(at.unwrap_or(last));
         }
-        let wait = (last + *delay).since(self.now());
+        let due = self.player().map_or(last + *delay, |player| player.due());
+        let wait = due.since(self.now());
         if !wait.is_zero() {
             tokio::time::sleep(wait.into()).await;
         }
@@ -166,8 +193,10 @@ impl Exchange {
     }
 
     /// Returns the outcome.
-    pub fn take(&self) -> TransferOutcome {
-        self.update(std::mem::take)
+    pub fn take(&self) -> (TransferOutcome, ApplicationOutcome) {
+        let outcome = self.update(std::mem::take);
+        let played = self.player().map(|mut player| player.finish(outcome.end));
+        (outcome, played.unwrap_or_default())
     }
 }
 

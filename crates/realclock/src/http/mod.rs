@@ -7,6 +7,7 @@
 mod body;
 mod client;
 mod exchange;
+mod player;
 mod server;
 mod socket;
 mod tls;
@@ -47,7 +48,7 @@ pub fn visit(
     let congestion = kernel_name(stack.congestion.controller.as_str());
     let listener = testbed.server().inside(|| listener(to, congestion))?;
     let listener = listener.map_err(system("creating a listening TCP socket"))?;
-    let exchange = Arc::new(Exchange::new(runner.emulator.clock(), visit));
+    let exchange = Arc::new(Exchange::new(runner.emulator.clock(), visit, runner.spec.trace));
     let (served, fetched) = std::thread::scope(|scope| {
         let serving = scope.spawn(|| {
             let runtime = runtime()?;
@@ -77,8 +78,8 @@ pub fn visit(
         (serving.join().unwrap_or_else(|_| panicked()), fetched)
     });
     fetched.and(served)?;
-    let outcome = exchange.take();
-    Ok(VisitOutcome { port, outcome, client_times: None, limits: Vec::new(), qlog: Vec::new() })
+    let (outcome, application) = exchange.take();
+    Ok(VisitOutcome { application, ..VisitOutcome::new(port, outcome) })
 }
 
 fn runtime() -> Result<Runtime, EmuError> {

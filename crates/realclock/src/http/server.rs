@@ -58,8 +58,7 @@ async fn respond(
     exchange: Arc<Exchange>,
 ) -> hyper::Result<Response<Zeros>> {
     let index = request.uri().path().trim_start_matches('/').parse::<usize>().ok();
-    let Some((index, object)) = index.and_then(|index| Some((index, exchange.objects.get(index)?)))
-    else {
+    let Some(index) = index.filter(|&index| index < exchange.objects.len()) else {
         let mut response = Response::new(Zeros::new(0));
         *response.status_mut() = StatusCode::NOT_FOUND;
         return Ok(response);
@@ -68,5 +67,5 @@ async fn respond(
         exchange.receive(index, request.into_body(), Role::Server).await?;
         return Ok(Response::new(Zeros::new(0)));
     }
-    Ok(Response::new(Zeros::new(object.bytes.get())))
+    Ok(Response::new(Zeros::new(exchange.size(index))))
 }

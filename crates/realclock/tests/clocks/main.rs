@@ -1,10 +1,11 @@
-//! The same runs on both clocks: datagrams, paths over constellations, time budgets.
+//! The same runs on both clocks: datagrams, applications, paths over constellations, time budgets.
 //!
 //! Without root, which namespaces need in a process of several threads, the tests print the reason
 //! and pass.
 
 #![allow(clippy::unwrap_used)]
 
+mod applications;
 mod lateness;
 
 use bentpipe_lab::{Changes, Plan, Task};
@@ -30,13 +31,15 @@ links.all = { rate = "50 Mbps", queue = "100 packets" }
 time_series = "all"
 "#;
 
+fn plan(text: &str) -> Plan {
+    Plan::parse("test.toml", text, Path::new("."), &Changes::default()).unwrap()
+}
+
 /// Runs the first task of `text` on both clocks. `None` without the permission to do so.
 fn both(text: &str) -> Option<[RunOutcome; 2]> {
-    let plan = |text| Plan::parse("test.toml", text, Path::new("."), &Changes::default());
     let task = Task { case: 0, run: 0 };
     let stop = AtomicBool::new(false);
-    let real =
-        plan(text).unwrap().on_real_clock(&RealClock::default()).unwrap().spec(task).unwrap();
+    let real = plan(text).on_real_clock(&RealClock::default()).unwrap().spec(task).unwrap();
     let real = match RealClock::default().run(&real, "test", &stop) {
         Err(RunError::Failed(error)) if error.contains("Needed:") => {
             eprintln!("skipped: {error}");
@@ -44,7 +47,7 @@ fn both(text: &str) -> Option<[RunOutcome; 2]> {
         }
         outcome => outcome.unwrap(),
     };
-    let simulated = plan(text).unwrap().spec(task).unwrap();
+    let simulated = plan(text).spec(task).unwrap();
     let simulated = Simulator.run(&simulated, "test", &stop).unwrap();
     Some([simulated, real])
 }
@@ -252,8 +255,7 @@ fn datagrams_without_space_for_their_time_are_refused() {
     let text = "name = \"small\"\n[path]\nforward = { rate = \"8 Mbps\", delay = \"40 ms\" }\n\
         return = { rate = \"2 Mbps\", delay = \"40 ms\" }\n\
         [workload]\nping = { interval = \"1 s\", duration = \"2 s\", packet = \"29 B\" }\n";
-    let plan = Plan::parse("test.toml", text, Path::new("."), &Changes::default()).unwrap();
-    let error = plan.on_real_clock(&RealClock::default()).unwrap_err().to_string();
+    let error = plan(text).on_real_clock(&RealClock::default()).unwrap_err().to_string();
     assert!(error.contains("29 B") && error.contains("allowed"), "{error}");
 }
 

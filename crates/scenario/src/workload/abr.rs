@@ -67,7 +67,7 @@ pub enum AbrAlgorithm {
 
 impl Abr {
     /// The clocks that can run it.
-    pub(super) const CLOCKS: Clocks = Clocks::Virtual;
+    pub(super) const CLOCKS: Clocks = Clocks::RealTcp;
 
     pub(super) fn check(&self, limit: Span) -> Check {
         super::transfer::duration(&self.duration, limit)?;

@@ -169,7 +169,7 @@ fn rate(key: &str, rate: &Spanned<Rate>) -> Check {
 
 impl Call {
     /// The clocks that can run it, over UDP. The virtual one runs it over QUIC, too.
-    pub(super) const CLOCKS: Clocks = Clocks::VirtualDatagrams;
+    pub(super) const CLOCKS: Clocks = Clocks::DatagramsOrQuic;
 
     pub(super) fn check(&self, limit: Span) -> Check {
         super::transfer::duration(&self.duration, limit)?;

@@ -12,8 +12,8 @@ pub enum Clocks {
     Virtual,
     /// Datagrams of its own over neither transport, on both clocks.
     Datagrams,
-    /// Datagrams of its own, or with `framing` QUIC, on the virtual clock alone.
-    VirtualDatagrams,
+    /// Datagrams of its own on both clocks, or with other keys QUIC on the virtual clock.
+    DatagramsOrQuic,
     /// Datagrams and streams of its own over QUIC alone, on the virtual clock.
     VirtualQuic,
     /// The protocols of other programs, which need real time.
@@ -39,9 +39,9 @@ impl Clocks {
     /// brings itself.
     pub const fn on_real(self, carrier: RealCarrier) -> bool {
         match self {
-            Self::Both | Self::Datagrams | Self::Programs => true,
+            Self::Both | Self::Datagrams | Self::DatagramsOrQuic | Self::Programs => true,
             Self::RealTcp => matches!(carrier, RealCarrier::Tcp),
-            Self::Virtual | Self::VirtualDatagrams | Self::VirtualQuic => false,
+            Self::Virtual | Self::VirtualQuic => false,
         }
     }
 
@@ -50,19 +50,22 @@ impl Clocks {
     pub fn cells(self) -> [&'static str; 3] {
         let yes = match self {
             Self::Both | Self::RealTcp | Self::Virtual => "yes",
-            Self::Datagrams => "yes (UDP)",
-            Self::VirtualDatagrams => "yes (UDP or QUIC)",
+            Self::Datagrams | Self::DatagramsOrQuic => "yes (UDP)",
             Self::VirtualQuic => "yes (QUIC)",
             Self::Programs => "yes, whatever the programs speak",
         };
         let runs =
             [self.on_virtual(), self.on_real(RealCarrier::Quic), self.on_real(RealCarrier::Tcp)];
-        runs.map(|runs| if runs { yes } else { "no" })
+        let mut cells = runs.map(|runs| if runs { yes } else { "no" });
+        if self == Self::DatagramsOrQuic {
+            cells[0] = "yes (UDP or QUIC)";
+        }
+        cells
     }
 
     /// Returns true if the workload uses neither QUIC nor TCP of the scenario.
     pub const fn has_own_transport(self) -> bool {
-        matches!(self, Self::Datagrams | Self::VirtualDatagrams | Self::Programs)
+        matches!(self, Self::Datagrams | Self::DatagramsOrQuic | Self::Programs)
     }
 }
 
@@ -76,7 +79,8 @@ mod tests {
         assert_eq!(Clocks::RealTcp.cells(), ["yes", "no", "yes"]);
         assert_eq!(Clocks::Datagrams.cells(), ["yes (UDP)"; 3]);
         assert_eq!(Clocks::Virtual.cells(), ["yes", "no", "no"]);
-        assert_eq!(Clocks::VirtualDatagrams.cells(), ["yes (UDP or QUIC)", "no", "no"]);
+        let call = Clocks::DatagramsOrQuic.cells();
+        assert_eq!(call, ["yes (UDP or QUIC)", "yes (UDP)", "yes (UDP)"]);
         assert_eq!(Clocks::Programs.cells()[0], "no");
     }
 
@@ -88,7 +92,7 @@ mod tests {
             Clocks::RealTcp,
             Clocks::Virtual,
             Clocks::Datagrams,
-            Clocks::VirtualDatagrams,
+            Clocks::DatagramsOrQuic,
             Clocks::VirtualQuic,
             Clocks::Programs,
         ] {

@@ -1,4 +1,4 @@
-//! Media of a call in one direction, for any carrier.
+//! Media of a call in one direction, for any carrier, and on either clock.
 
 use super::current_visit::VisitStart;
 use super::shared::Shared;
@@ -7,19 +7,27 @@ use crate::error::SimError;
 use crate::outcome::CallStream;
 use crate::spec::{CallTraffic, Direction, FlowSpec};
 use bentpipe_media::{MediaKind, Receiver, Sender};
-use bentpipe_timeseries::Series;
+use bentpipe_timeseries::{Series, SeriesLimit};
 use bentpipe_units::Time;
 
-/// Media in one direction.
+/// Media of a call in one direction.
+#[derive(Debug)]
 pub struct MediaDirection {
     /// The direction.
-    pub toward: PathDirection,
+    pub(crate) toward: PathDirection,
     /// The sending end.
     pub sender: Sender,
     /// The receiving end.
     pub receiver: Receiver,
     /// True if the receiver's end is to send a keyframe request.
-    pub requests_keyframe: bool,
+    pub(crate) requests_keyframe: bool,
+}
+
+impl MediaDirection {
+    /// Returns the direction.
+    pub fn direction(&self) -> Direction {
+        direction(self.toward)
+    }
 }
 
 /// Checks that the call of a flow has an end.
@@ -42,10 +50,23 @@ pub fn all(
     shared: &Shared,
 ) -> Vec<MediaDirection> {
     let times = (start.now, start.ends.unwrap_or(start.now));
+    between(traffic, (flow, start.number), times, shared.seed, start.series)
+}
+
+/// Returns the directions of a call between two times, in visit number `visit` of the flow called
+/// `flow`. `seed`, of the scenario and of the run, determines the sizes of frames. With a limit,
+/// receivers record time series.
+pub fn between(
+    traffic: &CallTraffic,
+    (flow, visit): (&str, u32),
+    times: (Time, Time),
+    seed: (u64, u64),
+    series: Option<SeriesLimit>,
+) -> Vec<MediaDirection> {
     let direction = |&one: &Direction| MediaDirection {
         toward: PathDirection::of(one),
-        sender: Sender::new(&traffic.media, times, shared.seed, &purpose(flow, one, start.number)),
-        receiver: Receiver::new(&traffic.media, times, start.series),
+        sender: Sender::new(&traffic.media, times, seed, &purpose(flow, one, visit)),
+        receiver: Receiver::new(&traffic.media, times, series),
         requests_keyframe: false,
     };
     traffic.directions.each().iter().map(direction).collect()

@@ -17,6 +17,7 @@ mod tcp;
 mod transport;
 mod visit_account;
 
+pub use media_direction::{MediaDirection, between as call_media, finish as finish_call};
 pub use progress::FlowProgress;
 pub use report::FlowResults;
 pub use send_schedule::SendSchedule;
