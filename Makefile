@@ -216,7 +216,7 @@ atlas: page ## Run all published, study, safety and validation scenarios; say wh
 	tools/atlas/run --bentpipe $(or $(CARGO_TARGET_DIR),target)/release/bentpipe
 
 # Takes half an hour with one run at a time.
-clocks: build ## Run the scenarios that compare both clocks in real time: the kernel's TCP and our QUIC
+clocks: build ## Run the scenarios that compare both clocks in real time: the kernel's TCP, our QUIC, calls and video
 	tools/atlas/clocks --bentpipe $(BENTPIPE) --jobs $(or $(JOBS),1)
 
 # Goes on where an earlier call ended. Needs root, nft, Chromium and playwright-core (`make setup`).

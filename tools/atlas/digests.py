@@ -14,8 +14,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ["published", "conformance", "studies", "safety", "validation"]
 # Results of measurements. Those of scenarios name them in `scenarios`, with their digests.
 MEASURED = "measured"
-# Scenarios that run on both clocks, for tools/atlas/clocks.
-TIMED = ["clocks-tcp", "clocks-tcp-short", "clocks-quic", "clocks-quic-short"]
+# Scenarios that run on both clocks, for tools/atlas/clocks, which writes a file of results each.
+TIMED = {
+    "clocks": ["clocks-tcp", "clocks-tcp-short", "clocks-quic", "clocks-quic-short"],
+    "applications": ["clocks-applications"],
+}
 # Scenarios with other programs, which run in real time only, and what makes their results.
 REAL = {"clocks-hughes": "make hughes"}
 

@@ -6,21 +6,24 @@ import subprocess
 from tools.atlas.stats import statistics
 
 
-def row(variant, point, metric, values):
+def row(variant, point, flow, metric, values):
     """The row of some measured values."""
-    head = {"variant": variant, "point": dict(point), "flow": "main", "visit": 1, "metric": metric}
+    head = {"variant": variant, "point": dict(point), "flow": flow, "visit": 1, "metric": metric}
     return {**head, **statistics(values)}
 
 
 def document(command, about, samples):
-    """The results of `command`: `samples` has the values of each (variant, point, metric)."""
+    """The results of `command`: `samples` has the values of each (variant, point, metric).
+
+    A flow may stand before the metric, "main" otherwise.
+    """
     return {
         "measured_by": command,
         "date": datetime.date.today().isoformat(),
         "about": about,
         "rows": [
-            row(variant, point, metric, values)
-            for (variant, point, metric), values in samples.items()
+            row(variant, point, *(flow or ["main"]), metric, values)
+            for (variant, point, *flow, metric), values in samples.items()
             if values
         ],
         "published": [],
