@@ -6,6 +6,7 @@ declare module "node:fs" {
   export function mkdtempSync(prefix: string): string;
   export function mkdirSync(path: string, options: { recursive: boolean }): void;
   export function rmSync(path: string, options: { recursive: boolean; force: boolean }): void;
+  export function truncateSync(path: string, length: number): void;
   export function existsSync(path: string): boolean;
   export function statSync(path: string): { size: number };
   export function readdirSync(

@@ -6,6 +6,7 @@ use crate::error::ImportError;
 use crate::format::Format;
 use crate::formats::read;
 use crate::measured::{Content, Direction, Measured, Probe, RateBin, Times};
+use crate::options::Options;
 use crate::origin;
 use crate::outages::{Outage, outages};
 use crate::rows::{every_second, has_gap, one_way, place, probe_rows};
@@ -13,7 +14,7 @@ use crate::scenario_text::{DirectionKeys, Head, Row, ScenarioText, delays, quote
 use crate::statistics::median;
 use crate::summary::Summary;
 use crate::waits::beside_trace;
-use bentpipe_units::{Rate, Span};
+use bentpipe_units::Span;
 
 const MILLI: f64 = 1e6;
 const NANOS: i64 = 1_000_000_000;
@@ -31,25 +32,6 @@ pub struct Input {
     pub format: Option<Format>,
     /// The direction that it was measured in, if the user says it of this file.
     pub direction: Option<Direction>,
-}
-
-/// What the user knows and no file says.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Options {
-    /// How much later than the rates the delays began.
-    pub offset: Option<Span>,
-    /// Time between pings of a file in which no line has a time.
-    pub interval: Option<Span>,
-    /// Direction of rates and losses of which neither a file nor its name says it.
-    pub direction: Option<Direction>,
-    /// Second of the UTC minute, modulo 15 s, at which the path reconfigures.
-    pub phase: Option<Span>,
-    /// Rate of directions for which no file has one.
-    pub rate: Option<Rate>,
-    /// Rates of transfers, up and down, for directions for which no file has one: lower bounds.
-    pub transfers: [Option<Rate>; 2],
-    /// Licence of the files.
-    pub licence: Option<String>,
 }
 
 /// An import: the files to write, and what was found.

@@ -27,6 +27,8 @@ impl Head<'_> {
             text.push_str(&format!("# start: {start}\n"));
         }
         for origin in self.origin {
+            // A name may have a line end, after which a row would begin.
+            let origin: String = origin.chars().filter(|c| !c.is_control()).collect();
             text.push_str(&format!("# origin: {origin}\n"));
         }
         text
@@ -133,6 +135,14 @@ pub fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_name_of_a_file_is_no_row() {
+        let origin = ["a\n9,9\r.txt".to_owned()];
+        let head = Head { direction: Direction::Up, start: None, origin: &origin };
+        let text = rates(&head, &[(0, 1e6)]);
+        assert_eq!(text, "# direction: up\n# origin: a9,9.txt\ntime_s,rate_bps\n0,1000000\n");
+    }
 
     #[test]
     fn decimals_are_exact() {

@@ -3,6 +3,7 @@
 use crate::check::{Checked, MAX_CASES, possible_keys, profile_names};
 use crate::edit::{Edit, edit};
 use crate::files::{Directory, FileError, Replaced, Written, digest};
+use crate::import::{self, Asked, Refused};
 use crate::outlook::Outlook;
 use crate::responses::{self, FullResponse};
 use crate::runs::Runs;
@@ -107,6 +108,16 @@ impl Api {
                     .map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
                 let edited = edit(&asked).map_err(|reason| (StatusCode::BAD_REQUEST, reason))?;
                 Ok(responses::json(&edited))
+            }
+            ["api", "import"] if post => {
+                let asked: Asked = serde_json::from_str(&request.parameter("request")?)
+                    .map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
+                let made = import::import(&self.directory, asked, &request.content);
+                let made = made.map_err(|error| match error {
+                    Refused::Content(reason) => (StatusCode::UNPROCESSABLE_ENTITY, reason),
+                    Refused::File(error) => refused(error),
+                })?;
+                Ok(responses::json(&made))
             }
             ["api", "runs"] if get => Ok(responses::json(&self.runs.list())),
             ["api", "runs"] if post => self.start(request),
@@ -237,7 +248,7 @@ fn number(text: &str) -> Result<u64, Failure> {
 
 fn refused(error: FileError) -> Failure {
     let status = match &error {
-        FileError::Name(_) => StatusCode::FORBIDDEN,
+        FileError::Name(_) | FileError::NewDirectory { .. } => StatusCode::FORBIDDEN,
         FileError::Content { .. } => StatusCode::UNPROCESSABLE_ENTITY,
         FileError::Io { source, .. } => match source.kind() {
             std::io::ErrorKind::NotFound => StatusCode::NOT_FOUND,

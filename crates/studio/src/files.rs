@@ -13,6 +13,8 @@ pub const MAX_TEXT: usize = 1 << 20;
 const MAX_FILES: usize = 1000;
 /// Levels of directories that are searched.
 const MAX_DEPTH: usize = 4;
+/// Longest name of a directory that is made, in bytes.
+const MAX_DIRECTORY_NAME: usize = 100;
 
 /// Why a file cannot be read or written.
 #[derive(Debug, Error)]
@@ -20,6 +22,14 @@ pub enum FileError {
     /// The name is no name of a scenario.
     #[error("`{0}` is no scenario; allowed: names below the directory that end in .toml")]
     Name(String),
+    /// The name is none of a new directory.
+    #[error("`{name}` {problem}; allowed: the name of a new directory, without dots first and /")]
+    NewDirectory {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// The text is too large, or not UTF-8.
     #[error("{name}: {reason}")]
     Content {
@@ -170,6 +180,54 @@ impl Directory {
         written.map(|()| Written::Done).map_err(FileError::io(name))
     }
 
+    /// Checks that `name` may be that of a directory of scenarios, and that nothing has it.
+    ///
+    /// # Errors
+    /// It may not, or something has.
+    pub fn check_new(&self, name: &str) -> Result<(), FileError> {
+        let refused = |problem| FileError::NewDirectory { name: name.to_owned(), problem };
+        let mut parts = Path::new(name).components();
+        let single = matches!(parts.next(), Some(Component::Normal(_))) && parts.next().is_none();
+        let named = single && !name.starts_with('.') && !name.contains(['/', '\\']);
+        if !named || name.contains(char::is_control) || name.len() > MAX_DIRECTORY_NAME {
+            return Err(refused("is no name"));
+        }
+        if is_skipped(name) {
+            return Err(refused("is no place for scenarios"));
+        }
+        // Of a link, whether it leads anywhere or not.
+        match self.dir.symlink_metadata(name) {
+            Ok(_) => Err(refused("exists")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(FileError::io(name)(error)),
+        }
+    }
+
+    /// Makes the directory `name` with these files, or nothing. The first file comes last, as it
+    /// names the others.
+    ///
+    /// # Errors
+    /// [`check_new`](Self::check_new) refuses the name, or the system a file.
+    pub fn make(&self, name: &str, files: &[(String, String)]) -> Result<(), FileError> {
+        self.check_new(name)?;
+        self.dir.create_dir(name).map_err(FileError::io(name))?;
+        let fill = || {
+            let inner = self.dir.open_dir(name)?;
+            let mut new = cap_std::fs::OpenOptions::new();
+            new.write(true).create_new(true);
+            for (file, text) in files.iter().rev() {
+                inner.open_with(file, &new)?.write_all(text.as_bytes())?;
+            }
+            Ok(())
+        };
+        let filled: io::Result<()> = fill();
+        filled.map_err(|error| {
+            // What was made of it, so that the name is free again.
+            let _ = self.dir.remove_dir_all(name);
+            FileError::io(name)(error)
+        })
+    }
+
     /// Returns the directory of the files that the scenario `name` mentions.
     ///
     /// # Errors
@@ -177,6 +235,11 @@ impl Directory {
     pub fn base(&self, name: &str) -> Result<PathBuf, FileError> {
         Ok(self.path.join(scenario(name)?.parent().unwrap_or(Path::new(""))))
     }
+}
+
+/// Whether a directory of this name has no scenarios of its own.
+fn is_skipped(name: &str) -> bool {
+    matches!(name, "out" | "target" | "node_modules")
 }
 
 /// Returns `name` as a path if it may be the name of a scenario.
@@ -208,7 +271,7 @@ fn list(dir: &Dir, prefix: &Path, depth: usize, found: &mut Vec<(String, String)
             found.extend(path.to_str().map(|path| (path.to_owned(), title)));
         } else if kind.is_dir()
             && depth > 0
-            && !matches!(name, "out" | "target" | "node_modules")
+            && !is_skipped(name)
             && let Ok(inner) = entry.open_dir()
         {
             list(&inner, &path, depth - 1, found);
@@ -298,6 +361,33 @@ mod tests {
             assert!(directory.write(name, "x", &Replaced::Nothing).is_err(), "{name}");
         }
         assert_eq!(fs::read_to_string(outer.path().join("secret.toml")).unwrap(), "[path]\n");
+    }
+
+    #[test]
+    fn a_directory_is_made_where_nothing_is() {
+        let (outer, directory) = directory();
+        let inner = outer.path().join("inner");
+        let elsewhere = outer.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        std::os::unix::fs::symlink("../elsewhere", inner.join("link")).unwrap();
+        std::os::unix::fs::symlink("../nowhere", inner.join("broken")).unwrap();
+        let files = [("scenario.toml", "[path]\n"), ("up.csv", "x")]
+            .map(|(name, text)| (name.to_owned(), text.to_owned()));
+        let names = ["deep", "a.toml", "link", "broken", "..", ".", "", ".x", "/x", "../x", "x/y"];
+        let more = ["out", "target", "a\nb", "x\\y", "deep/", "./x"];
+        let long = "x".repeat(MAX_DIRECTORY_NAME + 1);
+        for name in names.into_iter().chain(more).chain([long.as_str()]) {
+            let error = directory.make(name, &files).unwrap_err().to_string();
+            assert!(error.contains("allowed: the name of a new directory"), "{name}: {error}");
+        }
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+        assert!(!outer.path().join("nowhere").exists() && !outer.path().join("x").exists());
+        directory.make("new", &files).unwrap();
+        assert_eq!(directory.read("new/scenario.toml").unwrap(), "[path]\n");
+        // A file that cannot be made leaves nothing of the others.
+        let bad = [files[0].clone(), ("../up.csv".to_owned(), String::new())];
+        assert!(directory.make("half", &bad).is_err());
+        assert!(!inner.join("half").exists() && !inner.join("up.csv").exists());
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //! | `POST /api/check?file=FILE` | what the text in the request plans, or its error |
 //! | `POST /api/outlook?file=FILE` | how long it takes, and its path over time |
 //! | `POST /api/edit` | a text with one key changed, its comments kept |
+//! | `POST /api/import?request=JSON` | makes a scenario of the measurements in the request |
 //! | `GET /globe.js` | the script that draws the globe |
 //! | `GET /api/profiles` | names and titles of the built-in paths |
 //! | `GET /api/names` | names of the built-in constellations and cities |
@@ -37,6 +38,8 @@ mod check;
 mod edit;
 #[cfg(feature = "server")]
 mod files;
+#[cfg(feature = "server")]
+mod import;
 pub mod in_page;
 mod main_metrics;
 mod outlook;

@@ -3,6 +3,7 @@
 use crate::access::{Access, Refusal};
 use crate::api::{self, Api};
 use crate::files::{Directory, FileError, MAX_TEXT};
+use crate::import;
 use crate::peer;
 use crate::responses::{self, FullResponse};
 use crate::runs::Runs;
@@ -32,6 +33,9 @@ const CONTENT_TIME: Duration = Duration::from_secs(30);
 /// Largest content of a request: a text in JSON, in which a character may take six bytes.
 const MAX_CONTENT: usize = 6 * MAX_TEXT;
 
+/// Imports that are read or worked on at a time: each may have [`import::MAX_BYTES`].
+const MAX_IMPORTS: usize = 1;
+
 /// What a studio works on.
 pub struct StudioConfig {
     /// The directory with the scenarios.
@@ -50,6 +54,7 @@ pub struct StudioConfig {
 pub struct Studio {
     api: Arc<Api>,
     access: Arc<Access>,
+    imports: Arc<Semaphore>,
     listener: TcpListener,
 }
 
@@ -65,7 +70,8 @@ impl Studio {
         let listener = TcpListener::bind(("127.0.0.1", port)).await.map_err(io)?;
         let access = Access::new(listener.local_addr().map_err(io)?).map_err(io)?;
         let api = Arc::new(Api { directory, runs, engine: config.engine });
-        Ok(Self { api, access: Arc::new(access), listener })
+        let imports = Arc::new(Semaphore::new(MAX_IMPORTS));
+        Ok(Self { api, access: Arc::new(access), imports, listener })
     }
 
     /// Returns the address to open in a browser. It has the secret.
@@ -86,7 +92,7 @@ impl Studio {
 
     /// Serves until `stop` ends. Runs that have not ended are cancelled.
     pub async fn serve(self, stop: impl Future<Output = ()>) {
-        let Self { api, access, listener } = self;
+        let Self { api, access, imports, listener } = self;
         let working = api.clone();
         let worker = spawn_blocking(move || working.runs.work());
         let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
@@ -99,12 +105,14 @@ impl Studio {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
                 };
-                let (api, access) = (api.clone(), access.clone());
+                let (api, access, imports) = (api.clone(), access.clone(), imports.clone());
                 tokio::spawn(async move {
                     let address = stream.local_addr();
                     let is_own = || address.as_ref().is_ok_and(|&own| peer::is_own(client, own));
                     let service = service_fn(|request| async {
-                        Ok::<_, Infallible>(respond(&api, &access, &is_own, request).await)
+                        Ok::<_, Infallible>(
+                            respond(&api, &access, &imports, &is_own, request).await,
+                        )
                     });
                     // An error is a client that is gone.
                     let _ = http1::Builder::new()
@@ -126,10 +134,12 @@ impl Studio {
     }
 }
 
-/// Answers a request. `is_own` tells whether its sender is a program of this user.
+/// Answers a request. `is_own` tells whether its sender is a program of this user, and `imports`
+/// has a permit for each import that may go on.
 async fn respond(
     api: &Arc<Api>,
     access: &Access,
+    imports: &Semaphore,
     is_own: &impl Fn() -> bool,
     request: Request<Incoming>,
 ) -> FullResponse {
@@ -141,11 +151,15 @@ async fn respond(
         Ok(path) => path.to_owned(),
         Err(refusal) => return refuse(refusal),
     };
-    let content = Limited::new(content, MAX_CONTENT).collect();
+    let is_import = path == "api/import";
+    // Until the answer is ready. It is never closed.
+    let _permit = if is_import { imports.acquire().await.ok() } else { None };
+    let most = if is_import { import::MAX_BYTES } else { MAX_CONTENT };
+    let content = Limited::new(content, most).collect();
     let content = match tokio::time::timeout(CONTENT_TIME, content).await {
         Ok(Ok(content)) => content.to_bytes().to_vec(),
         Ok(Err(error)) => {
-            let reason = format!("{error}; allowed: {MAX_CONTENT} bytes");
+            let reason = format!("{error}; allowed: {most} bytes");
             return responses::failure(StatusCode::PAYLOAD_TOO_LARGE, &reason);
         }
         Err(_) => return responses::failure(StatusCode::REQUEST_TIMEOUT, "the content is late"),

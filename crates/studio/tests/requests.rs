@@ -345,3 +345,96 @@ async fn names_outside_the_directory_and_large_texts_are_refused() {
     assert_eq!(studio.api("POST", path, &large).await.0, StatusCode::PAYLOAD_TOO_LARGE);
     studio.close().await;
 }
+
+/// Returns the path and the content of an import of `files` as the directory `to`.
+fn import_of(to: &str, options: &Value, files: &[(&str, &str)]) -> (String, String) {
+    let named: Vec<Value> = files
+        .iter()
+        .map(|(name, content)| json!({ "name": name, "bytes": content.len(), "direction": null }))
+        .collect();
+    let mut asked = json!({ "to": to, "files": named });
+    asked.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
+    let encoded: String = asked.to_string().bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let contents = files.iter().map(|(_, content)| *content).collect();
+    (format!("api/import?request={encoded}"), contents)
+}
+
+#[tokio::test]
+async fn measurements_become_a_scenario_that_runs() {
+    let studio = TestStudio::new().await;
+    let samples =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/recordings");
+    let sample = |name: &str| std::fs::read_to_string(samples.join(name)).unwrap();
+    let (ping, iperf3) = (sample("ping.txt"), sample("iperf3.json"));
+    let files = [("ping.txt", ping.as_str()), ("iperf3.json", iperf3.as_str())];
+    // A rate of the other direction is missing, and nothing is made.
+    let (path, content) = import_of("path", &json!({}), &files);
+    let (status, answer) = studio.api("POST", &path, &content).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{answer}");
+    assert!(answer["error"].as_str().unwrap().contains("`--rate RATE`"), "{answer}");
+    assert!(!studio.directory.path().join("path").exists());
+    let rate = json!({ "rate": "15 Mbps" });
+    let (path, content) = import_of("path", &rate, &files);
+    let (status, answer) = studio.api("POST", &path, &content).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    assert_eq!(answer["file"], "path/scenario.toml");
+    assert_eq!(answer["summary"][0][0], "measured");
+    let (_, list) = studio.api("GET", "api/scenarios", "").await;
+    assert_eq!(list["scenarios"], json!(["path/scenario.toml", "small.toml"]));
+    let (_, text) = studio.api("GET", "api/scenarios/path/scenario.toml", "").await;
+    let text =
+        text.as_str().unwrap().replace("10 MB", "100 kB").replace("repeat = 10", "repeat = 1");
+    let (_, started) = studio.api("POST", "api/runs?file=path/scenario.toml", &text).await;
+    let ended = studio.ended(started["id"].as_u64().unwrap()).await;
+    assert_eq!(ended["phase"], "done", "{ended}");
+    // What is there stays.
+    let (status, answer) = studio.api("POST", &path, &content).await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    assert!(answer["error"].as_str().unwrap().contains("`path` exists"), "{answer}");
+    studio.close().await;
+}
+
+#[tokio::test]
+async fn an_import_that_cannot_be_says_why_and_makes_nothing() {
+    let studio = TestStudio::new().await;
+    let rate = json!({ "rate": "15 Mbps" });
+    let pings: String = (0..30)
+        .map(|n| format!("[{n}.5] 64 bytes from x: icmp_seq={n} ttl=50 time={}.5 ms\n", 20 + n % 7))
+        .collect();
+    let broken = pings.replace("time=22.5", "time=-22.5");
+    let few: String = pings.lines().take(4).map(|line| format!("{line}\n")).collect();
+    let up_only = [("ping.txt", pings.as_str())];
+    for (to, options, files, words) in [
+        ("a", &rate, &[("ping.txt", broken.as_str())][..], "ping.txt, line 3: "),
+        ("a", &rate, &[("ping.txt", few.as_str())][..], "it has 4 values; allowed: 20"),
+        ("a", &rate, &[("x.bin", "\u{1}\u{2}")][..], "x.bin"),
+        ("a", &rate, &[("a/b.txt", "1")][..], "is no name; allowed: "),
+        ("a", &rate, &[("a\n9,9", "1")][..], "is no name; allowed: "),
+        ("a", &rate, &[][..], "0 files; allowed: 1 to 16"),
+        ("a", &rate, &[("a", ""); 17][..], "17 files; allowed: 1 to 16"),
+        ("a", &json!({ "rate": "fast" }), &up_only[..], "`--rate`: "),
+        ("a", &json!({ "phase": "61 s" }), &up_only[..], "`--phase`: allowed: "),
+        ("a", &json!({ "out": "/tmp/x" }), &up_only[..], "unknown field"),
+        ("../a", &rate, &up_only[..], "allowed: the name of a new directory"),
+        (".a", &rate, &up_only[..], "allowed: the name of a new directory"),
+        ("small.toml", &rate, &up_only[..], "exists; allowed: "),
+    ] {
+        let (path, content) = import_of(to, options, files);
+        let (status, answer) = studio.api("POST", &path, &content).await;
+        assert!(status.is_client_error(), "{words}: {answer}");
+        assert!(answer["error"].as_str().unwrap().contains(words), "{words}: {answer}");
+    }
+    // Contents and sizes do not agree.
+    let (path, content) = import_of("a", &rate, &up_only);
+    for content in [&content[1..], &format!("{content}x")] {
+        let (status, answer) = studio.api("POST", &path, content).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{answer}");
+    }
+    // Too large, which no other request may be either.
+    let large = "x".repeat((64 << 20) + 1);
+    let (status, answer) = studio.api("POST", &path, &large).await;
+    assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE, "{answer}");
+    let names = std::fs::read_dir(studio.directory.path()).unwrap().count();
+    assert_eq!(names, 1, "something was made");
+    studio.close().await;
+}

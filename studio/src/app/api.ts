@@ -107,6 +107,29 @@ export interface Saved {
   tag: string;
 }
 
+/** A direction: to the server, or to the client. */
+export type ImportWay = "up" | "down";
+
+/** Measurements that are to become a scenario. */
+export interface ImportRequest {
+  /** Name of the directory to make. */
+  to: string;
+  /** Files, with the direction that was said of each. */
+  files: { content: File; direction: ImportWay | null }[];
+  /** Options of `bentpipe import`; empty ones are not given. */
+  options: Record<string, string>;
+}
+
+/** What became of them. */
+export interface Imported {
+  /** The scenario. */
+  file: string;
+  /** All files in its directory. */
+  files: string[];
+  /** What was found: headings with lines. */
+  summary: [string, string[]][];
+}
+
 /** A file has another text than the one that was to be replaced; null: it does not exist. */
 export class Conflict extends Error {
   readonly theirs: string | null;
@@ -136,6 +159,8 @@ export interface Api {
    * `Conflict` if the file has another text.
    */
   save(file: string, text: string, replaced: string | null): Promise<Saved>;
+  /** Makes a scenario of measurements in a new directory, where that is possible. */
+  import?(request: ImportRequest): Promise<Imported>;
   check(file: string, text: string): Promise<Checked>;
   outlook(file: string, text: string): Promise<Outlook>;
   /** A text with one key changed; `null` removes the key. */

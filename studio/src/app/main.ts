@@ -6,6 +6,7 @@ import "../style/plots.css";
 import "../style/sky.css";
 import "./studio.css";
 import "./drawing.css";
+import "./import.css";
 import "./picture/picture.css";
 import { PathsView } from "../outlook/paths-view.ts";
 import { button, h, replace } from "../page/dom.ts";
@@ -89,6 +90,9 @@ replace(
     h("h1", { class: "brand" }, "Bentpipe studio"),
     files,
     button("New", () => studio.askNew(), { title: "A new scenario, in a new file" }),
+    button("Import", () => studio.imports.ask(), {
+      title: "A scenario from measurements, such as the output of ping; or drop files on the page",
+    }),
     studio.bar.save,
     button("Save as…", () => studio.file.askSaveAs()),
     button("Copy link", () => void studio.guard(copyLink), {
@@ -119,6 +123,23 @@ addEventListener("keydown", (event) => {
   event.preventDefault();
   act();
 });
+/** Files that are dragged over the page, apart from scenarios, which the editor takes as text. */
+const draggedFiles = (event: DragEvent): DataTransfer | null =>
+  event.dataTransfer?.types.includes("Files") ? event.dataTransfer : null;
+
+// Before the editor, which would take files as text.
+addEventListener("dragover", (event) => draggedFiles(event) && event.preventDefault(), true);
+addEventListener(
+  "drop",
+  (event) => {
+    const files = [...(draggedFiles(event)?.files ?? [])];
+    if (files.length === 0 || files.every(({ name }) => name.endsWith(".toml"))) return;
+    event.preventDefault();
+    event.stopPropagation();
+    studio.imports.ask(files);
+  },
+  true,
+);
 addEventListener("pagehide", () => studio.file.changed());
 addEventListener("beforeunload", (event) => {
   if (studio.isChanged && !studio.isMoving) event.preventDefault();

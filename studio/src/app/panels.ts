@@ -1,5 +1,6 @@
 /** Panels that ask what is to become of a text that cannot simply be saved. */
-import { button, h, replace } from "../page/dom.ts";
+import { button, h, replace, withCode } from "../page/dom.ts";
+import type { Imported } from "./api.ts";
 import { around, lineDiff } from "./line-diff.ts";
 
 /** What a reader decides about a text that somebody else has changed. */
@@ -112,6 +113,26 @@ export function draftPanel(at: number, restore: () => void, discard: () => void)
     { class: "panel", role: "status", "aria-label": "Draft" },
     h("p", {}, `A text of ${new Date(at).toLocaleString()} was not saved.`),
     h("p", { class: "choices" }, button("Restore it", restore), button("Discard it", discard)),
+  );
+}
+
+/** Says what an import has found. */
+export function importPanel({ file, files, summary }: Imported, close: () => void): HTMLElement {
+  const directory = file.slice(0, file.lastIndexOf("/"));
+  return h(
+    "section",
+    { class: "panel imported", role: "status", "aria-label": "Import" },
+    h("h2", {}, `Imported as ${file}`),
+    h(
+      "dl",
+      {},
+      summary.map(([heading, lines]) => [
+        h("dt", {}, heading),
+        lines.map((line) => h("dd", {}, withCode(line))),
+      ]),
+    ),
+    h("p", { class: "hint" }, `In ${directory}: ${files.join(", ")}`),
+    h("p", { class: "choices" }, button("Close", close)),
   );
 }
 

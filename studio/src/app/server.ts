@@ -6,6 +6,7 @@ import {
   type Api,
   type Checked,
   Conflict,
+  type Imported,
   type KnownNames,
   NoAnswer,
   type Outlook,
@@ -17,7 +18,7 @@ import {
 async function ask(
   method: string,
   path: string,
-  body?: string,
+  body?: BodyInit,
   headers: Record<string, string> = {},
 ): Promise<Response> {
   let response: Response;
@@ -39,7 +40,7 @@ async function ask(
   throw new Error(reason || `${response.status} ${response.statusText}`);
 }
 
-const json = async <T>(method: string, path: string, body?: string): Promise<T> =>
+const json = async <T>(method: string, path: string, body?: BodyInit): Promise<T> =>
   (await ask(method, path, body)).json() as Promise<T>;
 
 const fileUrl = (file: string): string =>
@@ -61,6 +62,16 @@ export const server: Api = {
     const condition = replaced === null ? { "If-None-Match": "*" } : { "If-Match": replaced };
     const response = await ask("PUT", fileUrl(file), text, condition);
     return { words: `saved ${file}`, tag: response.headers.get("ETag") ?? "" };
+  },
+  import: ({ to, files, options }) => {
+    const named = files.map(({ content: { name, size }, direction }) => ({
+      name,
+      bytes: size,
+      direction,
+    }));
+    const request = encodeURIComponent(JSON.stringify({ to, files: named, ...options }));
+    const contents = new Blob(files.map(({ content }) => content));
+    return json<Imported>("POST", `api/import?request=${request}`, contents);
   },
   check: (file, text) => json<Checked>("POST", `api/check?${named(file)}`, text),
   outlook: (file, text) => json<Outlook>("POST", `api/outlook?${named(file)}`, text),

@@ -8,6 +8,7 @@ import { Connection } from "./connection.ts";
 import { Editor } from "./editor.ts";
 import { Edits } from "./edits.ts";
 import { Form } from "./form.ts";
+import { Imports } from "./imports.ts";
 import { Messages } from "./messages.ts";
 import { dragPath } from "./path-drag.ts";
 import type { Place } from "./place.ts";
@@ -62,6 +63,7 @@ interface PathParts {
 export class Studio {
   readonly control: RunControl;
   readonly file: ScenarioFile;
+  readonly imports: Imports;
   readonly runs: Runs;
   readonly bar: Bar;
   /** Does something, and shows what went wrong with it. */
@@ -113,6 +115,12 @@ export class Studio {
       save: () => void this.save(),
     });
     this.file = this.#makeFile(api);
+    this.imports = new Imports(api, {
+      mayDiscard: () => this.#mayDiscard(),
+      scenarios: () => [...this.bar.files.options].map(({ value }) => value),
+      open: (name) => this.#openNew(name),
+      guard,
+    });
     this.#check = new TextCheck(api, {
       text: () => [this.file.name, this.#editor.text],
       paused: () => this.file.changed(),
@@ -189,6 +197,7 @@ export class Studio {
       messages.element,
       connection.panel,
       this.file.panel,
+      this.imports.panel,
       h(
         "div",
         { class: "desk" },
@@ -299,14 +308,23 @@ export class Studio {
       this.bar.files.value = this.file.name;
       return;
     }
-    await this.guard(async () => {
-      await this.file.open(name);
-      this.bar.files.value = name;
-      this.#page.opened?.(name);
-      this.#mark();
-      await this.runs.open(name);
-      await this.#check.now();
-    });
+    await this.guard(() => this.#open(name));
+  }
+
+  /** Opens a scenario that the list does not have yet. */
+  async #openNew(name: string): Promise<void> {
+    this.bar.files.append(h("option", { value: name }, name));
+    await this.#open(name);
+  }
+
+  async #open(name: string): Promise<void> {
+    await this.file.open(name);
+    this.imports.close();
+    this.bar.files.value = name;
+    this.#page.opened?.(name);
+    this.#mark();
+    await this.runs.open(name);
+    await this.#check.now();
   }
 
   /** Saves the text. */

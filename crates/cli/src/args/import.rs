@@ -1,5 +1,6 @@
 //! Arguments of `import`.
 
+use bentpipe_recordings::options;
 use bentpipe_units::{Rate, Span};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -75,15 +76,7 @@ pub struct Phase(pub Option<Span>);
 /// # Errors
 /// What is allowed.
 pub fn phase(text: &str) -> Result<Phase, String> {
-    if text == "none" {
-        return Ok(Phase(None));
-    }
-    let span: Span = text.parse().map_err(|error| format!("{error}"))?;
-    if span < Span::from_secs(60) {
-        Ok(Phase(Some(span)))
-    } else {
-        Err("allowed: 0 s to below 1 min, or none".to_owned())
-    }
+    options::phase(text).map(Phase)
 }
 
 /// Reads the value of `--interval`.
@@ -91,10 +84,5 @@ pub fn phase(text: &str) -> Result<Phase, String> {
 /// # Errors
 /// What is allowed.
 pub fn interval(text: &str) -> Result<Span, String> {
-    let span: Span = text.parse().map_err(|error| format!("{error}"))?;
-    if (Span::from_millis(1)..=Span::from_secs(3600)).contains(&span) {
-        Ok(span)
-    } else {
-        Err("allowed: 1 ms to 1 h".to_owned())
-    }
+    options::interval(text)
 }
