@@ -105,9 +105,9 @@ impl DirectionConfig {
         let Some(rate) = self.rate.highest() else {
             let problem = "cannot be allocated, since its capacity cannot be planned";
             return Err(ConfigError::refused(
-                "a rate trace or recording",
+                "a rate trace or recording, or a recorded fade",
                 problem,
-                "a rate, a schedule or `acm`",
+                "a rate, a schedule or `acm` over a fade of the scenario",
             ));
         };
         if u32::try_from(rate.bytes_in(dama.frame).get()).is_err() {

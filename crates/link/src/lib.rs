@@ -97,7 +97,7 @@ mod schedule;
 mod trace_file;
 
 pub use acm::config::AcmConfig;
-pub use acm::fade::{FadeConfig, FadeEvent, FadePoint};
+pub use acm::fade::{FadeConfig, FadeEvent, FadePoint, FadeRecording};
 pub use acm::modcods::{Modcod, ModcodTable};
 pub use capacity_allocation::config::CapacityAllocation;
 pub use capacity_allocation::dama::Dama;

@@ -18,7 +18,8 @@ use crate::random::Stream;
 use crate::rate::config::RateConfig;
 use crate::rate::delivery_trace::DeliveryTrace;
 use crate::rate::model::RateModel;
-use crate::recorded::source::{Recorded, RecordedSource};
+use crate::recorded::columns::Recorded;
+use crate::recorded::source::RecordedSource;
 use crate::schedule::Timeline;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::sync::Arc;
@@ -59,6 +60,7 @@ impl DirectionConfig {
         let files: &dyn ReadFiles = &files;
         self.check()?;
         let mut recorded = Recorded::default();
+        let mut fade_loss = None;
         let rate = match &self.rate {
             RateConfig::Constant(rate) => RateModel::Constant(*rate),
             RateConfig::Schedule { schedule, repeat } => RateModel::Schedule {
@@ -67,7 +69,11 @@ impl DirectionConfig {
                 rates: schedule.iter().map(|step| step.rate).collect(),
                 modcods: Arc::default(),
             },
-            RateConfig::Acm(acm) => acm.timeline().rate(),
+            RateConfig::Acm(acm) => {
+                let (rate, loss) = recorded.carrier(files, acm)?;
+                fade_loss = loss;
+                rate
+            }
             RateConfig::Demand(demand) => RateModel::Demand(Arc::new(demand.model())),
             RateConfig::Trace { file } => {
                 let trace = Arc::new(DeliveryTrace::load(files, file)?);
@@ -104,9 +110,8 @@ impl DirectionConfig {
         let losses = self.loss.processes.iter().map(|process| process.load(files));
         let mut losses = losses.collect::<Result<Vec<_>, _>>()?;
         // After the configured ones, so that their random streams and numbers do not depend on it.
-        if let RateConfig::Acm(acm) = &self.rate {
-            losses.extend(acm.timeline().loss(acm.loss));
-        }
+        recorded.losses = losses.len();
+        losses.extend(fade_loss);
         recorded.sources.extend(losses.iter().filter_map(LoadedLoss::recorded_source));
         Ok(DirectionModel {
             rate,

@@ -2,7 +2,9 @@
 
 pub use crate::reconfiguration::{Ramp, Reconfiguration, RttLevels};
 use bentpipe_link::disciplines::QueueDiscipline;
-use bentpipe_link::{DelayConfig, DirectionConfig, QueueLimit, RateConfig};
+use bentpipe_link::{
+    DelayConfig, DirectionConfig, FadeConfig, FadeRecording, QueueLimit, RateConfig,
+};
 use bentpipe_results::Direction;
 use bentpipe_units::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
@@ -125,10 +127,15 @@ fn around_delay(direction: &DirectionConfig) -> (String, String) {
             [first, second] => format!("{}, then {} from {}", first.rate, second.rate, second.at),
             steps => format!("rate in {} steps", steps.len()),
         },
-        RateConfig::Acm(acm) => {
-            let highest = highest_rate(&direction.rate).unwrap_or_default();
-            format!("{highest} in clear sky, adaptive coding of {}", acm.symbol_rate)
-        }
+        RateConfig::Acm(acm) => match &acm.fade {
+            FadeConfig::Recording(FadeRecording { recording }) => {
+                format!("adaptive coding of {} over {}", acm.symbol_rate, recording.display())
+            }
+            FadeConfig::Points(_) | FadeConfig::Event(_) => {
+                let highest = highest_rate(&direction.rate).unwrap_or_default();
+                format!("{highest} in clear sky, adaptive coding of {}", acm.symbol_rate)
+            }
+        },
         RateConfig::Demand(demand) => {
             format!("{}, on demand up to {}", demand.base, demand.ceiling)
         }

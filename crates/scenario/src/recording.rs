@@ -3,7 +3,7 @@
 use super::orbit_text::Begin;
 use crate::error::Problem;
 use crate::limits::Check;
-use bentpipe_link::{AtEnd, DirectionPatch, LossModel, RateConfig};
+use bentpipe_link::{AtEnd, DirectionPatch, FadeConfig, LossModel, RateConfig};
 use bentpipe_units::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -46,8 +46,13 @@ pub enum Fill {
 pub(crate) fn not_recorded(patch: &Spanned<DirectionPatch>) -> Check {
     let DirectionPatch { recording, rate, loss, .. } = patch.get_ref();
     let mut losses = loss.iter().flat_map(|loss| &loss.processes);
+    let is_recorded = |rate: &RateConfig| match rate {
+        RateConfig::Recording { .. } => true,
+        RateConfig::Acm(acm) => matches!(acm.fade, FadeConfig::Recording(_)),
+        _ => false,
+    };
     if recording.is_none()
-        && !matches!(rate, Some(RateConfig::Recording { .. }))
+        && !rate.as_ref().is_some_and(is_recorded)
         && !losses.any(|loss| matches!(loss.model, LossModel::Recording(_)))
     {
         return Ok(());

@@ -86,7 +86,12 @@ impl AcmConfig {
             return Err(ConfigError::refused(value, problem, format!("{least} dB or more")));
         }
         self.fade.check()?;
-        if self.timeline().steps.iter().any(|step| step.rate.is_zero()) {
+        // Of a recorded fade, which is read later, the least that may be.
+        let slowest = match self.timeline() {
+            Ok(timeline) => timeline.steps.iter().map(|step| step.rate).min(),
+            Err(_) => Some(self.rate_of(robust)),
+        };
+        if slowest.is_some_and(|rate| rate.is_zero()) {
             let value = format!("symbol_rate = {}", self.symbol_rate);
             return Err(ConfigError::refused(
                 value,

@@ -1,5 +1,6 @@
 //! Attenuation over time.
 
+use super::curve::Curve;
 use crate::ConfigError;
 use crate::multi_format::{MultiFormat, read_multi_format};
 use crate::schedule::check_starts;
@@ -7,14 +8,17 @@ use bentpipe_units::{DecibelSlope, Decibels, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
-/// Attenuation over time: a list of points with linear interpolation, or an event.
+/// Attenuation over time: a list of points with linear interpolation, an event, or a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FadeConfig {
     /// Points in ascending time, the first at zero. The last value applies from then on.
     Points(Vec<FadePoint>),
     /// One rain event.
     Event(FadeEvent),
+    /// The column `attenuation_db` of a recording, with linear interpolation.
+    Recording(FadeRecording),
 }
 
 /// A point of a fade.
@@ -42,13 +46,37 @@ pub struct FadeEvent {
     pub hold: Span,
 }
 
+/// A recorded fade.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FadeRecording {
+    /// A recording: a CSV file, of which the column `attenuation_db` is used.
+    pub recording: PathBuf,
+}
+
+/// The table of an event or of a recording.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FadeTable {
+    at: Option<Span>,
+    slope: Option<DecibelSlope>,
+    depth: Option<Decibels>,
+    hold: Option<Span>,
+    recording: Option<PathBuf>,
+}
+
 impl FadeConfig {
-    /// Returns the fade as points in seconds and decibels.
-    pub(crate) fn line(&self) -> Fade {
+    /// Returns the fade that the scenario gives.
+    ///
+    /// # Errors
+    /// It is a recording: the file.
+    pub(crate) fn curve(&self) -> Result<Curve, &Path> {
         match self {
             Self::Points(points) => {
-                Fade(points.iter().map(|point| (point.at.as_secs_f64(), point.db)).collect())
+                let points = points.iter().map(|point| (point.at.as_secs_f64(), point.db));
+                Ok(Curve::once(points.collect()))
             }
+            Self::Recording(fade) => Err(&fade.recording),
             Self::Event(event) => {
                 let (begin, depth) = (event.at.as_secs_f64(), event.depth.get());
                 let (ramp, hold) = (depth / event.slope.get(), event.hold.as_secs_f64());
@@ -57,7 +85,7 @@ impl FadeConfig {
                     points.push((begin + ramp + hold, depth));
                 }
                 points.push((begin + ramp + hold + ramp, 0.0));
-                Fade(points)
+                Ok(Curve::once(points))
             }
         }
     }
@@ -87,45 +115,52 @@ impl FadeConfig {
                 "is not a fade",
                 "above 0 dB",
             )),
-            Self::Event(_) => Ok(()),
+            Self::Event(_) | Self::Recording(_) => Ok(()),
         }
-    }
-}
-
-/// A fade as a piecewise linear function: time in seconds, attenuation in dB. Constant before the
-/// first point and after the last.
-pub(crate) struct Fade(pub Vec<(f64, f64)>);
-
-impl Fade {
-    pub fn at(&self, t: f64) -> f64 {
-        let next = self.0.partition_point(|(at, _)| *at <= t);
-        match (next.checked_sub(1).and_then(|last| self.0.get(last)), self.0.get(next)) {
-            (Some((t0, a)), Some((t1, b))) => a + (b - a) * (t - t0) / (t1 - t0),
-            (Some((_, db)), None) | (None, Some((_, db))) => *db,
-            (None, None) => 0.0,
-        }
-    }
-
-    /// Returns the times at which the attenuation crosses `level`.
-    pub fn crossings(&self, level: f64) -> impl Iterator<Item = f64> {
-        let lines = self.0.iter().zip(self.0.iter().skip(1));
-        lines
-            .filter(move |((_, a), (_, b))| (a < &level) != (b < &level))
-            .map(move |((t0, a), (t1, b))| t0 + (t1 - t0) * (level - a) / (b - a))
     }
 }
 
 impl MultiFormat for FadeConfig {
-    const EXPECTED: &'static str = "a list of points [{ at = \"0 s\", attenuation_db = 0 }, …] or \
-        an event { at = \"20 s\", slope = \"0.5 dB/s\", depth = \"8 dB\", hold = \"30 s\" }";
-    type Table = FadeEvent;
+    const EXPECTED: &'static str = "a list of points [{ at = \"0 s\", attenuation_db = 0 }, …], an \
+        event { at = \"20 s\", slope = \"0.5 dB/s\", depth = \"8 dB\", hold = \"30 s\" } or \
+        { recording = \"file\" }";
+    type Table = FadeTable;
     type List = Vec<FadePoint>;
 
     fn from_text(text: &str) -> Result<Self, ConfigError> {
         Err(ConfigError::refused(text, "is not a fade", Self::EXPECTED))
     }
-    fn from_table(event: FadeEvent) -> Result<Self, ConfigError> {
-        let fade = Self::Event(event);
+    fn from_table(table: FadeTable) -> Result<Self, ConfigError> {
+        let fade = match table {
+            FadeTable {
+                at: None,
+                slope: None,
+                depth: None,
+                hold: None,
+                recording: Some(recording),
+            } => Self::Recording(FadeRecording { recording }),
+            FadeTable { recording: Some(file), .. } => {
+                let value = format!("recording = {}", file.display());
+                let problem = "cannot be combined with the keys of an event";
+                return Err(ConfigError::refused(value, problem, "`recording` alone"));
+            }
+            FadeTable {
+                at: Some(at),
+                slope: Some(slope),
+                depth: Some(depth),
+                hold: Some(hold),
+                recording: None,
+            } => Self::Event(FadeEvent { at, slope, depth, hold }),
+            FadeTable { at, slope, depth, .. } => {
+                let missing = match (at, slope, depth) {
+                    (None, ..) => "missing field `at`",
+                    (_, None, _) => "missing field `slope`",
+                    (_, _, None) => "missing field `depth`",
+                    _ => "missing field `hold`",
+                };
+                return Err(ConfigError::refused("fade", missing, Self::EXPECTED));
+            }
+        };
         fade.check().map(|()| fade)
     }
     fn from_list(points: Vec<FadePoint>) -> Option<Result<Self, ConfigError>> {
@@ -140,6 +175,7 @@ impl Serialize for FadeConfig {
         match self {
             Self::Points(points) => points.serialize(serializer),
             Self::Event(event) => event.serialize(serializer),
+            Self::Recording(recording) => recording.serialize(serializer),
         }
     }
 }
@@ -150,11 +186,12 @@ impl JsonSchema for FadeConfig {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "Attenuation over time: points with straight lines between them, or an \
-                event",
+            "description": "Attenuation over time: points with straight lines between them, an \
+                event, or a recording",
             "anyOf": [
                 generator.subschema_for::<Vec<FadePoint>>(),
                 generator.subschema_for::<FadeEvent>(),
+                generator.subschema_for::<FadeRecording>(),
             ],
         })
     }

@@ -8,6 +8,8 @@
 //! returns as soon as its margin does.
 
 pub(crate) mod config;
+pub(crate) mod curve;
 pub(crate) mod fade;
 pub(crate) mod modcods;
-mod timeline;
+pub(crate) mod recorded;
+pub(crate) mod timeline;

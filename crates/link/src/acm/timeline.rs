@@ -1,11 +1,13 @@
 //! Rate and losses of a carrier over time.
 
 use super::config::AcmConfig;
+use super::curve::Curve;
 use super::modcods::Modcod;
 use crate::loss::process::LoadedLoss;
 use crate::rate::model::RateModel;
 use crate::schedule::{RateStep, Timeline, Window};
-use bentpipe_units::{Ratio, Span};
+use bentpipe_units::{Rate, Ratio, Span};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The rate over time, and the windows in which nothing can be decoded.
@@ -15,12 +17,21 @@ pub(crate) struct AcmTimeline {
     /// Name of the MODCOD of each step.
     pub modcods: Vec<&'static str>,
     pub windows: Vec<Window>,
+    /// Period in which all of that repeats.
+    pub repeat: Option<Span>,
 }
 
 impl AcmConfig {
-    /// Computes the rates and loss windows of the whole fade.
-    pub(crate) fn timeline(&self) -> AcmTimeline {
-        let fade = self.fade.line();
+    /// Computes the rates and loss windows of the whole fade that the scenario gives.
+    ///
+    /// # Errors
+    /// It is a recording: the file.
+    pub(crate) fn timeline(&self) -> Result<AcmTimeline, &Path> {
+        self.fade.curve().map(|curve| self.over(&curve))
+    }
+
+    /// Computes the rates and loss windows over the attenuation `curve`, from zero on.
+    pub(super) fn over(&self, curve: &Curve) -> AcmTimeline {
         let (clear, margin, loop_s) =
             (self.clear_sky.get(), self.margin.get(), self.loop_delay.as_secs_f64());
         let modcods = self.modcods.modcods();
@@ -28,26 +39,29 @@ impl AcmConfig {
         // later, its threshold plus margin.
         let mut times = vec![0.0];
         for modcod in modcods {
-            times.extend(fade.crossings(clear - modcod.threshold));
-            times.extend(fade.crossings(clear - modcod.threshold - margin).map(|at| at + loop_s));
+            times.extend(curve.crossings(clear - modcod.threshold, 0.0));
+            times.extend(curve.crossings(clear - modcod.threshold - margin, loop_s));
         }
+        // A recording may have begun before the run.
+        times.retain(|at| *at >= 0.0);
         times.sort_by(f64::total_cmp);
+        let repeat = curve.period().map(Span::from_secs_f64);
         let mut timeline =
-            AcmTimeline { steps: Vec::new(), modcods: Vec::new(), windows: Vec::new() };
+            AcmTimeline { steps: Vec::new(), modcods: Vec::new(), windows: Vec::new(), repeat };
         for (index, &from) in times.iter().enumerate() {
-            let to = times.get(index + 1).copied();
+            let to = times.get(index + 1).copied().or(curve.period());
             let (at, end) = (Span::from_secs_f64(from), to.map_or(Span::MAX, Span::from_secs_f64));
             if at == end {
                 continue;
             }
             let middle = to.map_or(from + 1.0, |to| (from + to) / 2.0);
-            let modcod = self.chosen(clear - fade.at((middle - loop_s).max(0.0)));
-            let rate = self.symbol_rate.carrying(modcod.efficiency * self.framing.get());
+            let modcod = self.chosen(clear - curve.at(middle - loop_s));
+            let rate = self.rate_of(modcod);
             if timeline.steps.last().is_none_or(|step| step.rate != rate) {
                 timeline.steps.push(RateStep { at, rate });
                 timeline.modcods.push(modcod.name);
             }
-            if clear - fade.at(middle) < modcod.threshold {
+            if clear - curve.at(middle) < modcod.threshold {
                 match timeline.windows.last_mut().filter(|window| window.to == at) {
                     Some(window) => window.to = end,
                     None => timeline.windows.push(Window { from: at, to: end }),
@@ -58,20 +72,31 @@ impl AcmConfig {
     }
 
     /// Returns the MODCOD that the transmitter selects if the receiver reports `es_n0` dB.
-    fn chosen(&self, es_n0: f64) -> &'static Modcod {
+    pub(super) fn chosen(&self, es_n0: f64) -> &'static Modcod {
         let modcods = self.modcods.modcods();
         let good = modcods.iter().filter(|modcod| modcod.threshold + self.margin.get() <= es_n0);
         let best = good.max_by(|a, b| a.efficiency.total_cmp(&b.efficiency));
         best.unwrap_or(self.modcods.most_robust())
     }
+
+    /// Returns the rate of the carrier with a MODCOD.
+    pub(super) fn rate_of(&self, modcod: &Modcod) -> Rate {
+        self.symbol_rate.carrying(modcod.efficiency * self.framing.get())
+    }
 }
 
 impl AcmTimeline {
-    /// Returns the rate model of a link.
-    pub fn rate(self) -> RateModel {
+    /// Returns the highest rate.
+    pub fn highest(&self) -> Rate {
+        self.steps.iter().map(|step| step.rate).max().unwrap_or_default()
+    }
+
+    /// Returns the rate model of a link that `nominal` sizes.
+    pub fn rate(self, nominal: Rate) -> RateModel {
+        let starts = self.steps.iter().map(|step| step.at);
         RateModel::Schedule {
-            timeline: Arc::new(Timeline::new(self.steps.iter().map(|step| step.at), None)),
-            nominal: self.steps.iter().map(|step| step.rate).max().unwrap_or_default(),
+            timeline: Arc::new(Timeline::new(starts, self.repeat)),
+            nominal,
             rates: self.steps.iter().map(|step| step.rate).collect(),
             modcods: self.modcods.into(),
         }
@@ -79,8 +104,10 @@ impl AcmTimeline {
 
     /// Returns the loss process: each packet is lost with probability `ratio` while nothing can be
     /// decoded. `None` if that never happens.
-    pub fn loss(self, ratio: Ratio) -> Option<LoadedLoss> {
-        (!self.windows.is_empty()).then(|| LoadedLoss::bernoulli(ratio, self.windows.into()))
+    pub fn loss(&self, ratio: Ratio) -> Option<LoadedLoss> {
+        let windows: Arc<[Window]> = self.windows.as_slice().into();
+        (!windows.is_empty())
+            .then(|| LoadedLoss { repeat: self.repeat, ..LoadedLoss::bernoulli(ratio, windows) })
     }
 }
 
@@ -88,7 +115,7 @@ impl AcmTimeline {
 mod tests {
     use super::*;
     use crate::FadeConfig;
-    use bentpipe_units::{Decibels, Rate};
+    use bentpipe_units::Decibels;
 
     fn acm(fade: &str) -> AcmConfig {
         let text = format!(
@@ -109,7 +136,7 @@ mod tests {
     #[test]
     fn clear_sky_uses_a_single_modcod() {
         // 16APSK 5/6 needs 11.61 dB. 32APSK 3/4 needs 12.73 dB, which would leave no margin.
-        let timeline = acm("[{ at = \"0 s\", attenuation_db = 0 }]").timeline();
+        let timeline = acm("[{ at = \"0 s\", attenuation_db = 0 }]").timeline().unwrap();
         assert_eq!(timeline.steps, [RateStep { at: Span::ZERO, rate: Rate::from_bps(33_001_840) }]);
         assert_eq!(timeline.windows, []);
     }
@@ -119,7 +146,8 @@ mod tests {
         // At 0.1 dB/s, the margin of 1 dB lasts for 10 s; the loop takes 1.5 s.
         let timeline =
             acm("[{ at = \"0 s\", attenuation_db = 0 }, { at = \"20 s\", attenuation_db = 2 }]")
-                .timeline();
+                .timeline()
+                .unwrap();
         // 13 - 11.61 - 1 = 0.39 dB after 3.9 s; then 16APSK 4/5 (11.03) until 0.97 dB, and 3/4
         // (10.21) until 1.79 dB.
         assert_eq!(
@@ -136,7 +164,8 @@ mod tests {
         // At 2 dB/s, the margin is gone in 0.5 s, and the loop closes a second later.
         let timeline =
             acm("{ at = \"10 s\", slope = \"2 dB/s\", depth = \"1.9 dB\", hold = \"60 s\" }")
-                .timeline();
+                .timeline()
+                .unwrap();
         // The transmitter leaves 16APSK 5/6 because of the measurement at 10.195 s, 0.39 dB into
         // the fade. The MODCOD cannot be decoded beyond 1.39 dB.
         let first = timeline.windows[0];
@@ -148,7 +177,8 @@ mod tests {
         let timeline = acm("[{ at = \"0 s\", attenuation_db = 0 }, \
             { at = \"1 s\", attenuation_db = 20 }, { at = \"9 s\", attenuation_db = 20 }, \
             { at = \"10 s\", attenuation_db = 0 }]")
-        .timeline();
+        .timeline()
+        .unwrap();
         assert_eq!(
             timeline.steps.iter().map(|step| step.rate).min(),
             Some(Rate::from_bps(4_902_430))

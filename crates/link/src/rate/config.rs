@@ -112,13 +112,13 @@ impl RateConfig {
         }
     }
 
-    /// Returns the rate, or the highest rate of a schedule or on demand. `None` for a trace or a
-    /// recording: files that have not been read yet.
+    /// Returns the rate, or the highest rate of a schedule or on demand. `None` for a trace, a
+    /// recording or a recorded fade: files that have not been read yet.
     pub fn highest(&self) -> Option<Rate> {
         match self {
             Self::Constant(rate) => Some(*rate),
             Self::Schedule { schedule, .. } => schedule.iter().map(|step| step.rate).max(),
-            Self::Acm(acm) => acm.timeline().steps.iter().map(|step| step.rate).max(),
+            Self::Acm(acm) => acm.timeline().ok().map(|timeline| timeline.highest()),
             Self::Demand(demand) => Some(demand.ceiling),
             Self::Trace { .. } | Self::Recording { .. } => None,
         }

@@ -1,6 +1,7 @@
 //! One measured quantity over time.
 
 use super::clock::ReplayClock;
+use crate::acm::curve::Curve;
 use crate::schedule::Timeline;
 use bentpipe_units::Span;
 
@@ -104,6 +105,38 @@ impl Column<Span> {
     }
 }
 
+impl Column<f64> {
+    /// Returns the values as the clock replays them, with straight lines between them, except where
+    /// nothing was measured for long: there the value is held, and jumps. The last value is held to
+    /// the end.
+    pub fn curve(&self, clock: &ReplayClock) -> Curve {
+        let secs = |at: Span| at.as_secs_f64();
+        let mut points: Vec<(f64, f64)> = Vec::with_capacity(self.points.len() + 3);
+        for (index, (at, value)) in self.points.iter().enumerate() {
+            points.push((secs(*at), *value));
+            let next = self.points.get(index + 1);
+            if let Some((end, _)) = next.filter(|(end, _)| *end - *at > self.held) {
+                points.push((secs(*end), *value));
+            }
+        }
+        let (start, length) = (secs(clock.start), secs(clock.length));
+        let whole = Curve::once(points.clone());
+        // With what is in force at the end, of which the part behind it is cut.
+        points.retain(|(at, _)| *at < length);
+        points.push((length, whole.at(length.next_down())));
+        if !clock.repeats() {
+            return Curve::once(points.iter().map(|(at, db)| (at - start, *db)).collect());
+        }
+        let first = points.partition_point(|(at, _)| *at <= start);
+        let begun = (start, whole.at(start));
+        let after = points[first..].iter().map(|(at, db)| (at - start, *db));
+        let again = points[..first].iter().map(|(at, db)| (at + length - start, *db));
+        let end = (length, begun.1);
+        let points = [(0.0, begun.1)].into_iter().chain(after).chain(again).chain([end]);
+        Curve::repeating(points.collect(), length)
+    }
+}
+
 /// Returns the values of `points` in steps, each kept until the next, as the clock replays them.
 fn steps<T: Copy + PartialEq>(points: &[(Span, T)], clock: &ReplayClock) -> (Timeline, Vec<T>) {
     let (timeline, values) = shifted(points, clock);
@@ -188,6 +221,35 @@ mod tests {
         assert_eq!((found.line, found.at, found.length), (1, ms(0), ms(51)));
         assert_eq!(gap(&[(0, 1), (10, 1)], 61).unwrap().line, 2, "to the end");
         assert_eq!(gap(&[(60, 1), (70, 1)], 80).unwrap().at, ms(0), "from the start");
+    }
+
+    fn decibels(points: &[(u64, f64)], length: u64) -> Column<f64> {
+        let measured: Vec<_> =
+            points.iter().zip(1..).map(|((at, value), line)| (ms(*at), *value, line)).collect();
+        Column::new(&measured, ms(length), ms(10)).unwrap()
+    }
+
+    #[test]
+    fn a_curve_has_lines_but_not_over_gaps_and_begins_anywhere() {
+        let column = decibels(&[(0, 1.0), (10, 2.0), (20, 4.0), (100, 8.0)], 110);
+        let expected =
+            [(0, 1.0), (5, 1.5), (15, 3.0), (20, 4.0), (99, 4.0), (101, 8.0), (109, 8.0)];
+        for start in [0, 5, 10, 20, 60, 105] {
+            let clock = ReplayClock { start: ms(start), ..ReplayClock::repeating(ms(110)) };
+            let again = column.curve(&clock);
+            let held = column.curve(&ReplayClock { at_end: AtEnd::Hold, ..clock });
+            for (at, db) in expected {
+                let at_s = (at as f64 - start as f64) / 1e3;
+                for found in [again.at(at_s), again.at(at_s + 0.11), held.at(at_s)] {
+                    assert!((found - db).abs() < 1e-9, "start {start}, {at} ms: {found}");
+                }
+            }
+            assert_eq!(held.at(9.0), 8.0);
+            assert_eq!(again.lowest(), 1.0, "start {start}");
+        }
+        // Cut between two values.
+        let cut = column.curve(&ReplayClock::repeating(ms(15)));
+        assert!((cut.at(0.0149) - 2.98).abs() < 1e-9 && (cut.at(0.0151) - 1.01).abs() < 1e-9);
     }
 
     #[test]

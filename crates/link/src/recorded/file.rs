@@ -13,13 +13,15 @@ const MAX_LINES: usize = 2_000_000;
 const MAX_LENGTH: Span = Span::from_secs(7 * 86_400);
 /// Bits of the packet that a line's rate must be able to send.
 const PACKET_BITS: f64 = 12_000.0;
-const COLUMNS: &str = "time_s and any of rate_bps, delay_ms, loss";
+const COLUMNS: &str = "time_s and any of rate_bps, delay_ms, loss, attenuation_db";
+/// Highest attenuation in dB, as of the points of a fade.
+const MAX_DB: f64 = 300.0;
 
 /// What was measured of one direction of a path over time.
 ///
 /// A text file: lines that begin with `#` are comments, of which `# start: TIME` gives the time of
 /// `time_s = 0` in UTC; the first other line names the columns, `time_s` and any of `rate_bps`,
-/// `delay_ms` and `loss`. Times rise. An empty field has not been measured.
+/// `delay_ms`, `loss` and `attenuation_db`. Times rise. An empty field has not been measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedFile {
     pub(crate) length: Span,
@@ -27,6 +29,7 @@ pub struct RecordedFile {
     pub(crate) rate: Option<Column<Rate>>,
     pub(crate) delay: Option<Column<Span>>,
     pub(crate) loss: Option<Column<Ratio>>,
+    pub(crate) attenuation: Option<Column<f64>>,
 }
 
 impl RecordedFile {
@@ -106,6 +109,7 @@ enum Quantity {
     Rate,
     Delay,
     Loss,
+    Attenuation,
 }
 
 /// The columns of a file, in order.
@@ -120,6 +124,7 @@ impl Header {
                 "rate_bps" => Quantity::Rate,
                 "delay_ms" => Quantity::Delay,
                 "loss" => Quantity::Loss,
+                "attenuation_db" => Quantity::Attenuation,
                 _ => {
                     let plain = |c: char| c.is_ascii_lowercase() || c == '_';
                     let plain = name.len() <= 20 && name.chars().all(plain);
@@ -149,6 +154,7 @@ struct Rows {
     rates: Vec<(Span, Rate, usize)>,
     delays: Vec<(Span, Span, usize)>,
     losses: Vec<(Span, Ratio, usize)>,
+    attenuations: Vec<(Span, f64, usize)>,
 }
 
 impl Rows {
@@ -184,6 +190,9 @@ impl Rows {
                 Quantity::Loss => {
                     let ratio = Ratio::new(number(text, "a ratio from 0 to 1", 1.0)?)?;
                     self.losses.push((at, ratio, line));
+                }
+                Quantity::Attenuation => {
+                    self.attenuations.push((at, number(text, "0 to 300 dB", MAX_DB)?, line));
                 }
             }
         }
@@ -233,9 +242,10 @@ impl Rows {
             rate: Column::new(&self.rates, length, step),
             delay: Column::new(&self.delays, length, step),
             loss: Column::new(&self.losses, length, step),
+            attenuation: Column::new(&self.attenuations, length, step),
         };
         match recorded {
-            RecordedFile { rate: None, delay: None, loss: None, .. } => {
+            RecordedFile { rate: None, delay: None, loss: None, attenuation: None, .. } => {
                 Err(refused("has no value", "values in at least one column"))
             }
             recorded => Ok(recorded),
@@ -290,6 +300,8 @@ mod tests {
             ("time_s,delay_ms\n0,1\n0.1,x\n", 3, "`the line` is no number"),
             ("time_s,delay_ms\n0,1\n0.1,-1\n", 3, "`-1` is out of range"),
             ("time_s,delay_ms\n0,1\n0.1,nan\n", 3, "out of range"),
+            ("time_s,attenuation_db\n0,0\n1,-0.1\n", 3, "`-0.1` is out of range"),
+            ("time_s,attenuation_db\n0,300.1\n", 2, "0 to 300 dB"),
             ("time_s,loss\n0,0\n0.1,1.01\n", 3, "`1.01` is out of range"),
             ("time_s,loss\n0.1,0\n0.1,1\n", 3, "does not come after"),
             ("time_s,loss\n0,0,0\n", 2, "has 3 fields"),

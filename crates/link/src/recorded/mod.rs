@@ -2,6 +2,7 @@
 
 pub(crate) mod clock;
 pub(crate) mod column;
+pub(crate) mod columns;
 pub(crate) mod file;
 mod replay;
 pub(crate) mod source;

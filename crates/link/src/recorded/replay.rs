@@ -1,7 +1,8 @@
 //! A direction as the clock of its path replays its recordings.
 
 use super::clock::ReplayClock;
-use super::source::{RecordedSource, rate};
+use super::columns::rate;
+use super::source::RecordedSource;
 use crate::model::DirectionModel;
 use crate::rate::model::RateModel;
 use std::sync::Arc;
@@ -31,7 +32,13 @@ impl DirectionModel {
         {
             model.delay = delay.replayed(column, clock);
         }
-        model.losses = self.losses.iter().map(|loss| loss.replayed(clock)).collect();
+        let losses = self.losses.iter().take(recorded.losses);
+        model.losses = losses.map(|loss| loss.replayed(clock)).collect();
+        if let Some(fade) = &recorded.fade {
+            let (rate, loss) = fade.replayed(clock);
+            model.rate = rate;
+            model.losses.extend(loss);
+        }
         model
     }
 }

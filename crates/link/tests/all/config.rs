@@ -271,7 +271,17 @@ const WRONG: &[(&str, &[&str])] = &[
         fade!("{ at = \"1 s\", slope = \"1 dB/s\", depth = \"-3 dB\", hold = \"1 s\" }"),
         &["depth = -3 dB", "above 0"],
     ),
-    (fade!("\"rain\""), &["rain", "slope = \"0.5 dB/s\""]),
+    (fade!("\"rain\""), &["rain", "slope = \"0.5 dB/s\"", "{ recording = \"file\" }"]),
+    (
+        fade!("{ at = \"1 s\", slope = \"1 dB/s\", hold = \"1 s\" }"),
+        &["missing field `depth`", "hold = \"30 s\""],
+    ),
+    (fade!("{}"), &["missing field `at`", "{ recording = \"file\" }"]),
+    (
+        fade!("{ recording = \"rain.csv\", depth = \"3 dB\" }"),
+        &["recording = rain.csv", "keys of an event", "`recording` alone"],
+    ),
+    (fade!("{ file = \"rain.csv\" }"), &["file", "`hold`, `recording`"]),
     // Frames and the rest.
     ("frame = 26.5", &["26.5", "600 ms"]),
     (

@@ -7,6 +7,7 @@ mod common;
 mod config;
 mod demand;
 mod external_delay;
+mod fades;
 mod flow_queues;
 mod losses;
 mod outages;

@@ -328,6 +328,47 @@ fn a_rate_that_grows_on_demand_costs_the_same_on_the_real_clock() {
     });
 }
 
+/// A carrier over a recorded fade: 3.56 Mbps in clear sky, nothing in the fade of 600 ms, and after
+/// it QPSK 1/4 with 0.98 Mbps until the loop of 200 ms has closed.
+const FADE: &str = r#"
+name = "fade"
+time_limit = "20 s"
+[path]
+return = { rate = "2 Mbps", delay = "10 ms" }
+[path.forward]
+delay = "10 ms"
+queue = "5 packets"
+[path.forward.rate.acm]
+symbol_rate = "2 MBd"
+modcods = "dvb-s2"
+clear_sky_esn0 = "6.5 dB"
+loop_delay = "200 ms"
+framing = 1
+fade = { recording = "tests/clocks/fade.csv" }
+[path.recording]
+loop = "hold"
+[workload]
+cbr = { rate = "2 Mbps", duration = "1.9 s", packet = "500 B" }
+"#;
+
+#[test]
+fn a_recorded_fade_has_its_rates_and_losses_on_both_clocks() {
+    compare(FADE, |simulated, real| {
+        for outcome in [simulated, real] {
+            let tenths = outcome.flows[0].received_by_tenth.to_vec();
+            let mbps = |from: usize, to: usize| {
+                tenths[from..to].iter().sum::<u64>() as f64 * 80.0 / (to - from) as f64 / 1e6
+            };
+            let (clear, faded, back) = (mbps(1, 5), mbps(7, 12), mbps(15, 19));
+            assert!((1.8..2.1).contains(&clear), "{clear} Mbps before: {tenths:?}");
+            assert!(faded == 0.0, "{faded} Mbps in the fade: {tenths:?}");
+            assert!((1.8..2.1).contains(&back), "{back} Mbps after: {tenths:?}");
+            let robust = mbps(13, 15);
+            assert!((0.8..1.4).contains(&robust), "{robust} Mbps before the loop: {tenths:?}");
+        }
+    });
+}
+
 /// V7 of specs/recorded-paths.md: quantiles of the RTT over a recording, of the smallest of five
 /// pings.
 #[test]
