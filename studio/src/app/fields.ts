@@ -14,7 +14,10 @@ export interface Field {
   /** The value that the path has then. */
   ofPath?: (path: PathSummary) => string | undefined;
   whole?: boolean;
-  /** What the field says while the text has no such key, if the slider has no place for it: it is at its left end. */
+  /**
+   * What the field says while the text has no such key, if the slider has no place for it: it is at
+   * its left end.
+   */
   absent?: string;
 }
 
