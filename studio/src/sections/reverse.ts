@@ -172,7 +172,7 @@ export class ReverseSection {
       { value: "bytes", text: "bytes" },
       { value: "packets", text: "packet numbers" },
     ];
-    const runs = { class: "runs", role: "group", "aria-label": "Runs in the plots" };
+    const runs = { class: "run-choice", role: "group", "aria-label": "Runs in the plots" };
     replace(
       this.#choice,
       offered.length > 1 && h("div", runs, offered.map(box)),
