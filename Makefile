@@ -35,10 +35,9 @@ build: page ## Build the command with the page inside
 wheel: page ## Build the Python package for other machines: target/wheels
 	MATURIN_PEP517_ARGS="--profile wheel" python3 -m pip wheel --no-deps --wheel-dir target/wheels .
 
-wasm: build ## Build the virtual clock for pages, and compare its results with the command's
+wasm: build ## Build the virtual clock for pages
 	tools/build/wasm
 	node tools/build/pack-engine.mjs $(BENTPIPE)
-	node tools/build/compare-wasm.mjs $(BENTPIPE)
 
 package: page ## Build a Debian package (ARCH=arm64 on another machine too): target/package
 	tools/release/package
@@ -205,7 +204,8 @@ explain-truth: build ## Transfers of real programs with planted causes, and how 
 matrix: build ## Every client against every server on the path with published objectives (an hour)
 	$(BENTPIPE) interop --profiles geo-50-10 --size "2 MB" "10 MB" "100 MB" --out $(OUT)/interop
 
-check-engine: wasm ## Reports that run in the page, in Chromium
+check-engine: wasm ## Compare the clock for pages with the command's, and test pages that run
+	node tools/build/compare-wasm.mjs $(BENTPIPE)
 	cd studio && BENTPIPE_COMMAND=$(abspath $(BENTPIPE)) \
 		npx vitest run --project page tests/editable.page.test.ts
 
