@@ -239,25 +239,30 @@ fn draw_map(canvas: &mut Canvas, sides: &Sides<'_>, map: &Map<'_>, shades: &Shad
     canvas.y = top + rows.len() as f64 * CELL + 6.0;
 }
 
-/// Draws the scale of the colours.
+/// Draws the scale of the colours, below its title if both do not fit beside each other.
 fn draw_key(canvas: &mut Canvas, shades: &Shades, measure: &Measure) {
-    let y = canvas.y + 2.0;
+    /// Width of a step, that of both ends with the gaps between, and the height of a line.
+    const STEP: f64 = 8.0;
+    const ENDS: f64 = 78.0;
+    const LINE: f64 = 11.0;
     let title = shades.scale.title(measure.row.label);
     let title = if shades.axis.log { format!("{title} (log scale)") } else { title };
     let ends = [shades.axis.low, shades.axis.high].map(|end| shades.brief(end));
     let letters = Letters::new(SMALL, Anchor::Start).muted();
-    let mut x = EDGE;
+    let mut y = canvas.y + 2.0;
+    let title = canvas.fitted(&title, SMALL, canvas.width - 2.0 * EDGE);
+    canvas.text(EDGE, y + 6.0, letters, &title);
+    let mut x = EDGE + canvas.measure(&title, SMALL) + 6.0;
+    if x + ENDS + STEP * STEPS as f64 > canvas.width - EDGE {
+        (x, y) = (EDGE, y + LINE);
+    }
     let baseline = y + 6.0;
-    let room = canvas.width - 2.0 * EDGE - 150.0;
-    let title = canvas.fitted(&title, SMALL, room.max(80.0));
-    canvas.text(x, baseline, letters, &title);
-    x += canvas.measure(&title, SMALL) + 6.0;
     canvas.text(x, baseline, letters, &ends[0]);
     x += canvas.measure(&ends[0], SMALL) + 3.0;
     for step in 0..STEPS {
         let fill = canvas.ink.heat(step as f64 / (STEPS - 1) as f64, shades.diverging);
-        canvas.rect([x, y, 8.2, 7.0], &fill);
-        x += 8.0;
+        canvas.rect([x, y, STEP + 0.2, 7.0], &fill);
+        x += STEP;
     }
     canvas.text(x + 3.0, baseline, letters, &ends[1]);
     canvas.y = y + 10.0;

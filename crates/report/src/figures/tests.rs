@@ -315,6 +315,26 @@ fn what_cannot_be_drawn_says_what_can() {
 }
 
 #[test]
+fn a_scale_is_named_in_full_in_a_column_of_a_paper() {
+    let mut directory = Directory::new();
+    let mut runs = Vec::new();
+    for (rtt, seconds) in [("100 ms", 1.0), ("300 ms", 2.0), ("600 ms", 4.0)] {
+        for (loss, factor) in [("0", 1.0), ("0.01", 25.0)] {
+            let mut run = run_of("fast", rtt, 0, Some(seconds * factor));
+            run["point"]["path.loss"] = json!(loss);
+            runs.push(run);
+        }
+    }
+    directory.results.runs = serde_json::from_value(json!(runs)).unwrap();
+    let loss = json!({ "key": "path.loss", "values": ["0", "0.01"], "numbers": [0.0, 0.01],
+        "unit": null });
+    directory.manifest.sweep.push(serde_json::from_value(loss).unwrap());
+    let request = FigureRequest::new(What::Heat);
+    let drawn = directory.draw(&request, FigureStyle::default()).unwrap();
+    assert!(drawn.svg.contains(">Completion time, s (log scale)<"), "{}", drawn.svg);
+}
+
+#[test]
 fn a_directory_says_what_it_offers() {
     let Directory { manifest, results, recording } = &Directory::new();
     let data = FigureData { manifest, results, recording };
