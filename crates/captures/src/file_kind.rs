@@ -38,6 +38,9 @@ const KEY_LABELS: [&[u8]; 5] = [
     b"CLIENT_TRAFFIC_SECRET_0 ",
     b"SERVER_TRAFFIC_SECRET_0 ",
 ];
+/// How lines of a scenario begin.
+const TABLES: [&[u8]; 6] =
+    [b"[path]", b"[path.", b"[workload]", b"[[flow]]", b"[[variant]]", b"[defaults]"];
 /// Bytes that are looked at to tell text.
 const LOOK: usize = 4096;
 
@@ -54,11 +57,16 @@ pub fn describe(bytes: &[u8]) -> Option<&'static str> {
         let may_be_json = matches!(first, b'{' | b'[' | 0x1e);
         let is_text = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
         let look = bytes.get(..LOOK).unwrap_or(bytes);
-        let mut lines = look.split(|byte| *byte == b'\n');
+        let any_line = |starts: &[&[u8]]| {
+            let mut lines = look.split(|byte| *byte == b'\n');
+            lines.any(|line| starts.iter().any(|start| line.starts_with(start)))
+        };
         if may_be_json {
             None
-        } else if lines.any(|line| KEY_LABELS.iter().any(|label| line.starts_with(label))) {
+        } else if any_line(&KEY_LABELS) {
             Some("a key log: name the capture, and this file with `--keys`")
+        } else if any_line(&TABLES) {
+            Some("a scenario: `bentpipe run` runs it, and its report says where the time went")
         } else if look.iter().all(is_text) {
             Some("text, but not JSON")
         } else {
@@ -82,6 +90,7 @@ mod tests {
             (&tar, "tar"),
             (b"Where did the time go?\n", "text"),
             (b"# secrets\nCLIENT_RANDOM 00ff 00ff\n", "--keys"),
+            (b"name = \"mine\"\n[path]\nrtt = \"600 ms\"\n", "bentpipe run"),
             ("Grüße".as_bytes(), "text"),
             (b"\0\x01\x02", "unknown"),
         ] {
