@@ -3,13 +3,13 @@
 use super::suggest::{controller_names, loss_filter_names, parsed, resume_names, slow_start_names};
 use super::values::{ParameterValue, at_least_one, nonzero_time, parameter, socket_address};
 use bentpipe_net::http::CacheControl;
-use bentpipe_net::serve::LogField;
+use bentpipe_net::serve::{Limits, LogField, RequestRate};
 use bentpipe_net::{LogFormat, Qlog};
 use bentpipe_quic::congestion::{ControllerName, LossFilterName, ResumeName, SlowStartName};
 use bentpipe_units::{Bytes, Rate, Span};
 use clap::{Args, ValueEnum};
 use std::net::{IpAddr, SocketAddr};
-use std::num::NonZeroU8;
+use std::num::{NonZeroU8, NonZeroU32};
 use std::path::PathBuf;
 
 const SERVE_EXAMPLES: &str = r#"Examples:
@@ -299,6 +299,13 @@ pub struct ServerOptions {
     /// /48 has twice as many)
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = at_least_one)]
     pub max_per_client: usize,
+    /// Number of requests per client and time, such as `100/s` or `30/min` (an IPv6 /48 has twice
+    /// as many); more get 429 [default: any number]
+    #[arg(long, value_name = "RATE")]
+    pub request_rate: Option<RequestRate>,
+    /// Requests that a client may make at once before --request-rate holds
+    #[arg(long, value_name = "N", default_value_t = Limits::default().request_burst)]
+    pub request_burst: NonZeroU32,
     /// Time for clients to finish when the server stops
     #[arg(long, value_name = "TIME", default_value = "10 s")]
     pub drain: Span,

@@ -62,7 +62,12 @@ pub fn block_on(serve: impl Future<Output = Result<u8, Failure>>) -> u8 {
 /// What is wanted does not fit.
 pub fn limits(options: &ServerOptions, opens: ExtraDescriptors) -> Result<Limits, String> {
     let traces = options.qlog.qlog().map_or(0, |qlog| qlog.files as u64);
-    let limits = Limits { per_client: options.max_per_client, ..Limits::default() };
+    let limits = Limits {
+        per_client: options.max_per_client,
+        request_rate: options.request_rate,
+        request_burst: options.request_burst,
+        ..Limits::default()
+    };
     let others = traces + DESCRIPTORS_PER_THREAD * u64::from(options.threads().get());
     let wanted = WantedLimits { connections: options.max_connections, ..WantedLimits::default() };
     let (limits, others, wanted) = match opens {

@@ -10,6 +10,7 @@
 //! - [`addresses`] are rules about who may connect and where to;
 //! - [`buffers`] divides memory among the connections of the TCP proxy;
 //! - [`send_memory`] divides the server's memory among the responses under way;
+//! - [`request_rate`] bounds how many requests a client makes in a time;
 //! - [`slots`] bounds the responses and the requests of an upstream that are under way, and
 //!   [`activity`] says which of them wait for their clients;
 //! - [`descriptors`] checks all of it against the limit of the process.
@@ -21,5 +22,6 @@ pub mod client;
 pub mod control;
 pub mod descriptors;
 pub mod quic;
+pub mod request_rate;
 pub mod send_memory;
 pub mod slots;

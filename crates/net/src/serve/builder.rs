@@ -17,6 +17,7 @@ use super::tuning::{HEADER_MEMORY, Tuning};
 use super::upstream_health;
 use super::workers;
 use crate::admission::control::{AdmissionControl, AdmissionLimits};
+use crate::admission::request_rate::RequestRates;
 use crate::admission::send_memory::SendMemory;
 use crate::admission::slots::{STALLED, SlotLimits, Slots, WAITING};
 use crate::clock::RealClock;
@@ -382,6 +383,9 @@ impl ServerBuilder {
             limits,
             admission: admission(&limits),
             send_memory: SendMemory::new(limits.send_memory),
+            request_rates: limits
+                .request_rate
+                .map(|rate| RequestRates::new(rate, limits.request_burst)),
             files: file_slots(&limits),
             metrics,
             errors: ErrorLog::new(self.errors),

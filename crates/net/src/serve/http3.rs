@@ -228,6 +228,13 @@ async fn receive(
     let (stream, mut content) = stream.split();
     context.conn.prioritize_request(id, priority_field(request.headers()));
     let exchange = Exchange::new(context, id, stream, &request);
+    if let Some(wait) = exchange.context.shared.too_many_requests(exchange.context.client) {
+        content.stop_sending(Code::H3_NO_ERROR);
+        let response =
+            StreamedResponse::too_many_requests(wait, exchange.context.shared.clock.system());
+        let conn = exchange.context.conn.clone();
+        return Some(Box::pin(unless_stopped(conn, id, Box::pin(exchange.send(response)))));
+    }
     Some(if is_file {
         // The content of a request is not read. It would only take flow-control window.
         content.stop_sending(Code::H3_NO_ERROR);

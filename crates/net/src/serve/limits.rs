@@ -2,7 +2,9 @@
 
 use crate::admission::client::CLIENT_SHARE;
 use crate::admission::descriptors::{RESERVED_DESCRIPTORS, TooFewDescriptors, check_descriptors};
+use crate::admission::request_rate::RequestRate;
 use bentpipe_units::{Bytes, Span};
+use std::num::NonZeroU32;
 
 /// Bounds on what clients may take from the server. The defaults are our choice.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,6 +21,11 @@ pub struct Limits {
     pub handshakes: usize,
     /// Concurrent requests of one connection.
     pub requests: u32,
+    /// Requests of one client in a time; further ones get 429 (RFC 6585 §4). All clients of an IPv6
+    /// /48 have twice as many. `None`: any number.
+    pub request_rate: Option<RequestRate>,
+    /// Requests that a client may make at once before [`Limits::request_rate`] holds.
+    pub request_burst: NonZeroU32,
     /// Files that are sent concurrently, each of which may take a descriptor and 96 kB. Files below
     /// 30 kB take no descriptor and count by their size. Further requests wait for up to 30 s and
     /// then get 503; meanwhile, responses that are stalled for 5 s are aborted to make room.
@@ -60,6 +67,8 @@ impl Default for Limits {
             per_client: 1024,
             handshakes: 256,
             requests: 100,
+            request_rate: None,
+            request_burst: REQUEST_BURST,
             files: 4096,
             files_per_client: 512,
             header: Bytes::new(16 * 1024),
@@ -76,6 +85,9 @@ impl Default for Limits {
         }
     }
 }
+
+/// A page with all that belongs to it, several times. Our choice.
+const REQUEST_BURST: NonZeroU32 = NonZeroU32::new(200).unwrap();
 
 /// What an operator wants instead of the defaults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -28,6 +28,8 @@ pub struct Metrics {
     pub malformed: AtomicU64,
     /// Requests that got 503 because no slot for a file was free in time.
     pub busy: AtomicU64,
+    /// Requests that got 429 because their client had made too many in a time.
+    pub limited: AtomicU64,
     /// Files that could not be opened or read, because of a limit on descriptors or a failing disk.
     pub files_failed: AtomicU64,
     /// TCP connections that could not be accepted.
@@ -93,6 +95,11 @@ impl Metrics {
             Series::counter("slow_clients_total", "Clients aborted as too slow", &self.slow),
             Series::counter("malformed_total", "Malformed requests refused", &self.malformed),
             Series::counter("busy_total", "Requests refused by the limit on files", &self.busy),
+            Series::counter(
+                "requests_limited_total",
+                "Requests refused by the limit on those of a client in a time",
+                &self.limited,
+            ),
             Series::counter(
                 "files_failed_total",
                 "Files that could not be read",

@@ -35,6 +35,7 @@ mod tuning;
 mod upstream_health;
 mod workers;
 
+pub use crate::admission::request_rate::{InvalidRequestRate, RequestRate};
 pub use crate::forward_counts::ForwardCounts;
 pub use access_log::LogField;
 pub use builder::ServerBuilder;

@@ -6,6 +6,7 @@ use crate::admission::slots::{ClientSlot, SlotRequest, memory_of};
 use crate::http::{Body, FIRST_PIECE, FileResponse, Files, RETRY, respond_if, status_text};
 use crate::logging::Level;
 use crate::proxy::{Forwarded, ResponseBody};
+use bentpipe_units::Span;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, DATE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
@@ -142,11 +143,22 @@ impl StreamedResponse {
         Self { head, content: Content::File { body: Body::default(), _slot: None } }
     }
 
-    /// Returns 503 without content, which takes no memory until the client reads it.
+    /// Returns 503.
     fn busy(now: SystemTime) -> Self {
+        Self::retry(StatusCode::SERVICE_UNAVAILABLE, RETRY, now)
+    }
+
+    /// Returns 429 (RFC 6585 §4): the client may ask again after `wait`.
+    pub fn too_many_requests(wait: Span, now: SystemTime) -> Self {
+        let secs = wait.as_nanos().div_ceil(1_000_000_000).max(1);
+        Self::retry(StatusCode::TOO_MANY_REQUESTS, secs.into(), now)
+    }
+
+    /// Returns a response without content, which takes no memory until the client reads it.
+    fn retry(status: StatusCode, after: HeaderValue, now: SystemTime) -> Self {
         let mut head = Response::new(());
-        *head.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-        head.headers_mut().insert(RETRY_AFTER, RETRY);
+        *head.status_mut() = status;
+        head.headers_mut().insert(RETRY_AFTER, after);
         head.headers_mut().insert(CONTENT_LENGTH, 0.into());
         Self {
             head: with_date(head, now),

@@ -8,6 +8,7 @@ use super::metrics::Metrics;
 use super::origin::Origin;
 use super::tuning::Tuning;
 use crate::admission::control::{AdmissionControl, ConnectionGuard};
+use crate::admission::request_rate::RequestRates;
 use crate::admission::send_memory::SendMemory;
 use crate::admission::slots::Slots;
 use crate::clock::RealClock;
@@ -19,6 +20,7 @@ use crate::shutdown::ShutdownSignal;
 use bentpipe_quic::HeaderMemory;
 use bentpipe_quic::noq_proto::ServerConfig;
 use bentpipe_quic::path_memory::token::TokenServer;
+use bentpipe_units::Span;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -33,6 +35,8 @@ pub(super) struct Shared {
     pub limits: Limits,
     pub admission: AdmissionControl,
     pub send_memory: SendMemory,
+    /// Bounds how often clients may ask, if the operator wants that.
+    pub request_rates: Option<RequestRates>,
     pub files: Slots,
     pub metrics: Arc<Metrics>,
     pub errors: ErrorLog,
@@ -67,6 +71,15 @@ impl Shared {
     /// Admits a TCP connection from `address`.
     pub fn admit_tcp(&self, address: IpAddr) -> Option<ConnectionGuard> {
         gate::admit_tcp(&self.admission, &self.limits, &self.metrics, address)
+    }
+
+    /// Counts a request of `client`. If the client has made too many, returns the time after which
+    /// it may make one.
+    pub fn too_many_requests(&self, client: IpAddr) -> Option<Span> {
+        let rates = self.request_rates.as_ref()?;
+        let wait = rates.ask(client, self.clock.now()).err()?;
+        self.metrics.limited.fetch_add(1, Relaxed);
+        Some(wait)
     }
 
     /// Returns whether another process takes new connections.

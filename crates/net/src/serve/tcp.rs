@@ -254,13 +254,15 @@ async fn respond(
     if malformed {
         shared.metrics.malformed.fetch_add(1, Relaxed);
     }
-    let StreamedResponse { head, content } = match &shared.origin {
+    let too_many = shared.too_many_requests(client);
+    let StreamedResponse { head, content } = match (&shared.origin, too_many) {
         _ if malformed => StreamedResponse::status(StatusCode::BAD_REQUEST, now),
-        Origin::Files(files) => {
+        (_, Some(wait)) => StreamedResponse::too_many_requests(wait, now),
+        (Origin::Files(files), None) => {
             let request = Arc::new(request);
             StreamedResponse::file(&shared, files, request, (client, &activity), now).await
         }
-        Origin::Upstream(upstreams) => {
+        (Origin::Upstream(upstreams), None) => {
             let upload = Upload::from_hyper(incoming, shared.limits.stall_time.into());
             // TLS over TCP accepts no early data here.
             let (early, activity) = (false, activity.clone());

@@ -29,6 +29,7 @@ mod qlog;
 mod redirects;
 mod refusals;
 mod relay;
+mod request_rate;
 mod resets;
 mod resumed;
 mod scripted;

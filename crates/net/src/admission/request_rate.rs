@@ -1,0 +1,212 @@
+//! How many requests a client may make in a time.
+
+use super::client::{SITE_CLIENTS, client_network, networks};
+use bentpipe_quic::path_memory::IpPrefix;
+use bentpipe_units::{Span, Time};
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
+
+/// Networks that are remembered: 4 MB. Our choice. A client takes place only while it has made more
+/// requests than it may make in the long run.
+const NETWORKS: usize = 65_536;
+/// Shortest time between two looks for networks that can be forgotten, for whoever has very many
+/// addresses shall not make each request cost one.
+const LOOKS: Span = Span::from_secs(1);
+
+/// How often a client may ask: so many requests in a time, such as `100/s` or `30/min`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestRate {
+    requests: NonZeroU32,
+    time: Span,
+}
+
+/// A text is no rate of requests.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no rate of requests; allowed: a whole number above 0 and its time, such as 100/s, \
+     30/min or 500/h"
+)]
+pub struct InvalidRequestRate(String);
+
+impl FromStr for RequestRate {
+    type Err = InvalidRequestRate;
+
+    fn from_str(text: &str) -> Result<Self, InvalidRequestRate> {
+        let parse = || {
+            let (requests, time) = text.split_once('/')?;
+            let time = Span::from_secs(match time.trim() {
+                "s" => 1,
+                "min" => 60,
+                "h" => 3600,
+                _ => return None,
+            });
+            Some(Self { requests: requests.trim().parse().ok()?, time })
+        };
+        parse().ok_or_else(|| InvalidRequestRate(text.to_owned()))
+    }
+}
+
+/// Bounds the requests of each client: an IPv4 address, or an IPv6 /56. All of an IPv6 /48 may make
+/// twice as many.
+///
+/// It is the leaky bucket of ITU-T I.371 (the generic cell rate algorithm), which needs one time
+/// for each client: the one at which a client that asks at the rate alone would make its next
+/// request.
+#[derive(Debug)]
+pub(crate) struct RequestRates {
+    /// Time from one request to the next at the rate.
+    interval: Span,
+    /// Time by which a client may be ahead of the rate.
+    ahead: Span,
+    networks: Mutex<Networks>,
+}
+
+#[derive(Debug, Default)]
+struct Networks {
+    next: HashMap<IpPrefix, Time>,
+    /// When networks were last looked through.
+    looked: Option<Time>,
+}
+
+impl RequestRates {
+    /// Clients may make `burst` requests at once, and further ones at `rate`.
+    pub(crate) fn new(rate: RequestRate, burst: NonZeroU32) -> Self {
+        let nanos = rate.time.as_nanos().div_ceil(u64::from(rate.requests.get()));
+        let interval = Span::from_nanos(nanos);
+        let ahead = Span::from_nanos(nanos.saturating_mul(u64::from(burst.get() - 1)));
+        Self { interval, ahead, networks: Mutex::default() }
+    }
+
+    /// Counts a request of the client at `address`. Otherwise returns the time after which it may
+    /// make one; this one does not count.
+    pub(crate) fn ask(&self, address: IpAddr, now: Time) -> Result<(), Span> {
+        let client = client_network(address);
+        let mut known = self.networks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wait = Span::ZERO;
+        for network in networks(client) {
+            let next = known.next.get(&network).copied().unwrap_or(now);
+            let ahead = next.since(now);
+            wait = wait.max(ahead.saturating_sub(self.ahead));
+        }
+        if !wait.is_zero() {
+            return Err(wait);
+        }
+        for network in networks(client) {
+            let divisor = if network == client { 1 } else { SITE_CLIENTS as u64 };
+            known.add(network, self.interval / divisor, now);
+        }
+        Ok(())
+    }
+}
+
+impl Networks {
+    fn add(&mut self, network: IpPrefix, interval: Span, now: Time) {
+        if !self.next.contains_key(&network) && self.next.len() >= NETWORKS && !self.forget(now) {
+            return;
+        }
+        let next = self.next.entry(network).or_insert(now);
+        *next = (*next).max(now) + interval;
+    }
+
+    /// Forgets networks that are not ahead. Returns whether there is room.
+    fn forget(&mut self, now: Time) -> bool {
+        if self.looked.is_none_or(|looked| now.since(looked) >= LOOKS) {
+            self.looked = Some(now);
+            self.next.retain(|_, next| *next > now);
+        }
+        self.next.len() < NETWORKS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+    const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
+
+    fn rates(rate: &str, burst: u32) -> RequestRates {
+        RequestRates::new(rate.parse().unwrap(), NonZeroU32::new(burst).unwrap())
+    }
+
+    #[test]
+    fn a_client_may_ask_at_once_and_then_at_the_rate() {
+        let rates = rates("4/s", 3);
+        let now = Time::from_secs(100);
+        for _ in 0..3 {
+            assert_eq!(rates.ask(ONE, now), Ok(()));
+        }
+        assert_eq!(rates.ask(ONE, now), Err(Span::from_millis(250)));
+        assert_eq!(rates.ask(OTHER, now), Ok(()));
+        let later = now + Span::from_millis(249);
+        assert_eq!(rates.ask(ONE, later), Err(Span::from_millis(1)));
+        assert_eq!(rates.ask(ONE, now + Span::from_millis(250)), Ok(()), "refusals do not count");
+        assert_eq!(rates.ask(ONE, now + Span::from_millis(260)), Err(Span::from_millis(240)));
+    }
+
+    #[test]
+    fn an_ipv6_site_may_ask_twice_as_much_as_one_of_its_networks() {
+        let rates = rates("1/s", 10);
+        let now = Time::from_secs(1);
+        let of = |network: u16| IpAddr::from([0x2001, 0xdb8, 7, network, 0, 0, 0, 1]);
+        let asked = (0..100_u16).filter(|&from| rates.ask(of(from << 8), now).is_ok()).count();
+        assert!((19..=21).contains(&asked), "{asked}");
+        assert!(rates.ask([0x2001, 0xdb8, 8, 0, 0, 0, 0, 1].into(), now).is_ok(), "another site");
+    }
+
+    #[test]
+    fn networks_that_ask_no_more_are_forgotten() {
+        let rates = rates("1/s", 10);
+        let address = |number: u32| IpAddr::from(number.to_be_bytes());
+        for number in 0..NETWORKS as u32 + 10 {
+            assert_eq!(rates.ask(address(number), Time::from_secs(1)), Ok(()));
+        }
+        let known = || rates.networks.lock().unwrap().next.len();
+        assert_eq!(known(), NETWORKS);
+        assert_eq!(rates.ask(address(u32::MAX), Time::from_secs(3)), Ok(()));
+        assert_eq!(known(), 1);
+    }
+
+    #[test]
+    fn texts_without_a_number_or_a_time_are_refused_with_the_remedy() {
+        let parse = |text: &str| text.parse::<RequestRate>();
+        assert_eq!(parse("30/min").unwrap().time, Span::from_secs(60));
+        for text in ["", "100", "0/s", "-1/s", "1.5/s", "10/day", "/s", "5000000000/s"] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(&format!("`{text}`")) && error.contains("30/min"), "{error}");
+        }
+    }
+
+    proptest! {
+        /// Whatever the times, no stretch of time has more requests than the rate and the burst.
+        #[test]
+        fn no_stretch_has_more_than_the_rate_and_the_burst(
+            gaps in prop::collection::vec(0_u64..400, 1..200),
+            per_second in 1_u32..50,
+            burst in 1_u32..20,
+        ) {
+            let rates = rates(&format!("{per_second}/s"), burst);
+            let mut now = Time::from_secs(1);
+            let mut admitted = Vec::new();
+            for gap in gaps {
+                now += Span::from_millis(gap);
+                match rates.ask(ONE, now) {
+                    Ok(()) => admitted.push(now),
+                    // The wait is as long as it says, and not longer.
+                    Err(wait) => prop_assert!(wait <= Span::from_secs(1)),
+                }
+            }
+            for (index, start) in admitted.iter().enumerate() {
+                for (count, end) in admitted[index..].iter().enumerate() {
+                    let time = end.since(*start).as_secs_f64();
+                    let most = f64::from(burst) + time * f64::from(per_second) + 1e-6;
+                    prop_assert!((count + 1) as f64 <= most, "{count} in {time} s");
+                }
+            }
+        }
+    }
+}
