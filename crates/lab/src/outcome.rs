@@ -255,6 +255,10 @@ pub(crate) fn call_stream(stream: &sim::CallStream) -> CallStream {
             jitter_ms: millis(measured.jitter.map(|(mean, _)| mean)),
             jitter_final_ms: millis(measured.jitter.map(|(_, last)| last)),
             frames: Some(measured.frames),
+            frames_skipped_percent: measured.skipped.and_then(|skipped| {
+                let all = measured.frames + skipped;
+                (all > 0).then(|| skipped as f64 / all as f64 * 100.0)
+            }),
             frames_late_percent: percent(measured.late),
             frames_lost_percent: percent(measured.lost),
             playout_delay_ms: millis(measured.playout),

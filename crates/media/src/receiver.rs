@@ -2,7 +2,8 @@
 
 use crate::e_model::{mean_opinion_score, rating};
 use crate::frame_clock::FrameClock;
-use crate::sender::{Packet, Sender};
+use crate::packet::Packet;
+use crate::sender::Sender;
 use crate::settings::{AUDIO_FRAMES, Call, MediaKind};
 use crate::stream::StreamReceiver;
 use bentpipe_timeseries::{BoundedSeries, SeriesLimit, SpanHistogram};
@@ -22,7 +23,10 @@ pub struct StreamOutcome {
     pub kind: MediaKind,
     /// Frames that were to be played before the call ended.
     pub frames: u64,
-    /// Of these, frames that were complete after their playout, or still under way at the end.
+    /// Frames that the encoder skipped instead, if the call adapts.
+    pub skipped: Option<u64>,
+    /// Of [`Self::frames`], those that were complete after their playout, or still under way at
+    /// the end.
     pub late: u64,
     /// Of these, frames that never were complete.
     pub lost: u64,
@@ -112,6 +116,7 @@ fn outcome(mut stream: StreamReceiver, now: Time, call: &Call, sender: &Sender) 
     StreamOutcome {
         kind,
         frames: stream.decided(),
+        skipped: (!is_audio && sender.adapts()).then_some(counts.skipped),
         late: counts.late,
         lost: counts.lost,
         largest_delay: some.then_some(stream.largest_delay),

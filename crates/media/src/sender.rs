@@ -1,40 +1,26 @@
 //! The sending end of one direction of a call.
 
+use crate::adaptation::{Adapting, Feedback};
 use crate::frame_clock::FrameClock;
+use crate::packet::Packet;
 use crate::settings::{AUDIO_FRAMES, Call, MAX_PAYLOAD, MediaKind, Video};
 use bentpipe_link::random::{Stream, stream};
-use bentpipe_units::{Bytes, Span, Time};
+use bentpipe_timeseries::{BoundedSeries, SeriesLimit};
+use bentpipe_units::{Bytes, Rate, Span, Time};
 
 /// Most packets of a frame: what the number of a packet can be.
 const MAX_PACKETS: u64 = u16::MAX as u64;
 
-/// A packet of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Packet {
-    /// Kind of media.
-    pub kind: MediaKind,
-    /// Number of the frame, from 0.
-    pub frame: u32,
-    /// True if the frame depends on no other.
-    pub keyframe: bool,
-    /// Number of the packet within the frame, from 0.
-    pub index: u16,
-    /// Number of packets of the frame.
-    pub packets: u16,
-    /// Payload above the headers in bytes.
-    pub payload: u32,
-    /// Capture time of the frame.
-    pub captured: Time,
-}
-
 /// Cuts the frames of one direction of a call into packets.
 ///
 /// Call [`Sender::poll`] at the time of [`Sender::due`] until it returns `None`. Audio goes before
-/// video that is due at the same time.
+/// video that is due at the same time. With [`Call::adaptation`], video may wait until it is
+/// admitted.
 #[derive(Debug)]
 pub struct Sender {
     audio: Option<FrameSource>,
     video: Option<FrameSource>,
+    adapting: Option<Adapting>,
 }
 
 impl Sender {
@@ -51,7 +37,17 @@ impl Sender {
         Self {
             audio: call.audio.map(|audio| source(AUDIO_FRAMES, Sizes::Audio(audio.frame()))),
             video: call.video.map(|video| source(video.fps, Sizes::video(video, draws()))),
+            adapting: Adapting::new(call, begun),
         }
+    }
+
+    /// Makes it record the rate of a video that adapts.
+    #[must_use]
+    pub fn with_series(mut self, limit: Option<SeriesLimit>) -> Self {
+        if let Some(adapting) = &mut self.adapting {
+            adapting.series = limit.map(BoundedSeries::new);
+        }
+        self
     }
 
     /// Sets the largest payload of a packet, [`MAX_PAYLOAD`] otherwise.
@@ -66,13 +62,50 @@ impl Sender {
     /// Returns when the next packet is to be sent; `None` after the last one.
     pub fn due(&self) -> Option<Time> {
         let due = |source: &Option<FrameSource>| source.as_ref()?.due;
-        [due(&self.audio), due(&self.video)].into_iter().flatten().min()
+        let waiting = self.adapting.as_ref().and_then(Adapting::due);
+        [due(&self.audio), due(&self.video), waiting].into_iter().flatten().min()
     }
 
     /// Returns the next packet to send `now`.
     pub fn poll(&mut self, now: Time) -> Option<Packet> {
         let poll = |source: &mut Option<FrameSource>| source.as_mut()?.poll(now);
-        poll(&mut self.audio).or_else(|| poll(&mut self.video))
+        let Some(adapting) = &mut self.adapting else {
+            return poll(&mut self.audio).or_else(|| poll(&mut self.video));
+        };
+        // Audio waits for nothing.
+        if let Some(packet) = poll(&mut self.audio) {
+            return Some(adapting.number(now, packet, false));
+        }
+        if let Some(video) = &mut self.video {
+            while let Some(packet) = video.poll_adapting(now, adapting) {
+                adapting.push(packet);
+            }
+        }
+        adapting.release(now)
+    }
+
+    /// Returns true if the video adapts.
+    pub fn adapts(&self) -> bool {
+        self.adapting.is_some()
+    }
+
+    /// Handles a report of the receiver.
+    pub fn on_feedback(&mut self, now: Time, feedback: &Feedback) {
+        if let Some(adapting) = &mut self.adapting {
+            adapting.on_feedback(now, feedback);
+        }
+    }
+
+    /// Sets how many bytes of sent packets wait in the carrier.
+    pub fn set_in_carrier(&mut self, bytes: u64) {
+        if let Some(adapting) = &mut self.adapting {
+            adapting.in_carrier = bytes;
+        }
+    }
+
+    /// Takes the rates of a video that adapts, in Mbps, if they were recorded.
+    pub fn take_rates(&mut self) -> Option<BoundedSeries> {
+        self.adapting.as_mut()?.series.take()
     }
 
     /// Makes the next frame of the video a keyframe, from which a group starts.
@@ -103,6 +136,8 @@ struct FrameSource {
     next: u32,
     /// Frames since the last keyframe.
     in_group: u32,
+    /// Frames that were skipped before the current one.
+    skipped: u8,
     current: Option<Frame>,
     /// Time of the next packet.
     due: Option<Time>,
@@ -140,6 +175,16 @@ impl Sizes {
         Self::Video { video, mean: video.frames(), sigma, draws }
     }
 
+    /// Sets the mean sizes to those of a rate of the video.
+    fn set_rate(&mut self, rate: Rate) {
+        if let Self::Video { video, mean, .. } = self
+            && video.rate != rate
+        {
+            video.rate = rate;
+            *mean = video.frames();
+        }
+    }
+
     fn next(&mut self, keyframe: bool) -> u64 {
         match self {
             Self::Audio(bytes) => bytes.get(),
@@ -161,7 +206,17 @@ impl FrameSource {
         let clock = FrameClock::new(begun, ends, per_second);
         let due = clock.captured(0);
         let max_payload = MAX_PAYLOAD;
-        Self { clock, sizes, max_payload, next: 0, in_group: 0, current: None, due, sent: 0 }
+        Self {
+            clock,
+            sizes,
+            max_payload,
+            next: 0,
+            in_group: 0,
+            skipped: 0,
+            current: None,
+            due,
+            sent: 0,
+        }
     }
 
     fn poll(&mut self, now: Time) -> Option<Packet> {
@@ -184,6 +239,22 @@ impl FrameSource {
         Some(sent)
     }
 
+    /// Returns the next packet of frames that adapt.
+    fn poll_adapting(&mut self, now: Time, adapting: &mut Adapting) -> Option<Packet> {
+        while self.current.is_none() && self.due.is_some_and(|due| due <= now) {
+            if let Some((rate, skipped)) = adapting.frame(now) {
+                self.sizes.set_rate(rate);
+                self.skipped = skipped;
+                self.capture()?;
+                adapting.last_frame = self.current.as_ref().map_or(0, |frame| frame.left.into());
+            } else {
+                self.next += 1;
+                self.due = self.clock.captured(self.next);
+            }
+        }
+        self.poll(now)
+    }
+
     /// Captures the next frame.
     fn capture(&mut self) -> Option<()> {
         let captured = self.clock.captured(self.next)?;
@@ -199,7 +270,10 @@ impl FrameSource {
         let frame = self.next;
         self.next += 1;
         self.sent += u64::from(left);
-        let packet = Packet { kind, frame, keyframe, index: 0, packets, payload: 0, captured };
+        let (index, payload, sequence) = (0, 0, 0);
+        let skipped = self.skipped;
+        let packet =
+            Packet { kind, frame, keyframe, index, packets, payload, captured, sequence, skipped };
         self.current = Some(Frame { packet, left });
         Some(())
     }
@@ -240,6 +314,7 @@ mod tests {
             playout: Playout::Adaptive,
             codec: Codec::CONCEALING,
             delays_from: Span::ZERO,
+            adaptation: None,
         };
         let times = (Time::from_secs(5), Time::from_secs(7));
         let mut sender = Sender::new(&call, times, (1, 0), "call");

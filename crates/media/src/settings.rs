@@ -26,6 +26,8 @@ pub struct Call {
     pub codec: Codec,
     /// Time from the start of the call from which the delays of frames count.
     pub delays_from: Span,
+    /// How the rate of the video adapts, [`Video::rate`] at most; `None` if it does not.
+    pub adaptation: Option<Adaptation>,
 }
 
 /// Audio: a frame every 20 ms, without pauses.
@@ -71,6 +73,35 @@ impl Video {
         let bytes = |size: f64| Bytes::new(size.round() as u64);
         (bytes(other * f64::from(self.keyframe_size)), bytes(other))
     }
+}
+
+/// The algorithms by which the rate of a video adapts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Skips frames while media waits at the sender, and halves the rate after three; ours.
+    Queue,
+    /// SCReAM V2.
+    Scream,
+}
+
+impl Algorithm {
+    /// Returns true if receivers send reports for it.
+    pub fn needs_feedback(self) -> bool {
+        self == Self::Scream
+    }
+}
+
+/// How the video of a call adapts. Its largest rate is that of the video.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Adaptation {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// Smallest rate.
+    pub min_rate: Rate,
+    /// Rate at the start.
+    pub start_rate: Rate,
+    /// True if packets are ECT(1), so that marks are those of L4S (RFC 9331).
+    pub l4s: bool,
 }
 
 /// When a frame is played: its playout delay after its capture.

@@ -3,8 +3,8 @@
 use crate::frame_clock::FrameClock;
 use crate::freezes::Freezes;
 use crate::jitter::Jitter;
+use crate::packet::Packet;
 use crate::playout::PlayoutDelay;
-use crate::sender::Packet;
 use crate::settings::{MediaKind, Playout};
 use bentpipe_timeseries::{BoundedSeries, SpanHistogram};
 use bentpipe_units::{Span, Time};
@@ -27,6 +27,8 @@ struct Frame {
     keyframe: bool,
     /// True if it was complete in time; `None` while it is not complete.
     in_time: Option<bool>,
+    /// True if the encoder has skipped it.
+    skipped: bool,
 }
 
 /// Frames of a stream that are decided: played, late or lost.
@@ -44,6 +46,8 @@ pub struct Counts {
     pub shown_bytes: u64,
     /// Keyframes that the receiver has asked for.
     pub requests: u64,
+    /// Decided, but skipped by the encoder: not among the others.
+    pub skipped: u64,
 }
 
 /// The receiver of one stream.
@@ -123,6 +127,9 @@ impl StreamReceiver {
             self.notice_loss(packet);
             self.frames.resize(place + 1, Frame::default());
         }
+        for before in place.saturating_sub(packet.skipped.into())..place {
+            self.frames[before].skipped = true;
+        }
         let frame = &mut self.frames[place];
         frame.packets = packet.packets;
         frame.keyframe = packet.keyframe;
@@ -165,7 +172,7 @@ impl StreamReceiver {
             return;
         }
         let next = self.base as usize + self.frames.len();
-        let is_gap = packet.frame as usize > next;
+        let is_gap = packet.frame as usize > next + usize::from(packet.skipped);
         let is_part = self.frames.back().is_some_and(|last| last.arrived < last.packets);
         if !packet.keyframe && (is_gap || is_part) {
             self.awaits_keyframe = true;
@@ -189,7 +196,8 @@ impl StreamReceiver {
             let Some(captured) = self.clock.captured(self.next) else { return };
             let played = captured + delay;
             let is_after_the_end = played > self.clock.ends();
-            if is_after_the_end || (frame.in_time.is_none() && now <= played) {
+            let may_come = frame.in_time.is_none() && !frame.skipped;
+            if is_after_the_end || (may_come && now <= played) {
                 return;
             }
             self.decide(frame, played, delay);
@@ -199,6 +207,10 @@ impl StreamReceiver {
     /// Plays or skips the next frame.
     fn decide(&mut self, frame: Frame, played: Time, delay: Span) {
         self.next += 1;
+        if frame.skipped {
+            self.counts.skipped += 1;
+            return;
+        }
         self.playout_sum += u128::from(delay.as_nanos());
         let in_time = frame.in_time == Some(true);
         self.broken = !in_time || (self.broken && !frame.keyframe);
@@ -222,7 +234,7 @@ impl StreamReceiver {
         while let Some(&frame) = self.frames.front().filter(|_| self.base < self.next) {
             let due = self.clock.captured(self.base).map(|captured| captured + delay);
             let is_given_up = due.is_none_or(|due| due + GIVE_UP < now);
-            if frame.in_time.is_none() {
+            if frame.in_time.is_none() && !frame.skipped {
                 if !is_given_up {
                     return;
                 }
@@ -253,7 +265,8 @@ impl StreamReceiver {
         }
         for number in self.base..self.next {
             let place = (number - self.base) as usize;
-            if self.frames.get(place).is_none_or(|frame| frame.in_time.is_none()) {
+            let is_missing = |frame: &Frame| frame.in_time.is_none() && !frame.skipped;
+            if self.frames.get(place).is_none_or(is_missing) {
                 // What came after it has arrived, so that it is lost; otherwise it is under way.
                 let is_gap = !self.on_streams && (number as usize) + 1 < last_arrived;
                 let is_lost = is_gap || last_arrived == 0;
@@ -263,15 +276,15 @@ impl StreamReceiver {
         self.freezes.finish(self.clock.begun(), now);
     }
 
-    /// Returns the number of frames that were decided.
+    /// Returns the number of frames that were decided, without those that the encoder skipped.
     pub fn decided(&self) -> u64 {
-        u64::from(self.next)
+        u64::from(self.next) - self.counts.skipped
     }
 
     /// Returns the mean playout delay of the frames that were decided; `None` without an arrival.
     pub fn mean_playout(&self) -> Option<Span> {
         self.playout.current()?;
-        let mean = self.playout_sum.checked_div(u128::from(self.next))?;
+        let mean = self.playout_sum.checked_div(u128::from(self.decided()))?;
         Some(Span::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
     }
 

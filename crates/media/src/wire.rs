@@ -4,7 +4,7 @@
 //! begins with [`STREAM_TYPE`] and has frames one after the other, each behind a header of eight
 //! bytes. Neither carries times: frames are captured at equal intervals.
 
-use crate::sender::Packet;
+use crate::packet::Packet;
 use crate::settings::MediaKind;
 
 /// Size of the header of a packet, and of a frame on a stream, in bytes.
@@ -13,8 +13,10 @@ pub const HEADER_BYTES: u32 = 8;
 pub const STREAM_TYPE: u8 = 0x4d;
 /// A keyframe request: a DATAGRAM frame with this byte alone.
 pub const KEYFRAME_REQUEST: [u8; 1] = [0xc0];
-/// Most frames of a stream of media: their numbers have 29 bits.
-const MAX_FRAMES: u32 = 1 << 29;
+/// Most frames of a stream of media: their numbers have 25 bits, 38 hours of 240 a second.
+const MAX_FRAMES: u32 = 1 << 25;
+/// Most frames of which a header can say that they were skipped, in four bits.
+const MAX_SKIPPED: u32 = 15;
 
 const VIDEO: u32 = 1 << 31;
 const KEYFRAME: u32 = 1 << 30;
@@ -28,6 +30,8 @@ pub struct Header {
     pub keyframe: bool,
     /// Number of the frame.
     pub frame: u32,
+    /// Number of frames before it that the encoder has skipped.
+    pub skipped: u8,
     /// What follows.
     pub rest: u32,
 }
@@ -41,8 +45,8 @@ impl Header {
 
     /// Returns the header of the frame of `packet`, of `bytes`, on a stream.
     pub fn of_frame(packet: &Packet, bytes: u32) -> Self {
-        let &Packet { kind, keyframe, frame, .. } = packet;
-        Self { kind, keyframe, frame: frame % MAX_FRAMES, rest: bytes }
+        let &Packet { kind, keyframe, frame, skipped, .. } = packet;
+        Self { kind, keyframe, frame: frame % MAX_FRAMES, skipped, rest: bytes }
     }
 
     /// Returns the number of a packet within its frame, and the number of its packets.
@@ -54,7 +58,8 @@ impl Header {
     pub fn encode(&self) -> [u8; HEADER_BYTES as usize] {
         let video = if self.kind == MediaKind::Video { VIDEO } else { 0 };
         let keyframe = if self.keyframe { KEYFRAME } else { 0 };
-        let first = video | keyframe | (self.frame % MAX_FRAMES);
+        let skipped = u32::from(self.skipped).min(MAX_SKIPPED) * MAX_FRAMES;
+        let first = video | keyframe | skipped | (self.frame % MAX_FRAMES);
         (u64::from(first) << 32 | u64::from(self.rest)).to_be_bytes()
     }
 
@@ -66,6 +71,7 @@ impl Header {
             kind: if first & VIDEO == 0 { MediaKind::Audio } else { MediaKind::Video },
             keyframe: first & KEYFRAME != 0,
             frame: first % MAX_FRAMES,
+            skipped: (first / MAX_FRAMES % (MAX_SKIPPED + 1)) as u8,
             rest: word as u32,
         })
     }
@@ -150,17 +156,30 @@ mod tests {
             video: bool,
             keyframe: bool,
             frame in 0..MAX_FRAMES,
+            skipped in 0..=15u8,
             index: u16,
             packets: u16,
         ) {
             let kind = if video { MediaKind::Video } else { MediaKind::Audio };
             let captured = Time::ZERO;
-            let packet = Packet { kind, frame, keyframe, index, packets, payload: 1, captured };
+            let (payload, sequence) = (1, 0);
+            let packet = Packet {
+                kind,
+                frame,
+                keyframe,
+                index,
+                packets,
+                payload,
+                captured,
+                sequence,
+                skipped,
+            };
             let header = Header::of_packet(&packet);
             let read = Header::decode(&header.encode()).unwrap();
             prop_assert_eq!(read, header);
             prop_assert_eq!(read.packet(), (index, packets));
             prop_assert_eq!((read.kind, read.keyframe, read.frame), (kind, keyframe, frame));
+            prop_assert_eq!(read.skipped, skipped);
         }
 
         #[test]
@@ -169,7 +188,7 @@ mod tests {
             cut in 1..1_500usize,
         ) {
             let header = |(frame, rest): (u32, u32)| {
-                Header { kind: MediaKind::Video, keyframe: frame == 0, frame, rest }
+                Header { kind: MediaKind::Video, keyframe: frame == 0, frame, skipped: 0, rest }
             };
             let headers: Vec<Header> = (0..).zip(sizes.iter().copied()).map(header).collect();
             let mut stream = vec![STREAM_TYPE];

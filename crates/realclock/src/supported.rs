@@ -83,6 +83,11 @@ fn flow(flow: &FlowSpec, at_stations: bool) -> Result<(), String> {
         }
         Stack::DatagramTraffic(kind) => datagrams(*kind),
         Stack::Call(call) => match call.carrier {
+            CallCarrier::Udp if call.media.adaptation.is_some() => {
+                let what = "`adaptation`: the rate of a call adapts on the virtual clock only; \
+                    allowed with --clock real: `adaptation = \"none\"`";
+                Err(what.to_owned())
+            }
             CallCarrier::Udp => Ok(()),
             CallCarrier::Quic(..) => {
                 let what = "`framing`: a call over QUIC runs on the virtual clock only; allowed \

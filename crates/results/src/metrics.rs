@@ -124,6 +124,9 @@ metrics! {
     "Jitter at the end", "ms", Lower: jitter_final_ms: Option<f64>,
     /// Frames of a call that were to be played.
     "Frames", "", Neither: frames: Option<u64>,
+    /// Frames of the video of a call with `adaptation` that the encoder skipped because earlier
+    /// ones waited, in percent of all.
+    "Skipped frames", "%", Lower: frames_skipped_percent: Option<f64>,
     /// Frames that arrived after they were to be played, in percent.
     "Late frames", "%", Lower: frames_late_percent: Option<f64>,
     /// Frames that never arrived as a whole, in percent.

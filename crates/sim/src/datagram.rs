@@ -154,6 +154,8 @@ pub enum Media {
     Packet(media::Packet),
     /// The receiver of a video asks for a keyframe.
     KeyframeRequest,
+    /// The receiver of media that adapts reports what has arrived.
+    Feedback(media::Feedback),
 }
 
 /// Bytes without meaning: only their number and sending time count.

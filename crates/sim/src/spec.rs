@@ -3,7 +3,7 @@
 pub use crate::mesh_spec::{MeshSpec, SatelliteLinks};
 use bentpipe_link::{DirectionModel, Dscp, Ecn};
 use bentpipe_media::abr::AdaptiveVideo;
-use bentpipe_media::{Call, responsiveness};
+use bentpipe_media::{Adaptation, Algorithm, Call, responsiveness};
 use bentpipe_quic::congestion::{CongestionConfig, ControllerName, PathChangeNotice};
 use bentpipe_quic::qlog::Forms;
 use bentpipe_quic::{Handshake, QuicSettings};
@@ -445,6 +445,18 @@ impl Stack {
                 CallCarrier::Udp => None,
             },
             _ => None,
+        }
+    }
+
+    /// Returns the name of the congestion control of the data's sender, which may be that of the
+    /// application.
+    pub fn congestion_name(&self) -> &str {
+        match self {
+            Self::Call(call) if call.quic().is_none() => match call.media.adaptation {
+                Some(Adaptation { algorithm: Algorithm::Scream, .. }) => "scream",
+                _ => "none",
+            },
+            _ => self.congestion().map_or("none", |config| config.controller.as_str()),
         }
     }
 

@@ -88,6 +88,16 @@ export const CALL_ROWS = [
   ],
   ["frames", "flow", "", "neither", "Frames", "Frames of a call that were to be played.", false],
   [
+    "frames_skipped_percent",
+    "flow",
+    "%",
+    "lower",
+    "Skipped frames",
+    "Frames of the video of a call with `adaptation` that the encoder skipped because " +
+      "earlier ones waited, in percent of all.",
+    false,
+  ],
+  [
     "frames_late_percent",
     "flow",
     "%",

@@ -21,6 +21,8 @@ export const SERIES = {
   audioUploadDelay: "audio_upload_delay",
   videoDownloadDelay: "video_download_delay",
   videoUploadDelay: "video_upload_delay",
+  videoDownloadRate: "video_download_rate",
+  videoUploadRate: "video_upload_rate",
   limit: "flow_control_limit",
   limitAtSender: "flow_control_limit_at_sender",
   consumed: "consumed",

@@ -308,6 +308,11 @@ export interface CallStream {
   frames_late_percent: number | null;
   /** Frames that never arrived as a whole, in percent. */
   frames_lost_percent: number | null;
+  /**
+   * Frames of the video of a call with `adaptation` that the encoder skipped because earlier
+   * ones waited, in percent of all.
+   */
+  frames_skipped_percent: number | null;
   /** Time for which the video of a call was frozen, in percent of the length of the call. */
   freeze_percent: number | null;
   /** Total time for which the video of a call was frozen. */

@@ -14,10 +14,34 @@ const STREAMS: readonly (readonly [string, string])[] = [
 
 const TITLE = "Frame delay";
 
-/** How long the frames of a call took from their capture until they had arrived. */
+/** The rates of videos that adapt: series and name. */
+const RATES: readonly (readonly [string, string])[] = [
+  [SERIES.videoDownloadRate, "video, download"],
+  [SERIES.videoUploadRate, "video, upload"],
+];
+
+const RATE = {
+  title: "Rate of the video",
+  unit: "Mbps",
+  howto: "The rate that the encoder aims at, as the adaptation of the call sets it.",
+} as const;
+
+/** How long the frames of a call took from their capture until they had arrived, and their rate. */
 export const frames: Panel = {
-  flowSeries: STREAMS.map(([key]) => key),
+  flowSeries: [...STREAMS, ...RATES].map(([key]) => key),
   ofFlow: (view) => [
+    {
+      ...BASE,
+      ...RATE,
+      marks: marksOf(view),
+      id: "video-rate",
+      layers: RATES.flatMap(([key, name], index): Layer[] => {
+        const data = view.cache.get(view.flow.series[key]);
+        const title = `Rate of the ${name}`;
+        const colour = (): string => variantColour(index);
+        return data ? [{ name, title, style: "step", data, colour, shown: true }] : [];
+      }),
+    },
     {
       ...BASE,
       marks: marksOf(view),
@@ -36,8 +60,16 @@ export const frames: Panel = {
         "further above them than the playout allows came too late.",
     },
   ],
-  ofFlows: (view) =>
-    STREAMS.map(([key, name]) => ({
+  ofFlows: (view) => [
+    ...RATES.map(([key, name]) => ({
+      ...BASE,
+      ...RATE,
+      marks: routeChanges(view.trace, view.trace.flows),
+      id: key,
+      title: `${RATE.title}: ${name}`,
+      layers: perFlow(view, key, RATE.title),
+    })),
+    ...STREAMS.map(([key, name]) => ({
       ...BASE,
       marks: routeChanges(view.trace, view.trace.flows),
       id: `frames:${key}`,
@@ -46,4 +78,5 @@ export const frames: Panel = {
       layers: perFlow(view, key, TITLE, { style: "dots" }),
       howto: "Each dot is a frame: the time from its capture until its last packet arrived.",
     })),
+  ],
 };

@@ -8,7 +8,7 @@ use super::visits::visits;
 use crate::outcome;
 use bentpipe_link::Ecn;
 use bentpipe_media::e_model::Codec;
-use bentpipe_media::{Audio, Call, Playout, Video};
+use bentpipe_media::{Adaptation, Algorithm, Audio, Call, Playout, Video};
 use bentpipe_results::Direction;
 use bentpipe_scenario::workload as scenario;
 use bentpipe_scenario::{Flow, Placement, Problem, Protocol, Scenario, Workload};
@@ -82,6 +82,7 @@ pub(super) fn flow(
             dscp: flow.transport.dscp.unwrap_or_default(),
             ecn: match flow.work.first() {
                 Workload::Cbr(cbr) => cbr.ecn.into(),
+                Workload::Call(call) => call.ecn().into(),
                 _ => Ecn::NotEct,
             },
         },
@@ -112,8 +113,22 @@ fn call_traffic(call: &scenario::Call, carrier: CallCarrier) -> CallTraffic {
     };
     let codec = if call.concealment { Codec::CONCEALING } else { Codec::PLAIN };
     let delays_from = call.delays_from.as_ref().map_or(Span::ZERO, |from| *from.get_ref());
-    let media = Call { audio, video, playout, codec, delays_from };
+    let adaptation = adaptation(call);
+    let media = Call { audio, video, playout, codec, delays_from, adaptation };
     CallTraffic { media, directions, carrier }
+}
+
+/// Returns how the rate of the video of a call adapts.
+fn adaptation(call: &scenario::Call) -> Option<Adaptation> {
+    let (video, key) = (call.video.as_ref()?, call.adaptation());
+    let algorithm = match key {
+        scenario::CallAdaptation::None => return None,
+        scenario::CallAdaptation::Queue => Algorithm::Queue,
+        scenario::CallAdaptation::Scream => Algorithm::Scream,
+    };
+    let l4s = Ecn::from(call.ecn()) == Ecn::Ect1;
+    let (min_rate, start_rate) = (video.min_rate(), video.start_rate(key));
+    Some(Adaptation { algorithm, min_rate, start_rate, l4s })
 }
 
 /// Returns how QUIC carries a call.

@@ -1,5 +1,6 @@
 //! `call`: audio and video in one or both directions.
 
+use super::cbr::EcnField;
 use super::clocks::Clocks;
 use super::kind::Kind;
 use super::transfer::Transfer;
@@ -20,12 +21,15 @@ const MOST: Rate = Rate::from_mbps(100);
 const LEAST: Rate = Rate::from_bps(1_000);
 /// Most frames per second.
 const MOST_FRAMES: u64 = 240;
+/// Rate at which SCReAM starts. Our choice, about what WebRTC starts with.
+const START_RATE: Rate = Rate::from_bps(300_000);
 /// Longest time between two keyframes.
 const LONGEST_GROUP: Span = Span::from_secs(60);
 /// Playout by default.
 const PLAYOUT: Playout = Playout::Fixed(Span::from_millis(60));
 
-/// A call over UDP, without congestion control, or with `framing` over QUIC. Without `audio` and
+/// A call over UDP, without congestion control but that of `adaptation`, or with `framing` over
+/// QUIC. Without `audio` and
 /// `video`, it has audio of 32 kbps.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -61,6 +65,26 @@ pub struct Call {
     /// (STOP_SENDING), with `stream-per-group`; never by default.
     #[schemars(with = "Option<Span>")]
     pub cancel_after: Option<Spanned<Span>>,
+    /// How the rate of the video adapts to the path; not by default.
+    #[schemars(with = "Option<CallAdaptation>")]
+    pub adaptation: Option<Spanned<CallAdaptation>>,
+    /// ECN field of the packets of media with `adaptation = "scream"`; `ect1` by default, whose
+    /// marks are those of L4S.
+    #[schemars(with = "Option<EcnField>")]
+    pub ecn: Option<Spanned<EcnField>>,
+}
+
+/// How the rate of the video of a call adapts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CallAdaptation {
+    /// It does not.
+    #[default]
+    None,
+    /// By the media that waits for the congestion control of QUIC, with `framing = "datagrams"`.
+    Queue,
+    /// By SCReAM V2, over UDP.
+    Scream,
 }
 
 /// How a QUIC connection carries a call. Audio goes in datagrams in any case.
@@ -79,9 +103,16 @@ pub enum Framing {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallVideo {
-    /// Mean rate, without headers.
+    /// Mean rate, without headers; with `adaptation`, the largest.
     #[schemars(with = "Rate")]
     pub rate: Spanned<Rate>,
+    /// Smallest rate with `adaptation`; a tenth of `rate` by default.
+    #[schemars(with = "Option<Rate>")]
+    pub min_rate: Option<Spanned<Rate>>,
+    /// Rate at the start with `adaptation`; by default 300 kbps within `min_rate` and `rate` for
+    /// `scream`, and `rate` for `queue`.
+    #[schemars(with = "Option<Rate>")]
+    pub start_rate: Option<Spanned<Rate>>,
     /// Frames per second; 30 by default.
     #[schemars(with = "Option<u64>", range(min = 1, max = 240))]
     pub fps: Option<Spanned<u64>>,
@@ -185,7 +216,50 @@ impl Call {
             );
             return Err(Problem::new(from.span(), message));
         }
-        self.check_framing()
+        self.check_framing()?;
+        self.check_adaptation()
+    }
+
+    fn check_adaptation(&self) -> Check {
+        let adaptation = self.adaptation();
+        if let Some(ecn) = self.ecn.as_ref().filter(|_| adaptation != CallAdaptation::Scream) {
+            let message = "nothing reacts to marks of this call; allowed: `ecn` with `adaptation = \
+                           \"scream\"`";
+            return Err(Problem::new(ecn.span(), message));
+        }
+        if let Some(video) = &self.video {
+            video.check_adaptation(adaptation)?;
+        }
+        let Some(key) = &self.adaptation else { return Ok(()) };
+        let message = match adaptation {
+            CallAdaptation::None => return Ok(()),
+            _ if self.video.is_none() => "audio has one rate; allowed: `adaptation` with `video`",
+            CallAdaptation::Queue if self.framing() != Some(Framing::Datagrams) => {
+                "`queue` follows the datagrams that wait for the congestion control of QUIC; \
+                 allowed: `framing = \"datagrams\"`, or over UDP `adaptation = \"scream\"`"
+            }
+            CallAdaptation::Scream if self.framing.is_some() => {
+                "SCReAM limits what is in flight itself, which QUIC does, too; allowed: no \
+                 `framing`, so that UDP carries the call, or `adaptation = \"queue\"` with \
+                 `framing = \"datagrams\"`"
+            }
+            _ => return Ok(()),
+        };
+        Err(Problem::new(key.span(), message))
+    }
+
+    /// Returns how the rate of its video adapts.
+    pub fn adaptation(&self) -> CallAdaptation {
+        self.adaptation.as_ref().map_or(CallAdaptation::None, |key| *key.get_ref())
+    }
+
+    /// Returns the ECN field of its packets of media over UDP.
+    pub fn ecn(&self) -> EcnField {
+        match (&self.ecn, self.adaptation()) {
+            (Some(ecn), _) => *ecn.get_ref(),
+            (None, CallAdaptation::Scream) => EcnField::Ect1,
+            (None, _) => EcnField::NotEct,
+        }
     }
 
     fn check_framing(&self) -> Check {
@@ -249,6 +323,56 @@ impl CallVideo {
         let interval = self.keyframe_interval.as_ref();
         within("keyframe_interval", interval, frame, LONGEST_GROUP)?;
         within("pacing", self.pacing.as_ref(), Span::ZERO, frame)
+    }
+
+    fn check_adaptation(&self, adaptation: CallAdaptation) -> Check {
+        let keys = [("min_rate", &self.min_rate), ("start_rate", &self.start_rate)];
+        if adaptation == CallAdaptation::None {
+            let given = keys.into_iter().find_map(|(key, value)| Some((key, value.as_ref()?)));
+            return given.map_or(Ok(()), |(key, value)| {
+                let message = format!(
+                    "`{key}` is for a rate that adapts; allowed: with `adaptation = \"queue\"` or \
+                     `\"scream\"`"
+                );
+                Err(Problem::new(value.span(), message))
+            });
+        }
+        let (least, most) = (self.min_rate(), *self.rate.get_ref());
+        for (key, value, low) in
+            [("min_rate", &self.min_rate, LEAST), ("start_rate", &self.start_rate, least)]
+        {
+            if let Some(value) = value
+                && !(low..=most).contains(value.get_ref())
+            {
+                let message =
+                    format!("`{key}` of {value} is out of range; allowed: {low} to {most}");
+                return Err(Problem::new(value.span(), message));
+            }
+        }
+        match &self.pacing {
+            Some(pacing) if adaptation == CallAdaptation::Scream && !pacing.get_ref().is_zero() => {
+                let message = "SCReAM paces packets itself; allowed: no `pacing`, or another \
+                               `adaptation`";
+                Err(Problem::new(pacing.span(), message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the smallest rate of a video that adapts.
+    pub fn min_rate(&self) -> Rate {
+        let tenth = Rate::from_bps(self.rate.get_ref().as_bps() / 10);
+        self.min_rate.as_ref().map_or(tenth, |rate| *rate.get_ref())
+    }
+
+    /// Returns the rate at the start of a video that adapts.
+    pub fn start_rate(&self, adaptation: CallAdaptation) -> Rate {
+        let most = *self.rate.get_ref();
+        match (&self.start_rate, adaptation) {
+            (Some(rate), _) => *rate.get_ref(),
+            (None, CallAdaptation::Scream) => START_RATE.clamp(self.min_rate(), most),
+            (None, _) => most,
+        }
     }
 
     /// Returns the frames per second.
@@ -328,6 +452,28 @@ mod tests {
         assert_eq!((video.fps(), video.group(), video.keyframe_size()), (30, 30, 10));
     }
 
+    /// Returns the keys of a call with an adaptation, other keys, and keys of its video.
+    fn adapting(adaptation: &str, keys: &str, of_video: &str) -> String {
+        let comma = if of_video.is_empty() { "" } else { ", " };
+        let video = format!("video = {{ rate = \"1 Mbps\"{comma}{of_video} }}");
+        format!("adaptation = \"{adaptation}\"\n{keys}\n{video}")
+    }
+
+    #[test]
+    fn a_call_that_adapts_has_limits_and_a_start() {
+        let read = |adaptation, keys| {
+            check(&format!("duration = \"60 s\"\n{}", adapting(adaptation, keys, ""))).unwrap()
+        };
+        let call = read("scream", "");
+        let video = call.video.as_ref().unwrap();
+        assert_eq!(video.min_rate(), Rate::from_bps(100_000));
+        assert_eq!(video.start_rate(call.adaptation()), START_RATE);
+        assert_eq!(call.ecn(), EcnField::Ect1);
+        let call = read("queue", "framing = \"datagrams\"");
+        assert_eq!(call.video.as_ref().unwrap().start_rate(call.adaptation()), Rate::from_mbps(1));
+        assert_eq!((call.ecn(), read("none", "").ecn()), (EcnField::NotEct, EcnField::NotEct));
+    }
+
     #[test]
     fn values_out_of_range_name_what_is_allowed() {
         let cases = [
@@ -341,6 +487,16 @@ mod tests {
             ("framing = \"datagrams\"\ncancel_after = \"1 s\"", "`framing = \"stream-per-group\"`"),
             ("delays_from = \"60 s\"", "less than the `duration`, 1 min"),
             ("cancel_after = \"1 s\"", "`framing = \"stream-per-group\"`"),
+            ("adaptation = \"gcc\"", "`scream`"),
+            ("adaptation = \"scream\"", "with `video`"),
+            (&adapting("scream", "framing = \"datagrams\"", ""), "`adaptation = \"queue\"`"),
+            (&adapting("queue", "", ""), "`framing = \"datagrams\"`"),
+            (&adapting("queue", "framing = \"stream-per-frame\"", ""), "\"scream\"`"),
+            (&adapting("none", "ecn = \"ect0\"", ""), "`adaptation = \"scream\"`"),
+            (&adapting("none", "", "min_rate = \"1 kbps\""), "\"queue\"` or `\"scream\"`"),
+            (&adapting("scream", "", "min_rate = \"2 Mbps\""), "1 kbps to 1 Mbps"),
+            (&adapting("scream", "", "start_rate = \"50 kbps\""), "100 kbps to 1 Mbps"),
+            (&adapting("scream", "", "pacing = \"5 ms\""), "no `pacing`"),
         ];
         for (keys, allowed) in cases {
             let error = check(&format!("duration = \"60 s\"\n{keys}")).unwrap_err();

@@ -22,7 +22,7 @@ mod web_page;
 
 pub use abr::{Abr, AbrAlgorithm};
 pub use bulk::Bulk;
-pub use call::{Call, CallDirection, CallVideo, Framing, Playout};
+pub use call::{Call, CallAdaptation, CallDirection, CallVideo, Framing, Playout};
 pub use cbr::Cbr;
 pub use clocks::{Clocks, RealCarrier};
 pub use download::Download;

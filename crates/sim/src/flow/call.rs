@@ -1,4 +1,5 @@
-//! Calls over UDP: audio and video in one or both directions, without congestion control.
+//! Calls over UDP: audio and video in one or both directions, without congestion control, or with
+//! that of SCReAM at the senders.
 
 use super::current_visit::VisitStart;
 use super::media_direction::{self, MediaDirection};
@@ -21,6 +22,8 @@ use bentpipe_units::{Span, Time};
 pub struct CallTransport {
     traffic: CallTraffic,
     last_node: u16,
+    /// ECN field of packets of media.
+    ecn: Ecn,
     visit: Option<ActiveVisit>,
 }
 
@@ -39,7 +42,8 @@ impl CallTransport {
     /// Creates the transport of a call that has not started.
     pub fn new(traffic: CallTraffic, spec: &FlowSpec, shared: &Shared) -> Result<Self, SimError> {
         media_direction::check(spec)?;
-        Ok(Self { traffic, last_node: shared.last_node, visit: None })
+        let ecn = spec.marking.ecn;
+        Ok(Self { traffic, last_node: shared.last_node, ecn, visit: None })
     }
 }
 
@@ -53,6 +57,8 @@ impl ActiveVisit {
                 }
             } else if std::mem::take(&mut media.requests_keyframe) {
                 return Some((Media::KeyframeRequest, REQUEST_BYTES));
+            } else if let Some(report) = media.feedback.as_mut().and_then(|all| all.poll(now)) {
+                return Some((Media::Feedback(report), report.bytes()));
             }
         }
         None
@@ -102,7 +108,7 @@ impl Transport for CallTransport {
 
     fn end(&mut self, _now: Time, _timed: bool) {}
 
-    fn deliver(&mut self, now: Time, _node: u16, _ecn: Ecn, datagram: &mut Datagram) {
+    fn deliver(&mut self, now: Time, _node: u16, ecn: Ecn, datagram: &mut Datagram) {
         let Body::Media(media) = datagram.body else { return };
         let Some(visit) = &mut self.visit else { return };
         let toward = datagram.toward;
@@ -114,11 +120,18 @@ impl Transport for CallTransport {
                 let direction = visit.media.iter_mut().find(|media| media.toward == toward);
                 if let Some(direction) = direction {
                     direction.requests_keyframe |= direction.receiver.received(now, &packet);
+                    if let Some(feedback) = &mut direction.feedback {
+                        feedback.received(now, &packet, ecn);
+                    }
                 }
             }
             Media::KeyframeRequest => {
                 let others = visit.media.iter_mut().filter(|media| media.toward != toward);
                 others.for_each(|media| media.sender.request_keyframe());
+            }
+            Media::Feedback(report) => {
+                let others = visit.media.iter_mut().filter(|media| media.toward != toward);
+                others.for_each(|media| media.sender.on_feedback(now, &report));
             }
         }
     }
@@ -128,8 +141,14 @@ impl Transport for CallTransport {
     fn next_timeout(&self, node: u16) -> Option<Time> {
         let (visit, side) = (self.visit.as_ref()?, side(node, self.last_node)?);
         // Requests are sent at once, without a timer.
-        let own = visit.media.iter().filter(|media| media.toward.source() == side);
-        own.filter_map(|media| media.sender.due()).min()
+        let due = |media: &MediaDirection| {
+            if media.toward.source() == side {
+                media.sender.due()
+            } else {
+                media.feedback.as_ref()?.due()
+            }
+        };
+        visit.media.iter().filter_map(due).min()
     }
 
     fn poll_transmit(&mut self, outbox: &mut Outbox<'_>) -> Option<Packet<PacketId>> {
@@ -139,7 +158,7 @@ impl Transport for CallTransport {
             toward,
             to: if outbox.side() == Some(Role::Client) { self.last_node } else { 0 },
             bytes,
-            ecn: Ecn::NotEct,
+            ecn: if matches!(media, Media::Packet(_)) { self.ecn } else { Ecn::NotEct },
             position: visit.count(outbox.now, toward, bytes),
             answers: false,
             connection: 0,

@@ -6,7 +6,7 @@ use crate::datagram::PathDirection;
 use crate::error::SimError;
 use crate::outcome::CallStream;
 use crate::spec::{CallTraffic, Direction, FlowSpec};
-use bentpipe_media::{MediaKind, Receiver, Sender};
+use bentpipe_media::{FeedbackRecorder, MediaKind, Receiver, Sender};
 use bentpipe_timeseries::{Series, SeriesLimit};
 use bentpipe_units::Time;
 
@@ -21,6 +21,8 @@ pub struct MediaDirection {
     pub receiver: Receiver,
     /// True if the receiver's end is to send a keyframe request.
     pub(crate) requests_keyframe: bool,
+    /// What the receiver's end is to report, if the sender needs that.
+    pub(crate) feedback: Option<FeedbackRecorder>,
 }
 
 impl MediaDirection {
@@ -63,11 +65,14 @@ pub fn between(
     seed: (u64, u64),
     series: Option<SeriesLimit>,
 ) -> Vec<MediaDirection> {
+    let needs_feedback = traffic.media.adaptation.is_some_and(|one| one.algorithm.needs_feedback());
     let direction = |&one: &Direction| MediaDirection {
         toward: PathDirection::of(one),
-        sender: Sender::new(&traffic.media, times, seed, &purpose(flow, one, visit)),
+        sender: Sender::new(&traffic.media, times, seed, &purpose(flow, one, visit))
+            .with_series(series),
         receiver: Receiver::new(&traffic.media, times, series),
         requests_keyframe: false,
+        feedback: needs_feedback.then(FeedbackRecorder::default),
     };
     traffic.directions.each().iter().map(direction).collect()
 }
@@ -77,11 +82,15 @@ pub fn purpose(flow: &str, direction: Direction, visit: u32) -> String {
     format!("flow/{flow}/{}/{visit}", direction.name())
 }
 
-/// Ends the media, and returns what was measured, with the time series of delays.
+/// Ends the media, and returns what was measured, with the time series of delays
+/// and rates.
 pub fn finish(now: Time, media: Vec<MediaDirection>) -> (Vec<CallStream>, Vec<Series>) {
     let (mut call, mut series) = (Vec::new(), Vec::new());
-    for MediaDirection { toward, sender, receiver, .. } in media {
+    for MediaDirection { toward, mut sender, receiver, .. } in media {
         let direction = direction(toward);
+        if let Some(rates) = sender.take_rates().filter(|rates| !rates.is_empty()) {
+            series.push(Series::new(rate_series(direction), "Mbps", rates.into_points()));
+        }
         for mut measured in receiver.finish(now, &sender) {
             if let Some(delays) = measured.series.take().filter(|delays| !delays.is_empty()) {
                 let name = delay_series(measured.kind, direction);
@@ -98,6 +107,14 @@ pub fn direction(toward: PathDirection) -> Direction {
     match toward {
         PathDirection::ToClient => Direction::Download,
         PathDirection::ToServer => Direction::Upload,
+    }
+}
+
+/// Returns the name of the series of the rates of a video that adapts.
+fn rate_series(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Download => "video_download_rate",
+        Direction::Upload => "video_upload_rate",
     }
 }
 

@@ -32,7 +32,7 @@ pub fn flow_outcome(
         name: spec.name.clone(),
         visit: current.number,
         transport: spec.stack.name(),
-        congestion: congestion.map_or("none", |config| config.controller.as_str()).to_owned(),
+        congestion: spec.stack.congestion_name().to_owned(),
         connections: report.connections,
         direction: visit.direction,
         bytes: match visit.duration {

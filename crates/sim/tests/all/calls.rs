@@ -39,6 +39,7 @@ fn audio() -> Call {
         playout: Playout::Fixed(Span::from_millis(60)),
         codec: Codec::CONCEALING,
         delays_from: Span::ZERO,
+        adaptation: None,
     }
 }
 

@@ -2,6 +2,7 @@
 //! One program: each would be linked with all that it tests.
 
 mod acks;
+mod adapting_calls;
 mod adaptive_video;
 mod calls;
 mod capture;

@@ -37,6 +37,7 @@ fn call(video: Option<Video>) -> Call {
         playout: Playout::Fixed(Span::from_millis(60)),
         codec: Codec::CONCEALING,
         delays_from: Span::ZERO,
+        adaptation: None,
     }
 }
 

@@ -93,6 +93,7 @@ impl QuicCall {
             ends: start.ends.unwrap_or(start.now),
             seed: shared.seed,
             series: start.series,
+            datagram_buffer: self.datagram_buffer(),
         };
         let smallest = media.iter().map(|_| None).collect();
         let state = State { media, smallest, waiting: [None, None] };
@@ -114,6 +115,8 @@ struct Begin {
     ends: Time,
     seed: (u64, u64),
     series: Option<SeriesLimit>,
+    /// Bytes of datagrams that may wait at each end.
+    datagram_buffer: usize,
 }
 
 /// Both ends of the call of a visit.
@@ -183,11 +186,11 @@ impl Ends {
         let toward = PathDirection::leaving(side);
         let mut state = self.lock();
         let Some(media) = state.toward(toward) else { return false };
-        let Begin { traffic, flow, visit, ends, seed, series } = &*self.begin;
+        let Begin { traffic, flow, visit, ends, seed, series, .. } = &*self.begin;
         let times = (now, *ends);
         let purpose = media_direction::purpose(flow, direction(toward), *visit);
         let sender = Sender::new(&traffic.media, times, *seed, &purpose);
-        media.sender = sender.with_max_payload(MAX_PAYLOAD);
+        media.sender = sender.with_max_payload(MAX_PAYLOAD).with_series(*series);
         let receiver = Receiver::new(&traffic.media, times, *series);
         media.receiver = match self.framing {
             Framing::Datagrams => receiver,
@@ -204,6 +207,10 @@ impl Ends {
         poll_fn(|cx: &mut Context<'_>| {
             let (mut state, now) = (self.lock(), conn.now());
             let Some(media) = state.toward(toward) else { return Poll::Ready(None) };
+            if media.sender.adapts() {
+                let waiting = self.begin.datagram_buffer.saturating_sub(conn.datagram_room());
+                media.sender.set_in_carrier(waiting as u64);
+            }
             if let Some(packet) = media.sender.poll(now) {
                 return Poll::Ready(Some(packet));
             }
@@ -291,13 +298,15 @@ impl Ends {
         (index, packets, payload): (u16, u16, u32),
     ) -> Option<Span> {
         let now = conn.now();
-        let &Header { kind, keyframe, frame, .. } = header;
+        let &Header { kind, keyframe, frame, skipped, .. } = header;
         let mut state = self.lock();
         let toward = PathDirection::leaving(side.peer());
         let place = state.media.iter().position(|media| media.toward == toward)?;
         let receiver = &mut state.media[place].receiver;
         let captured = receiver.captured(kind, frame)?;
-        let packet = Packet { kind, frame, keyframe, index, packets, payload, captured };
+        let sequence = 0;
+        let packet =
+            Packet { kind, frame, keyframe, index, packets, payload, captured, sequence, skipped };
         if receiver.received(now, &packet) {
             // Without room for it there is congestion, and the receiver asks again.
             let _ = conn.send_datagram(Bytes::from_static(&KEYFRAME_REQUEST));
