@@ -196,7 +196,7 @@ mod tests {
                 now += Span::from_millis(gap);
                 match rates.ask(ONE, now) {
                     Ok(()) => admitted.push(now),
-                    // The wait is as long as it says, and not longer.
+                    // The time of one request at most, as refused ones do not count.
                     Err(wait) => prop_assert!(wait <= Span::from_secs(1)),
                 }
             }
