@@ -177,7 +177,7 @@ describe.skipIf(skipped(noEngine))("an editable report", () => {
     const { p95, text } = await keyTimes(page, 60);
     console.log(`typing while runs go on in the page: ${text}`);
     expect(p95).toBeLessThan(50);
-    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("button", { name: "Cancel", exact: true }).click();
     await notice(page, /cancelled/);
     await page.close();
   });
