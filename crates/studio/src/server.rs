@@ -139,7 +139,7 @@ impl Studio {
 async fn respond(
     api: &Arc<Api>,
     access: &Access,
-    imports: &Semaphore,
+    imports: &Arc<Semaphore>,
     is_own: &impl Fn() -> bool,
     request: Request<Incoming>,
 ) -> FullResponse {
@@ -152,8 +152,8 @@ async fn respond(
         Err(refusal) => return refuse(refusal),
     };
     let is_import = path == "api/import";
-    // Until the answer is ready. It is never closed.
-    let _permit = if is_import { imports.acquire().await.ok() } else { None };
+    // Until the work ends, which a client that leaves does not end. It is never closed.
+    let permit = if is_import { imports.clone().acquire_owned().await.ok() } else { None };
     let most = if is_import { import::MAX_BYTES } else { MAX_CONTENT };
     let content = Limited::new(content, most).collect();
     let content = match tokio::time::timeout(CONTENT_TIME, content).await {
@@ -173,7 +173,11 @@ async fn respond(
     let method = head.method.clone();
     let request = api::Request { method, path, query, if_match, if_none_match, content };
     let api = api.clone();
-    let answered = spawn_blocking(move || api.answer(&request)).await;
+    let answering = move || {
+        let _permit = permit;
+        api.answer(&request)
+    };
+    let answered = spawn_blocking(answering).await;
     answered.unwrap_or_else(|error| {
         responses::failure(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string())
     })

@@ -10,6 +10,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use std::num::NonZeroUsize;
 use std::time::Duration;
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -391,6 +392,32 @@ async fn measurements_become_a_scenario_that_runs() {
     let (status, answer) = studio.api("POST", &path, &content).await;
     assert_eq!(status, StatusCode::FORBIDDEN);
     assert!(answer["error"].as_str().unwrap().contains("`path` exists"), "{answer}");
+    studio.close().await;
+}
+
+#[tokio::test]
+async fn an_import_whose_client_has_left_ends_before_the_next_begins() {
+    let studio = TestStudio::new().await;
+    let rate = json!({ "rate": "15 Mbps" });
+    let pings = |count: u32| -> String {
+        let line = |n| format!("64 bytes from x: icmp_seq={n} ttl=50 time={}.5 ms\n", 20 + n % 7);
+        (0..count).map(line).collect()
+    };
+    let (path, content) = import_of("large", &rate, &[("ping.txt", pings(60_000).as_str())]);
+    let mut leaving = TcpStream::connect(&studio.host).await.unwrap();
+    let request = format!(
+        "POST {}{path} HTTP/1.1\r\nhost: {}\r\ncontent-length: {}\r\n\r\n{content}",
+        studio.base,
+        studio.host,
+        content.len()
+    );
+    leaving.write_all(request.as_bytes()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    drop(leaving);
+    let (path, content) = import_of("small", &rate, &[("ping.txt", pings(30).as_str())]);
+    let (status, answer) = studio.api("POST", &path, &content).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    assert!(studio.directory.path().join("large/scenario.toml").exists());
     studio.close().await;
 }
 

@@ -59,8 +59,8 @@ impl FromStr for RequestRate {
 pub(crate) struct RequestRates {
     /// Time from one request to the next at the rate.
     interval: Span,
-    /// Time by which a client may be ahead of the rate.
-    ahead: Span,
+    /// Requests at once.
+    burst: NonZeroU32,
     networks: Mutex<Networks>,
 }
 
@@ -75,9 +75,7 @@ impl RequestRates {
     /// Clients may make `burst` requests at once, and further ones at `rate`.
     pub(crate) fn new(rate: RequestRate, burst: NonZeroU32) -> Self {
         let nanos = rate.time.as_nanos().div_ceil(u64::from(rate.requests.get()));
-        let interval = Span::from_nanos(nanos);
-        let ahead = Span::from_nanos(nanos.saturating_mul(u64::from(burst.get() - 1)));
-        Self { interval, ahead, networks: Mutex::default() }
+        Self { interval: Span::from_nanos(nanos), burst, networks: Mutex::default() }
     }
 
     /// Counts a request of the client at `address`. Otherwise returns the time after which it may
@@ -88,17 +86,24 @@ impl RequestRates {
         let mut wait = Span::ZERO;
         for network in networks(client) {
             let next = known.next.get(&network).copied().unwrap_or(now);
-            let ahead = next.since(now);
-            wait = wait.max(ahead.saturating_sub(self.ahead));
+            let (interval, burst) = self.of(network, client);
+            let may_be_ahead = interval.as_nanos().saturating_mul(burst - 1);
+            wait = wait.max(next.since(now).saturating_sub(Span::from_nanos(may_be_ahead)));
         }
         if !wait.is_zero() {
             return Err(wait);
         }
         for network in networks(client) {
-            let divisor = if network == client { 1 } else { SITE_CLIENTS as u64 };
-            known.add(network, self.interval / divisor, now);
+            known.add(network, self.of(network, client).0, now);
         }
         Ok(())
+    }
+
+    /// Returns the time between requests, and how many may be made at once: of a client, or of its
+    /// IPv6 /48.
+    fn of(&self, network: IpPrefix, client: IpPrefix) -> (Span, u64) {
+        let shares = if network == client { 1 } else { SITE_CLIENTS as u64 };
+        (self.interval / shares, u64::from(self.burst.get()) * shares)
     }
 }
 
@@ -153,8 +158,10 @@ mod tests {
         let rates = rates("1/s", 10);
         let now = Time::from_secs(1);
         let of = |network: u16| IpAddr::from([0x2001, 0xdb8, 7, network, 0, 0, 0, 1]);
+        let asked = (0..100_u16).filter(|&from| rates.ask(of(from), now).is_ok()).count();
+        assert_eq!(asked, 10, "one network");
         let asked = (0..100_u16).filter(|&from| rates.ask(of(from << 8), now).is_ok()).count();
-        assert!((19..=21).contains(&asked), "{asked}");
+        assert_eq!(asked, 10, "the others of its site");
         assert!(rates.ask([0x2001, 0xdb8, 8, 0, 0, 0, 0, 1].into(), now).is_ok(), "another site");
     }
 

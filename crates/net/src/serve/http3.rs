@@ -228,6 +228,10 @@ async fn receive(
     let (stream, mut content) = stream.split();
     context.conn.prioritize_request(id, priority_field(request.headers()));
     let exchange = Exchange::new(context, id, stream, &request);
+    if exchange.context.shared.request_rates.is_some() {
+        // Early data may have a forged address, whose owner shall not be held to account.
+        exchange.context.conn.validated().await.ok()?;
+    }
     if let Some(wait) = exchange.context.shared.too_many_requests(exchange.context.client) {
         content.stop_sending(Code::H3_NO_ERROR);
         let response =

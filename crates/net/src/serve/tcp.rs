@@ -254,7 +254,7 @@ async fn respond(
     if malformed {
         shared.metrics.malformed.fetch_add(1, Relaxed);
     }
-    let too_many = shared.too_many_requests(client);
+    let too_many = if malformed { None } else { shared.too_many_requests(client) };
     let StreamedResponse { head, content } = match (&shared.origin, too_many) {
         _ if malformed => StreamedResponse::status(StatusCode::BAD_REQUEST, now),
         (_, Some(wait)) => StreamedResponse::too_many_requests(wait, now),
