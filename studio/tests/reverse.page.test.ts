@@ -78,7 +78,7 @@ describe("reverse traffic", () => {
     );
     expect(await chips(opened, "sender")).toEqual(["sent", "ACKs"]);
     // The last one cannot be taken away.
-    expect(await page.locator("#reverse .runs input:disabled").count()).toBe(1);
+    expect(await page.locator("#reverse .run-choice input:disabled").count()).toBe(1);
     expect(await page.isDisabled("#reverse label:has-text('quic 1:10') input")).toBe(true);
     clean(opened);
     await bench.leave(page);
