@@ -134,7 +134,8 @@ studio/node_modules/.reported: $(BENTPIPE) $(shell find studio/tests -type f 2>/
 		npx vitest run --project unit tests/sentences.unit.test.ts
 	cd studio && BENTPIPE_COMMAND=$(abspath $(BENTPIPE)) \
 		npx vitest run --project page tests/studio.page.test.ts tests/workbench.page.test.ts \
-			tests/forms.page.test.ts tests/keeping.page.test.ts tests/editable.page.test.ts
+			tests/forms.page.test.ts tests/keeping.page.test.ts tests/import.page.test.ts \
+			tests/editable.page.test.ts
 	@touch $@
 
 test-python: page ## Test the Python package: the wheel in a new environment
