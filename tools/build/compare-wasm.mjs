@@ -59,7 +59,7 @@ function run(args) {
   });
   return new Promise((done, failed) => {
     child.on("error", failed);
-    child.on("close", () => done({ said }));
+    child.on("close", () => done(said));
   });
 }
 
@@ -69,7 +69,7 @@ function run(args) {
  */
 async function native(file, options = []) {
   const out = join(directory, basename(file, ".toml"));
-  const { said } = await run(["run", file, "--out", out, ...options]);
+  const said = await run(["run", file, "--out", out, ...options]);
   // Expectations that fail (status 1) and transfers that do (status 3) are results, too.
   if (!existsSync(join(out, "results.json"))) return { refused: said };
   const read = (name) => readFileSync(join(out, name), "utf8");

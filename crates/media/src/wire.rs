@@ -6,6 +6,7 @@
 
 use crate::packet::Packet;
 use crate::settings::MediaKind;
+use bentpipe_units::Time;
 
 /// Size of the header of a packet, and of a frame on a stream, in bytes.
 pub const HEADER_BYTES: u32 = 8;
@@ -16,7 +17,7 @@ pub const KEYFRAME_REQUEST: [u8; 1] = [0xc0];
 /// Most frames of a stream of media: their numbers have 25 bits, 38 hours of 240 a second.
 const MAX_FRAMES: u32 = 1 << 25;
 /// Most frames of which a header can say that they were skipped, in four bits.
-const MAX_SKIPPED: u32 = 15;
+pub(crate) const MAX_SKIPPED: u8 = 15;
 
 const VIDEO: u32 = 1 << 31;
 const KEYFRAME: u32 = 1 << 30;
@@ -49,6 +50,14 @@ impl Header {
         Self { kind, keyframe, frame: frame % MAX_FRAMES, skipped, rest: bytes }
     }
 
+    /// Returns the packet that has arrived with this header: one of a number of packets of a frame
+    /// captured at a time, with a payload. Headers do not have its place among all packets.
+    pub fn to_packet(&self, captured: Time, (index, packets): (u16, u16), payload: u32) -> Packet {
+        let &Self { kind, keyframe, frame, skipped, .. } = self;
+        let sequence = 0;
+        Packet { kind, frame, keyframe, index, packets, payload, captured, sequence, skipped }
+    }
+
     /// Returns the number of a packet within its frame, and the number of its packets.
     pub fn packet(&self) -> (u16, u16) {
         ((self.rest >> 16) as u16, self.rest as u16)
@@ -58,7 +67,7 @@ impl Header {
     pub fn encode(&self) -> [u8; HEADER_BYTES as usize] {
         let video = if self.kind == MediaKind::Video { VIDEO } else { 0 };
         let keyframe = if self.keyframe { KEYFRAME } else { 0 };
-        let skipped = u32::from(self.skipped).min(MAX_SKIPPED) * MAX_FRAMES;
+        let skipped = u32::from(self.skipped.min(MAX_SKIPPED)) * MAX_FRAMES;
         let first = video | keyframe | skipped | (self.frame % MAX_FRAMES);
         (u64::from(first) << 32 | u64::from(self.rest)).to_be_bytes()
     }
@@ -71,7 +80,7 @@ impl Header {
             kind: if first & VIDEO == 0 { MediaKind::Audio } else { MediaKind::Video },
             keyframe: first & KEYFRAME != 0,
             frame: first % MAX_FRAMES,
-            skipped: (first / MAX_FRAMES % (MAX_SKIPPED + 1)) as u8,
+            skipped: (first / MAX_FRAMES) as u8 & MAX_SKIPPED,
             rest: word as u32,
         })
     }

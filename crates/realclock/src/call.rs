@@ -160,13 +160,8 @@ fn packet(media: &MediaDirection, datagram: &[u8]) -> Option<(Packet, u32)> {
     let header = Header::decode(datagram)?;
     let sent = u32::from_be_bytes(*datagram.get(FRAME..)?.first_chunk()?);
     let payload = u32::try_from(datagram.len().checked_sub(HEAD)?).ok().filter(|&size| size > 0)?;
-    let Header { kind, frame, keyframe, skipped, .. } = header;
-    let (index, packets) = header.packet();
-    let captured = media.receiver.captured(kind, frame)?;
-    let sequence = 0;
-    let packet =
-        Packet { kind, frame, keyframe, index, packets, payload, captured, sequence, skipped };
-    Some((packet, sent))
+    let captured = media.receiver.captured(header.kind, header.frame)?;
+    Some((header.to_packet(captured, header.packet(), payload), sent))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

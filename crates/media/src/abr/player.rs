@@ -48,6 +48,13 @@ pub struct PlayerSeries {
     pub level: BoundedSeries,
 }
 
+impl PlayerSeries {
+    /// Returns the series with their names and units.
+    pub fn into_series(self) -> [(&'static str, &'static str, BoundedSeries); 2] {
+        [("player_buffer", "s", self.buffer), ("player_bitrate", "Mbps", self.level)]
+    }
+}
+
 /// What a player has played.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlayerOutcome {

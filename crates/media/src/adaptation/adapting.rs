@@ -5,13 +5,10 @@ use super::feedback::Feedback;
 use super::rate_control::{Backlog, RateControl, Setup};
 use crate::packet::Packet;
 use crate::settings::{Call, HEADERS};
+use crate::wire::MAX_SKIPPED;
 use bentpipe_timeseries::BoundedSeries;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::collections::VecDeque;
-
-/// Most frames in a row that an encoder skips. Our choice: half a second at 30 frames per second,
-/// and what the header of a packet over QUIC can say.
-const MAX_SKIPPED: u8 = 15;
 
 /// The rate control of a direction, and the packets that it has not admitted yet.
 #[derive(Debug)]
@@ -56,6 +53,7 @@ impl Adapting {
         if let Some(series) = self.series.as_mut().filter(|all| all.is_empty() || rate != before) {
             series.push(now, rate.as_mbps_f64());
         }
+        // Half a second at 30 frames per second, and what a header can say.
         if taken.is_none() && self.skipped < MAX_SKIPPED {
             self.skipped += 1;
             return None;
@@ -63,7 +61,8 @@ impl Adapting {
         Some((rate, std::mem::take(&mut self.skipped)))
     }
 
-    /// Returns for how long packets wait: the oldest has, or all take that wait in the carrier.
+    /// Returns how long packets wait: as long as the oldest one has waited here, or as long as what
+    /// is in the carrier takes to leave, if that is more.
     fn waits(&self, now: Time) -> Span {
         let oldest = self.waiting.front().map_or(Span::ZERO, |packet| now.since(packet.captured));
         let rate = Rate::from_bps(self.control.rate().as_bps() + self.audio.as_bps());

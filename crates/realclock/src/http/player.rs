@@ -57,13 +57,10 @@ impl VideoPlayer {
     /// Ends the visit, and returns what was played.
     pub fn finish(&mut self, now: Time) -> ApplicationOutcome {
         let player = Some(self.player.finish(now));
-        let series = self.player.take_series().map_or_else(Vec::new, |series| {
-            let PlayerSeries { buffer, level } = series;
-            vec![
-                Series::new("player_buffer", "s", buffer.into_points()),
-                Series::new("player_bitrate", "Mbps", level.into_points()),
-            ]
-        });
+        let series = self.player.take_series().into_iter().flat_map(PlayerSeries::into_series);
+        let series =
+            series.map(|(name, unit, points)| Series::new(name, unit, points.into_points()));
+        let series = series.collect();
         let sizes = std::mem::take(&mut self.sizes);
         ApplicationOutcome { player, sizes, series, ..ApplicationOutcome::default() }
     }

@@ -82,8 +82,7 @@ pub fn purpose(flow: &str, direction: Direction, visit: u32) -> String {
     format!("flow/{flow}/{}/{visit}", direction.name())
 }
 
-/// Ends the media, and returns what was measured, with the time series of delays
-/// and rates.
+/// Ends the media, and returns what was measured, with the time series of delays and rates.
 pub fn finish(now: Time, media: Vec<MediaDirection>) -> (Vec<CallStream>, Vec<Series>) {
     let (mut call, mut series) = (Vec::new(), Vec::new());
     for MediaDirection { toward, mut sender, receiver, .. } in media {

@@ -49,8 +49,9 @@ pub fn flow_trace(
         add("received", "bytes", received);
     }
     if let Some(player) = visit.progress.take_player_series() {
-        add("player_buffer", "s", player.buffer);
-        add("player_bitrate", "Mbps", player.level);
+        for (name, unit, points) in player.into_series() {
+            add(name, unit, points);
+        }
     }
     add(RESPONSE_TIME, "ms", visit.progress.response_times());
     let flow_control = report.flow_control.as_ref().and_then(FlowControlReport::take_series);

@@ -298,15 +298,12 @@ impl Ends {
         (index, packets, payload): (u16, u16, u32),
     ) -> Option<Span> {
         let now = conn.now();
-        let &Header { kind, keyframe, frame, skipped, .. } = header;
         let mut state = self.lock();
         let toward = PathDirection::leaving(side.peer());
         let place = state.media.iter().position(|media| media.toward == toward)?;
         let receiver = &mut state.media[place].receiver;
-        let captured = receiver.captured(kind, frame)?;
-        let sequence = 0;
-        let packet =
-            Packet { kind, frame, keyframe, index, packets, payload, captured, sequence, skipped };
+        let captured = receiver.captured(header.kind, header.frame)?;
+        let packet = header.to_packet(captured, (index, packets), payload);
         if receiver.received(now, &packet) {
             // Without room for it there is congestion, and the receiver asks again.
             let _ = conn.send_datagram(Bytes::from_static(&KEYFRAME_REQUEST));
