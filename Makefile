@@ -39,7 +39,7 @@ wasm: build ## Build the virtual clock for pages
 	tools/build/wasm
 	node tools/build/pack-engine.mjs $(BENTPIPE)
 
-package: page ## Build a Debian package (ARCH=arm64 on another machine too): target/package
+package: page ## Build a Debian package and an RPM (ARCH=arm64 on another machine too): target/package
 	tools/release/package
 
 image: package ## Build an image of that package for podman and docker: target/package

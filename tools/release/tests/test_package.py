@@ -5,6 +5,7 @@ import os
 import unittest
 from unittest import mock
 
+from tools.release import rpm
 from tools.running import ROOT
 from tools.testing import folder, program
 
@@ -15,6 +16,19 @@ class Parts(unittest.TestCase):
     def test_the_newest_glibc_counts_by_numbers(self):
         symbols = "GLIBC_2.9 x\n(GLIBC_2.34) y\nGLIBC_2.2.5 z\nGCC_3.0\n"
         self.assertEqual(package.needed(symbols), "2.34")
+
+    def test_an_rpm_owns_its_files_and_only_its_own_directories(self):
+        place = folder(self)
+        for name, mode in (("usr/bin/bentpipe", 0o755), ("usr/share/doc/bentpipe/a/b", 0o644)):
+            path = place / name
+            path.parent.mkdir(parents=True)
+            path.write_text("")
+            path.chmod(mode)
+        self.assertEqual(rpm.names(place), [
+            "%dir %attr(0755, root, root) /usr/share/doc/bentpipe",
+            "%attr(0755, root, root) /usr/bin/bentpipe",
+            "%dir %attr(0755, root, root) /usr/share/doc/bentpipe/a",
+            "%attr(0644, root, root) /usr/share/doc/bentpipe/a/b"])
 
     def test_equal_files_are_packed_equally_whatever_their_names_and_dates(self):
         place, packed = folder(self), []
