@@ -7,6 +7,9 @@ use std::net::SocketAddr;
 /// Most SACK blocks of a segment (RFC 2018 §3).
 const MAX_SACK: usize = 4;
 
+/// Most bytes in a datagram: what its length field can say (RFC 768), less its header.
+const LARGEST_DATAGRAM: u64 = u16::MAX as u64 - 8;
+
 /// What a packet carries.
 #[derive(Debug)]
 pub enum Carried<'a> {
@@ -106,11 +109,13 @@ fn transport(found: Found<'_>) -> Result<Carried<'_>, Kind> {
     if is_tcp {
         return segment(part, Segment { ip_bytes: ip.bytes, ip_id: ip.id, ..empty(from, to) });
     }
-    // Of large sends, which have no length, the rest of the packet.
+    // Of large sends, which have no length, the rest of the packet: hosts join what fits into the
+    // length field of UDP.
     let length = match u64::from(part.u16(4)?) {
-        0 => part.wire().checked_sub(8),
-        length => length.checked_sub(8),
+        0 => part.wire(),
+        length => length,
     };
+    let length = length.checked_sub(8).filter(|length| *length <= LARGEST_DATAGRAM);
     let length = length.ok_or(Kind::Malformed)?;
     let kept = part.skip(8)?.kept();
     let whole = usize::try_from(length).ok().and_then(|length| kept.get(..length));

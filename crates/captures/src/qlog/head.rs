@@ -192,11 +192,13 @@ impl TraceHead {
         }
     }
 
-    /// Returns its own title, that of the file, its description or its group.
+    /// Returns its own title, that of the file, its description or its group, in one line: lines of
+    /// a file are not to pass for those of an explanation.
     pub fn title(&self, file: &Scalar) -> String {
         [&self.title, file, &self.description, &self.common.group]
             .into_iter()
             .filter_map(Scalar::name)
+            .map(|title| title.split_whitespace().collect::<Vec<_>>().join(" "))
             .find(|title| !title.is_empty())
             .unwrap_or_default()
     }

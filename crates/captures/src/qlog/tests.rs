@@ -186,6 +186,13 @@ const FORMS: [(&str, &str); 13] = [
 ];
 
 #[test]
+fn a_title_is_one_line() {
+    let text = FORMS[0].1.replace("\"pico\"", "\"pico\\r\\n  a line of its own\"");
+    let trace = CapturedConnection::parse(text.as_bytes(), &[]).expect("a trace");
+    assert_eq!(trace.title, "pico a line of its own");
+}
+
+#[test]
 fn all_forms_have_the_same_events() {
     for (index, (form, text)) in FORMS.into_iter().enumerate() {
         let trace = CapturedConnection::parse(text.as_bytes(), &[]).expect(form);

@@ -30,6 +30,10 @@ const SPIN: u8 = 0x20;
 /// §14).
 const SMALL_MTU: usize = 1200;
 
+/// Most packets that a host joins to one (Linux: `UDP_MAX_SEGMENTS`). Without a bound, a small file
+/// that names large packets makes many of them.
+const MOST_JOINED: usize = 128;
+
 /// Returns a connection, of which `datagrams` are all that the capture has, in the order of their
 /// times in nanoseconds. Without its keys, what its packets carry is estimated. `unreadable`
 /// records of the file could not be read.
@@ -182,7 +186,8 @@ impl Reader {
             wire
         } else {
             // Joined, unless the path carries such packets.
-            size_from_id(bytes, number_at - 1).or(largest).unwrap_or(SMALL_MTU)
+            let size = size_from_id(bytes, number_at - 1).or(largest).unwrap_or(SMALL_MTU);
+            size.max(wire.div_ceil(MOST_JOINED))
         };
         let mut left = wire;
         while left > 0 {

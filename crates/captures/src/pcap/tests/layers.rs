@@ -336,3 +336,39 @@ proptest! {
         }
     }
 }
+
+/// Returns a packet with a datagram of which neither says its length, as of a large send.
+fn large_send(data: &[u8]) -> Vec<u8> {
+    let mut bytes = udp([10, 0, 0, 1], 50_000, 443, data);
+    bytes[2..4].fill(0);
+    bytes[24..26].fill(0);
+    bytes
+}
+
+#[test]
+fn a_datagram_is_no_larger_than_its_length_field_can_say() {
+    let data = &large_send(&[0x40; 31]);
+    let found = |wire| {
+        let packet = CapturedPacket { at: Some(0), link_type: RAW, wire, data, start: 0 };
+        matches!(read(&packet), Carried::Udp(_))
+    };
+    assert!(found(60_000) && found(20 + 65_535));
+    assert!(!found(20 + 65_536) && !found(u32::MAX));
+}
+
+#[test]
+fn a_small_file_that_names_large_packets_makes_few() {
+    // The first packet of a handshake; then the size of packets is learned to be a byte.
+    let mut long = [&[0xc0, 0, 0, 0, 1, 8][..], &[1; 8], &[8], &[2; 8], &[0, 0x44, 0x90]].concat();
+    long.resize(1200, 7);
+    let mut packets = vec![
+        (1, udp([10, 0, 0, 1], 50_000, 443, &long), 0),
+        (2, udp([10, 0, 0, 1], 50_000, 443, &[0x40]), 0),
+    ];
+    let large = (0..10).map(|at| (3 + at, large_send(&[0x40; 31]), 65_000));
+    packets.extend(large);
+    let file = pcap_of(u32::from(RAW), &packets);
+    let trace = CapturedConnection::parse(&file, &[]).expect("a connection");
+    let events = trace.events.len();
+    assert!((10..=10 * 128 + 10).contains(&events), "{events}");
+}
