@@ -32,8 +32,8 @@ impl Discipline for DualPi2 {
         Field {
             name: "max_rtt",
             kind: Kind::Span,
-            about: "DualPI2: longest RTT for which it is to be stable, instead of alpha and beta. \
-                Default: \"100 ms\".",
+            about: "DualPI2: longest RTT for which it is to be stable, instead of alpha and beta, \
+                whose defaults are nearly those of \"100 ms\".",
         },
         Field {
             name: "coupling",

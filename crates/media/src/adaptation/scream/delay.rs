@@ -9,10 +9,6 @@ const TARGET_LOW: f64 = 0.06;
 const TARGET_HIGH: f64 = 0.4;
 /// Weight of a larger delay in the average (`QDELAY_AVG_G`).
 const AVERAGE_WEIGHT: f64 = 0.25;
-/// Delay in s by which variations are divided (`QDELAY_DEV_NORM`), a quarter of which is a margin.
-const DEVIATION_UNIT: f64 = 0.025;
-/// Weight of a variation in its average (`QDELAY_DEV_AVG_G`).
-const DEVIATION_WEIGHT: f64 = 1.0 / 64.0;
 /// Weight of the smallest delay of a round in its average (`QDELAY_MIN_AVG_ALPHA`).
 const SMALLEST_WEIGHT: f64 = 1.0 / 256.0;
 /// Share of rounds with losses above which other flows are taken to fill the queue.
@@ -35,10 +31,6 @@ pub struct QueueDelay {
     /// Its average, which follows a smaller delay at once.
     pub average: f64,
     averaged_at: Option<Time>,
-    /// How much it varies.
-    deviation: f64,
-    /// From which variation on the window stands still; smaller for small windows.
-    threshold: f64,
     /// The delay that is aimed at, in s.
     pub target: f64,
     /// Delays in smallest targets.
@@ -55,8 +47,6 @@ impl QueueDelay {
             current: 0.0,
             average: 0.0,
             averaged_at: None,
-            deviation: 0.0,
-            threshold: 0.1,
             target: TARGET_LOW,
             history: VecDeque::new(),
             adjusted_at: None,
@@ -66,8 +56,8 @@ impl QueueDelay {
     }
 
     /// Handles the one-way delay of a packet. `interval` is the time between two updates of the
-    /// average, `small` the size of a segment in windows.
-    pub fn on_sample(&mut self, now: Time, one_way: Span, interval: Span, small: f64) {
+    /// average.
+    pub fn on_sample(&mut self, now: Time, one_way: Span, interval: Span) {
         let minute = now.as_nanos() / 60_000_000_000;
         match self.base.back_mut().filter(|(of, _)| *of == minute) {
             Some((_, smallest)) => *smallest = one_way.min(*smallest),
@@ -83,16 +73,7 @@ impl QueueDelay {
             self.averaged_at = Some(now);
             let rise = (self.current - self.average).max(0.0) * AVERAGE_WEIGHT;
             self.average = self.current.min(self.average + rise);
-            self.threshold = (0.1 * (1.0 - small / 0.1)).max(0.05);
-            let varies = (self.current - DEVIATION_UNIT / 4.0) / DEVIATION_UNIT;
-            let varies = varies.min(1.5 * self.threshold).max(0.0);
-            self.deviation += (varies - self.deviation) * DEVIATION_WEIGHT;
         }
-    }
-
-    /// Returns how steady the delay is: from 1 down to 0 and below.
-    pub fn steadiness(&self) -> f64 {
-        (self.threshold - self.deviation) / self.threshold
     }
 
     /// Returns the share of marks that the average stands for: from 0 at half the target to 1.
@@ -155,7 +136,7 @@ mod tests {
     fn feed(delay: &mut QueueDelay, from: u64, samples: u64, ms: u64, losses: f64) -> u64 {
         for sample in 0..samples {
             let now = Time::from_millis(from + 50 * sample);
-            delay.on_sample(now, Span::from_millis(ms), Span::from_millis(25), 0.01);
+            delay.on_sample(now, Span::from_millis(ms), Span::from_millis(25));
             delay.adjust_target(now, losses);
         }
         from + 50 * samples
@@ -172,7 +153,6 @@ mod tests {
         assert!(delay.average > 0.099);
         feed(&mut delay, next, 1, 310, 0.0);
         assert!((delay.average - 0.01).abs() < 1e-9);
-        assert!(delay.steadiness() < 1.0);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! `scream`: SCReAM V2 (draft-johansson-ccwg-rfc8298bis-screamv2), written from its text.
+//! `scream`: SCReAM V2, written from the text of draft-ietf-ccwg-rfc8298bis-screamv2 of 11 August
+//! 2026, without what it says is optional (`REDUCE_JITTER` is false).
 //!
 //! Names in brackets are those of its constants. Where it leaves something open, a comment says
 //! what is ours.
@@ -22,9 +23,8 @@ const ALPHA_INTERVAL: Span = Span::from_millis(10);
 /// Weight of a round in the share of rounds with losses. The draft leaves it open; that of its
 /// implementation.
 const LOSS_WEIGHT: f64 = 0.02;
-/// Bytes in flight in windows (`REF_WND_OVERHEAD_MIN`, `REF_WND_OVERHEAD_MAX`).
-const OVERHEAD_MIN: f64 = 1.5;
-const OVERHEAD_MAX: f64 = 3.0;
+/// Bytes in flight in windows (`REF_WND_OVERHEAD_MAX`: less is for what is optional).
+const OVERHEAD: f64 = 3.0;
 /// Smallest rate of packets in bit/s before the headroom (`RATE_PACE_MIN`).
 const PACE_MIN: f64 = 50_000.0;
 /// Pacing above the rate (`PACKET_PACING_HEADROOM`), and more of it near the largest rate
@@ -79,7 +79,7 @@ impl Scream {
     pub fn new(setup: Setup) -> Self {
         let target = setup.on_wire(setup.start);
         // What the start takes in a second may be in flight before the first report.
-        let window = target / 8.0 * INITIAL_RTT.as_secs_f64() / OVERHEAD_MAX;
+        let window = target / 8.0 * INITIAL_RTT.as_secs_f64() / OVERHEAD;
         Self {
             setup,
             packets: SentPackets::default(),
@@ -102,15 +102,9 @@ impl Scream {
         }
     }
 
-    /// Returns how many bytes may be in flight: more than the window while the delay is steady.
-    fn limit(&self) -> f64 {
-        let more = (OVERHEAD_MAX - OVERHEAD_MIN) * self.delay.steadiness().max(0.0);
-        self.window.bytes() * (OVERHEAD_MIN + more)
-    }
-
     fn has_room(&self, bytes: u32) -> bool {
         let in_flight = self.packets.in_flight();
-        in_flight == 0 || (in_flight + u64::from(bytes)) as f64 <= self.limit()
+        in_flight == 0 || (in_flight + u64::from(bytes)) as f64 <= self.window.bytes() * OVERHEAD
     }
 
     /// Returns when all in flight is given up; `None` if nothing is.
@@ -195,7 +189,7 @@ impl Scream {
         };
         self.srtt = Some(srtt);
         let one_way = feedback.arrived.since(sent);
-        self.delay.on_sample(now, one_way, VIRTUAL_RTT.min(srtt), self.window.small());
+        self.delay.on_sample(now, one_way, VIRTUAL_RTT.min(srtt));
         self.delay.adjust_target(now, self.loss_rate);
     }
 }

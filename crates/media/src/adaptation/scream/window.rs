@@ -20,12 +20,8 @@ const GROWTH: f64 = 0.02;
 const CAUTIOUS_ROUNDS: f64 = 100.0;
 /// Window in bytes in flight that it may grow to (`BYTES_IN_FLIGHT_HEAD_ROOM`).
 const HEADROOM: f64 = 1.5;
-/// Smallest factor because the delay varies (`MIN_QUEUE_DELAY_DEV_SCALE`).
-const LEAST_STEADY: f64 = 0.1;
 /// Smallest factor of steps near the last window before congestion.
 const LEAST_NEAR: f64 = 0.25;
-/// Rounds between two windows that are remembered as the last before congestion.
-const REMEMBERED_ROUNDS: u64 = 10;
 
 /// What a report shows.
 #[derive(Debug, Clone, Copy)]
@@ -60,9 +56,10 @@ enum Congestion {
 #[derive(Debug)]
 pub struct ReferenceWindow {
     bytes: f64,
-    /// The window before the last congestion.
+    /// The window before the last congestion (`ref_wnd_i`).
     before: f64,
-    remembered_at: Option<Time>,
+    /// True if it has grown since (`ref_wnd_i_update_allowed`).
+    grown: bool,
     /// Losses and marks to which it has not reacted.
     pending: (bool, bool),
     /// When it last reacted to anything, and to a loss or a mark of classic ECN.
@@ -78,7 +75,7 @@ impl ReferenceWindow {
         Self {
             bytes: bytes.max(SMALLEST),
             before: 1.0,
-            remembered_at: None,
+            grown: true,
             pending: (false, false),
             reacted_at: None,
             cut_at: None,
@@ -104,7 +101,7 @@ impl ReferenceWindow {
 
     /// Handles that nothing was reported for long.
     pub fn collapse(&mut self, now: Time) {
-        (self.before, self.bytes) = (self.bytes, SMALLEST);
+        (self.before, self.bytes, self.grown) = (self.bytes, SMALLEST, false);
         self.congested_at = Some(now);
     }
 
@@ -121,7 +118,7 @@ impl ReferenceWindow {
         if observed.lost || observed.marked {
             self.congested_at = Some(now);
         }
-        self.grow(now, observed, delay, near);
+        self.grow(now, observed, near);
         // Not in the text, but in its implementation: the smallest rate is never held back.
         self.bytes = self.bytes.max(observed.floor);
     }
@@ -161,8 +158,7 @@ impl ReferenceWindow {
         near: f64,
     ) {
         let srtt = observed.srtt;
-        if self.remembered_at.is_none_or(|at| now >= at + srtt * REMEMBERED_ROUNDS) {
-            self.remembered_at = Some(now);
+        if std::mem::take(&mut self.grown) {
             self.before = self.bytes;
         }
         // Reductions by shares come each virtual RTT.
@@ -173,12 +169,14 @@ impl ReferenceWindow {
             Congestion::Mark => {
                 let mut part = observed.alpha / 2.0 / each;
                 if delay.current < delay.target / 4.0 {
-                    part *= near.max(LEAST_NEAR) * delay.steadiness().max(LEAST_STEADY);
+                    part *= near.max(LEAST_NEAR);
                 }
                 let long = srtt.max(VIRTUAL_RTT) * CAUTIOUS_ROUNDS as u64;
+                // After long without congestion it may be far above what was in flight. Before the
+                // first round has ended, nothing is known of that.
+                let in_flight = Some(observed.in_flight.1).filter(|bytes| *bytes > 0);
                 if self.reacted_at.is_none_or(|at| now > at + long) {
-                    // After long without congestion it may be far above what was in flight.
-                    self.bytes = self.bytes.min(observed.in_flight.1 as f64);
+                    self.bytes = in_flight.map_or(self.bytes, |most| self.bytes.min(most as f64));
                 }
                 1.0 - part
             }
@@ -188,7 +186,7 @@ impl ReferenceWindow {
         self.reacted_at = Some(now);
     }
 
-    fn grow(&mut self, now: Time, observed: &Observed, delay: &QueueDelay, near: f64) {
+    fn grow(&mut self, now: Time, observed: &Observed, near: f64) {
         if observed.at_limit {
             return;
         }
@@ -201,10 +199,10 @@ impl ReferenceWindow {
             * self.small()
             * short
             * near.max(LEAST_NEAR)
-            * delay.steadiness().max(LEAST_STEADY)
             * (1.0 + multiplied * recovered * near);
         if self.bytes + increment <= MSS + observed.in_flight.0 as f64 * HEADROOM {
             self.bytes += increment;
+            self.grown |= increment > 0.0;
         }
     }
 }
@@ -244,6 +242,14 @@ mod tests {
         let near = ((first - 1.0) * 8.0) * ((first - 1.0) * 8.0);
         let second = first * (1.0 - 0.5 / 2.0 / 4.0 * near.max(0.25));
         assert!((after(true, false, true, &[0, 25]) - second).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_mark_in_the_first_round_takes_its_share_of_the_start_and_no_more() {
+        let mut window = ReferenceWindow::new(100_000.0, true);
+        let first = Observed { in_flight: (50_000, 0), ..observed(false, true) };
+        window.update(Time::ZERO, &first, &QueueDelay::new());
+        assert!((window.bytes() / 100_000.0 - (1.0 - 0.5 / 2.0 / 4.0)).abs() < 1e-9);
     }
 
     #[test]
