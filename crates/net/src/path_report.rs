@@ -6,6 +6,7 @@
 //! RFC 9110 §10.1.4).
 
 use bentpipe_quic::congestion::ResumeHandle;
+use bentpipe_quic::congestion::resume::Refusal;
 use http::header::{HeaderMap, HeaderName, HeaderValue, TE};
 
 /// The header field (W3C Server Timing, §3).
@@ -16,9 +17,11 @@ const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 pub enum PathReport {
     /// It remembered nothing, or its memory was disabled.
     Unknown,
-    /// It remembered the path and did not use that: the RTT differed, another connection used it,
-    /// or there was too little to send.
+    /// It remembered the path and did not use that: the RTT differed, or there was too little to
+    /// send.
     Known,
+    /// It remembered the path, and another connection of the client's network used that.
+    InUse,
     /// It jumped to a window that the path had carried before.
     Resumed,
     /// It jumped, and the path did not carry the window.
@@ -27,13 +30,15 @@ pub enum PathReport {
 
 impl PathReport {
     /// All reports.
-    const ALL: [Self; 4] = [Self::Unknown, Self::Known, Self::Resumed, Self::Retreated];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Unknown, Self::Known, Self::InUse, Self::Resumed, Self::Retreated];
 
     /// Returns the report in one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
             Self::Known => "known",
+            Self::InUse => "in_use",
             Self::Resumed => "resumed",
             Self::Retreated => "retreated",
         }
@@ -41,11 +46,13 @@ impl PathReport {
 
     /// Returns the report of a connection at present.
     pub(crate) fn of(resume: &ResumeHandle) -> Self {
-        match (resume.retreated(), resume.jumped(), resume.resume_state().offered) {
-            (true, _, _) => Self::Retreated,
-            (_, true, _) => Self::Resumed,
-            (_, _, Some(_)) => Self::Known,
-            (_, _, None) => Self::Unknown,
+        let offered = resume.resume_state().offered;
+        match (resume.retreated(), resume.jumped(), resume.refusal(), offered) {
+            (true, ..) => Self::Retreated,
+            (_, true, ..) => Self::Resumed,
+            (_, _, Some(Refusal::InUse), _) => Self::InUse,
+            (.., Some(_)) => Self::Known,
+            (.., None) => Self::Unknown,
         }
     }
 

@@ -64,6 +64,10 @@ struct Shared {
     refusal: Option<Refusal>,
     /// True if the connection takes no more offers.
     closed: bool,
+    /// True while others may use the parameters, since the connection had no use for them.
+    given_back: bool,
+    /// True if the connection wants them again.
+    wanted: bool,
     /// True if the connection has jumped.
     jumped: bool,
     retreated: bool,
@@ -72,6 +76,13 @@ struct Shared {
     transitions: Vec<Transition>,
     /// Receives transitions as they happen.
     qlog: Option<QlogSink>,
+}
+
+impl Shared {
+    /// Returns true while the connection may jump with what it was offered, if it holds it.
+    fn may_jump(&self) -> bool {
+        self.accepted && !self.closed && self.refusal.is_none()
+    }
 }
 
 impl ResumeHandle {
@@ -167,10 +178,31 @@ impl ResumeHandle {
     }
 
     /// Returns true if no other connection may use the parameters (RFC 9959 §4.2). They are in use
-    /// from the offer until the connection ends if it jumps, otherwise until it gives them up.
+    /// from the offer until the connection ends if it jumps, otherwise until it gives them up or
+    /// back.
     pub fn in_use(&self) -> bool {
         let shared = self.lock();
-        shared.jumped || (shared.accepted && !shared.closed && shared.refusal.is_none())
+        shared.jumped || (shared.may_jump() && !shared.given_back)
+    }
+
+    /// Gives the parameters back, unless the connection has jumped: others may use them. It asks
+    /// for them again before it jumps ([`ResumeHandle::wants_again`]).
+    pub fn give_back(&self) {
+        let mut shared = self.lock();
+        shared.given_back = !shared.jumped && shared.may_jump();
+    }
+
+    /// Returns true if the connection could use parameters that it has given back. Answer with
+    /// [`ResumeHandle::lend_again`], or with [`ResumeHandle::refuse`].
+    pub fn wants_again(&self) -> bool {
+        let shared = self.lock();
+        shared.wanted && shared.may_jump()
+    }
+
+    /// Lets the connection use the parameters that it has given back.
+    pub fn lend_again(&self) {
+        let mut shared = self.lock();
+        (shared.given_back, shared.wanted) = (false, false);
     }
 
     /// Writes each transition to `sink` when it happens.
@@ -197,6 +229,13 @@ impl ResumeHandle {
 
     pub(super) fn set_retreated(&self) {
         self.report(|shared| shared.retreated = true);
+    }
+
+    /// Returns true if the connection holds the parameters that it was offered; asks for them if it
+    /// has given them back.
+    pub(super) fn holds_or_asks(&self) -> bool {
+        self.report(|shared| shared.wanted = shared.given_back);
+        !self.lock().given_back
     }
 
     pub(super) fn set_jumped(&self) {
@@ -258,6 +297,21 @@ mod tests {
         handle.refuse(Refusal::InUse);
         assert!(!handle.in_use());
         assert_eq!(handle.refusal(), Some(Refusal::InUse));
+    }
+
+    #[test]
+    fn parameters_that_were_given_back_are_asked_for_again() {
+        let handle = ResumeHandle::new();
+        assert!(handle.offer(saved(300_000)));
+        assert!(handle.holds_or_asks() && !handle.wants_again());
+        handle.give_back();
+        assert!(!handle.in_use() && !handle.wants_again());
+        assert!(!handle.holds_or_asks() && handle.wants_again());
+        handle.lend_again();
+        assert!(handle.in_use() && handle.holds_or_asks() && !handle.wants_again());
+        handle.set_jumped();
+        handle.give_back();
+        assert!(handle.in_use() && handle.holds_or_asks());
     }
 
     #[test]

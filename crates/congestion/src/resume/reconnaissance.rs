@@ -50,6 +50,9 @@ impl CarefulResume {
         if !opportunity.cwnd_limited || !reconnaissance.initial.is_settled() {
             return;
         }
+        if !self.handle.holds_or_asks() {
+            return;
+        }
         if self.parameters.is_too_long(rtt, &saved) {
             self.go(now, PhaseState::Normal, Some(Trigger::RttNotValidated));
         } else if self.controller.rate_based().is_some() {

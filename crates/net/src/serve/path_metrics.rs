@@ -42,7 +42,7 @@ pub struct PathMetrics {
     rtt_sum_us: AtomicU64,
     /// Connections by what the server did with its memory of their path, in the order of
     /// [`PathReport`].
-    reports: [AtomicU64; 4],
+    reports: [AtomicU64; 5],
     packets_sent: AtomicU64,
     packets_lost: AtomicU64,
 }
@@ -85,6 +85,7 @@ impl PathMetrics {
         let reports = [
             "{outcome=\"unknown\"}",
             "{outcome=\"known\"}",
+            "{outcome=\"in_use\"}",
             "{outcome=\"resumed\"}",
             "{outcome=\"retreated\"}",
         ];
@@ -141,8 +142,7 @@ mod tests {
 
     #[test]
     fn reports_are_counted_under_their_names() {
-        let reports =
-            [PathReport::Unknown, PathReport::Known, PathReport::Resumed, PathReport::Retreated];
+        let reports = PathReport::ALL;
         let metrics = PathMetrics::default();
         for (number, report) in reports.into_iter().enumerate() {
             metrics.reports[report as usize].fetch_add(number as u64 + 1, Relaxed);

@@ -66,9 +66,9 @@ impl Entry {
             lease.leave();
         }
         let Some(path_lease) = &self.attachments.path_lease else { return };
-        if over || now.since(self.flushed) >= FLUSH_INTERVAL {
+        if over || path_lease.wants_again() || now.since(self.flushed) >= FLUSH_INTERVAL {
             self.flushed = now;
-            if let Err(error) = path_lease.flush(over) {
+            if let Err(error) = path_lease.lend_by_need(now).and_then(|()| path_lease.flush(over)) {
                 tracing::warn!(%error, "path memory");
             }
         }

@@ -16,6 +16,11 @@ use thiserror::Error;
 /// copes with a wrong set.
 pub const DEFAULT_LIFETIME: Span = Span::from_secs(3600);
 
+/// Round trips of the saved path for which a connection has a set to itself before it uses it. A
+/// first request needs two: one for the request, one for the first packets of the response. Whoever
+/// asks for little must not keep the set from the others of its network.
+const ROUND_TRIPS: u64 = 4;
+
 /// Why a connection does without the path memory.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PathMemoryError {
@@ -108,7 +113,7 @@ impl PathMemory {
     fn place(&self, remote: IpAddr) -> Result<Place, KeyError> {
         let network = self.hosts().network_of(remote, self.prefixes, self.epoch.epoch());
         let key = self.key(network)?;
-        Ok(Place { key, remote, measured_by: None, flushed: Flushed::default() })
+        Ok(Place { key, remote, measured_by: None, until: None, flushed: Flushed::default() })
     }
 
     fn key(&self, network: IpPrefix) -> Result<PathKey, KeyError> {
@@ -165,6 +170,8 @@ struct Place {
     remote: IpAddr,
     /// The host that measured the leased set, if it is known.
     measured_by: Option<IpAddr>,
+    /// Time from which others may have the set if the connection has not used it by then.
+    until: Option<Epoch>,
     /// Updates that the store has had.
     flushed: Flushed,
 }
@@ -213,6 +220,7 @@ impl PathLease {
         match memory.borrow(&place.key, *holder, clock)? {
             Borrowed::Set(saved) => {
                 place.measured_by = memory.hosts().measured_by(place.key.remote());
+                place.until = Some(memory.epoch.epoch() + saved.rtt * ROUND_TRIPS);
                 self.resume_handle.offer(saved);
             }
             Borrowed::InUse => self.resume_handle.refuse(Refusal::InUse),
@@ -262,6 +270,43 @@ impl PathLease {
 
     fn lock(&self) -> MutexGuard<'_, LeaseState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns true if the connection could use the set that it has given back: call
+    /// [`PathLease::lend_by_need`] at once.
+    pub fn wants_again(&self) -> bool {
+        self.resume_handle.wants_again()
+    }
+
+    /// Gives a set back that the connection has had no use for, so that another of its network can
+    /// have it, and leases it again when it has. Call it now and then, and when
+    /// [`PathLease::wants_again`].
+    ///
+    /// # Errors
+    /// The store fails.
+    pub fn lend_by_need(&self, clock: Time) -> Result<(), StoreError> {
+        let Some((memory, holder)) = &self.source else { return Ok(()) };
+        let mut state = self.lock();
+        let Some(place) = &mut state.place else { return Ok(()) };
+        if self.resume_handle.wants_again() {
+            // Without an answer, it asks no more.
+            let borrowed = memory
+                .borrow(&place.key, *holder, clock)
+                .inspect_err(|_| self.resume_handle.refuse(Refusal::InUse))?;
+            match borrowed {
+                Borrowed::Set(saved) => {
+                    place.flushed.released = false;
+                    place.until = Some(memory.epoch.epoch() + saved.rtt * ROUND_TRIPS);
+                    self.resume_handle.lend_again();
+                }
+                Borrowed::InUse => self.resume_handle.refuse(Refusal::InUse),
+                // A retreat of another connection has deleted it, or its Lifetime is over.
+                Borrowed::Nothing => self.resume_handle.refuse(Refusal::Expired),
+            }
+        } else if place.until.take_if(|until| *until <= memory.epoch.epoch()).is_some() {
+            self.resume_handle.give_back();
+        }
+        Ok(())
     }
 
     /// Updates the store: deletes a set that met congestion, saves what was observed since, and

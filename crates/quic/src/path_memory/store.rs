@@ -116,8 +116,8 @@ impl Lease {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Duration of a lease, so that a holder that died frees its path. The default, our choice, is
-    /// a minute: Careful Resume takes about ten RTTs, 7 s over a geostationary satellite, and a
-    /// holder that needs longer leases again.
+    /// a minute: Careful Resume takes about ten RTTs, 7 s over a geostationary satellite. Leases
+    /// are not renewed, so that a client that reads slowly does not keep the set from others.
     pub lease: Span,
     /// Most paths in the store; the least recently used is removed first. The default, our choice:
     /// 4096 paths take about a megabyte. 0 saves nothing.

@@ -1,7 +1,7 @@
 //! Clients of one network share what is remembered of their path, until it fails one of them.
 
 use bentpipe_congestion::algorithms::newreno::{self, NewReno};
-use bentpipe_congestion::resume::{self, CarefulResume, ResumeMode};
+use bentpipe_congestion::resume::{self, CarefulResume, Refusal, ResumeMode};
 use bentpipe_congestion::{Controller, ControllerConfig, SentPackets};
 use bentpipe_quic::EpochClock;
 use bentpipe_quic::path_memory::{
@@ -71,6 +71,16 @@ impl Visit {
         sent.report_loss(*now, false, |loss| controller.on_loss(loss));
     }
 
+    /// Gives back what is not used, and leases what is wanted, as an endpoint does.
+    fn lends(&self) {
+        self.lease.lend_by_need(self.now).expect("a store");
+        self.lease.flush(false).expect("a store");
+    }
+
+    fn jumped(&self) -> bool {
+        self.lease.resume_handle().jumped()
+    }
+
     fn ends(self) {
         self.lease.flush(true).expect("a store");
     }
@@ -125,4 +135,43 @@ fn a_host_whose_own_path_has_changed_keeps_sharing() {
     assert!(slow(&memory, "192.0.2.7", 2));
     fast(&memory, "192.0.2.7", 3);
     assert_eq!(networks(&memory, &epoch), ["192.0.2.0/24"]);
+}
+
+#[test]
+fn a_connection_that_asks_for_little_does_not_keep_the_set_from_its_network() {
+    let (memory, epoch) = memory();
+    fast(&memory, "192.0.2.7", 1);
+    let mut idle = Visit::new(&memory, "192.0.2.9", 2);
+    idle.lends();
+    let early = Visit::new(&memory, "192.0.2.7", 3);
+    assert_eq!(early.lease.resume_handle().refusal(), Some(Refusal::InUse));
+    early.ends();
+    epoch.set(Time::ZERO + RTT * 4);
+    idle.lends();
+    let mut download = Visit::new(&memory, "192.0.2.7", 4);
+    (0..3).for_each(|_| download.round(false));
+    assert!(download.jumped());
+    // What the idle connection wants later is in use then.
+    idle.round(false);
+    assert!(!idle.jumped() && idle.lease.resume_handle().wants_again());
+    idle.lends();
+    assert_eq!(idle.lease.resume_handle().refusal(), Some(Refusal::InUse));
+    idle.round(false);
+    assert!(!idle.jumped());
+}
+
+#[test]
+fn a_connection_leases_again_what_it_gave_back() {
+    let (memory, epoch) = memory();
+    fast(&memory, "192.0.2.7", 1);
+    let mut visit = Visit::new(&memory, "192.0.2.9", 2);
+    epoch.set(Time::ZERO + RTT * 4);
+    visit.lends();
+    visit.round(false);
+    assert!(!visit.jumped());
+    visit.lends();
+    let other = Visit::new(&memory, "192.0.2.7", 3);
+    assert_eq!(other.lease.resume_handle().refusal(), Some(Refusal::InUse));
+    visit.round(false);
+    assert!(visit.jumped());
 }

@@ -16,8 +16,9 @@ use thiserror::Error;
 /// refused. Our choice: far above the error of NTP, far below the lifetime of a set.
 const SKEW: Span = Span::from_secs(60);
 
-/// Default number of used tokens that are remembered. Our choice: about 3 MB.
-const USED_TOKENS: usize = 65_536;
+/// Default number of used tokens that are remembered: 72 a second for the lifetime of a set, an
+/// hour. Our choice: about 12 MB.
+const USED_TOKENS: usize = 262_144;
 
 /// Why a token cannot be sealed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -117,7 +118,7 @@ pub struct PathTokens {
 }
 
 impl PathTokens {
-    /// With these keys, and a record of 65,536 used tokens.
+    /// With these keys, and a record of 262,144 used tokens.
     pub fn new(keys: KeyRing) -> Self {
         Self::with_used_tokens(keys, USED_TOKENS)
     }
@@ -203,8 +204,10 @@ impl PathTokens {
 
     /// Marks `token`, which was sealed here and turned out wrong, as used.
     pub fn revoke(&mut self, token: &[u8], now: Epoch) {
-        if let Ok(parts) = Parts::of(token) {
-            self.used.insert(parts.read.expires, parts.nonce, now);
+        let Ok(parts) = Parts::of(token) else { return };
+        let sealed = unseal(&mut self.keys, &parts, now).ok();
+        if let Some(Sealed { bound, .. }) = sealed.and_then(|sealed| Sealed::read(&sealed)) {
+            self.used.insert(bound, parts.read.expires, parts.nonce, now);
         }
     }
 
@@ -221,7 +224,7 @@ impl PathTokens {
             return Err(TokenError::WrongAddress(remote));
         }
         // Last, so that a token refused for another reason stays unused.
-        if !self.used.insert(expires, parts.nonce, now) {
+        if !self.used.insert(sealed.bound, expires, parts.nonce, now) {
             return Err(TokenError::Replayed);
         }
         let saved_at = sealed.issued.min(now);
