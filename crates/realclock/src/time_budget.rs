@@ -74,6 +74,8 @@ pub fn account(visit: &VisitReport<'_>, spec: &RunSpec, strip: bool) -> Option<C
         is_upload: visit.visit.direction == Direction::Upload,
         all_made: requested.len() == visit.ends.objects.len()
             && requested.iter().all(|at| *at < now),
+        // Pieces are written on the virtual clock only.
+        written: None,
     };
     let mut trips = vec![Trip::default(); packets.len()];
     for (at, index, event) in events(&packets, back.packets()) {

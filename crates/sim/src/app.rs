@@ -59,6 +59,8 @@ fn plan(progress: &VisitProgress, origin: usize) -> Vec<(VisitProgress, Directio
 struct Content<'a> {
     conn: &'a Conn,
     progress: &'a VisitProgress,
+    /// Index of the object.
+    index: usize,
     /// Bytes that are left.
     left: u64,
     /// Pieces that the sender writes, if it does not write as fast as it can.
@@ -70,7 +72,7 @@ struct Content<'a> {
 impl<'a> Content<'a> {
     fn new(conn: &'a Conn, progress: &'a VisitProgress, index: usize, bytes: u64) -> Self {
         let (pieces, due) = (progress.pieces(index), conn.now());
-        Self { conn, progress, left: bytes, pieces, due }
+        Self { conn, progress, index, left: bytes, pieces, due }
     }
 
     /// Waits until the next piece is to be written, and returns it; `None` after the last one.
@@ -86,6 +88,9 @@ impl<'a> Content<'a> {
             self.due += interval;
         }
         self.left -= size;
+        if self.left == 0 {
+            self.progress.wrote_last(self.index, self.conn.now());
+        }
         Some(zeros(size as usize))
     }
 }

@@ -20,6 +20,8 @@ pub struct ObjectState {
     pub delay: Span,
     /// Pieces in which its sender writes it.
     pub pieces: Option<Pieces>,
+    /// Time at which that sender has written the last one.
+    pub written: Option<Time>,
 }
 
 #[cfg(test)]
@@ -34,6 +36,7 @@ impl ObjectState {
             after: Vec::new(),
             delay: Span::ZERO,
             pieces: None,
+            written: None,
         }
     }
 }

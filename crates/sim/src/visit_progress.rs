@@ -116,6 +116,7 @@ impl VisitProgress {
                 after: object.after.clone(),
                 delay: object.delay,
                 pieces: object.pieces,
+                written: None,
             })
             .collect();
         let mut state = State {
@@ -215,6 +216,13 @@ impl VisitProgress {
         self.state().objects.get(index)?.pieces
     }
 
+    /// Records that the sender of object `index` has written its last piece.
+    pub fn wrote_last(&self, index: usize, now: Time) {
+        if let Some(object) = self.state().objects.get_mut(index) {
+            object.written = Some(now);
+        }
+    }
+
     /// Waits until `due`.
     pub fn poll_until(&self, due: Time, now: Time, cx: &Context<'_>) -> Poll<()> {
         self.state().wait(Some(due), now, cx)
@@ -299,6 +307,12 @@ impl VisitProgress {
                 .objects
                 .iter()
                 .all(|object| object.start.is_some_and(|start| start < now)),
+            written: state
+                .objects
+                .iter()
+                .filter(|object| object.pieces.is_some())
+                .map(|object| object.written.unwrap_or(Time::MAX))
+                .max(),
         }
     }
 

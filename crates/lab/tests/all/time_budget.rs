@@ -100,6 +100,17 @@ fn a_pause_of_the_application_is_seen_over_quic_too() {
 }
 
 #[test]
+fn a_source_that_writes_in_pieces_pauses_between_them_and_waits_for_no_loss() {
+    let pieces = "objects = [{ name = \"a\", size = \"100 kB\", \
+        pieces = { size = \"10 kB\", interval = \"500 ms\" } }]";
+    let flow = at_rate(FULL, 0).workload(pieces).run();
+    // Ten pieces, each of which takes 7 ms on the link.
+    let pauses = time(&flow, TimePart::Application);
+    assert!((pauses - 9.0 * 0.493).abs() < 0.05, "{}", parts(&flow));
+    assert!(time(&flow, TimePart::LossDetection) < 0.01, "{}", parts(&flow));
+}
+
+#[test]
 fn a_chain_of_requests_costs_a_round_trip_for_each() {
     for case in [at_rate(FULL, 0), Case::at_once(0)] {
         let flow = case.workload(&chain()).run();

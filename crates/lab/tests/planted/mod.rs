@@ -2,6 +2,7 @@
 //! from a seed; and the same without that cause.
 
 mod classic;
+mod stacks;
 mod waits;
 
 use bentpipe_lab::Lab;
@@ -31,6 +32,10 @@ impl Draw {
     /// Returns the value of the planted cause, or that without it.
     fn or(&self, planted: f64, plain: f64) -> f64 {
         if self.planted { planted } else { plain }
+    }
+
+    fn choice<'a>(&mut self, one: &'a str, other: &'a str) -> &'a str {
+        if self.random.unit() < 0.5 { one } else { other }
     }
 
     /// Returns an allocation of capacity as a key of a link; nothing without the cause.
@@ -161,7 +166,7 @@ pub fn number(name: &str, default: u64) -> u64 {
 /// Returns all kinds, or that which `BENTPIPE_KIND` names.
 pub fn kinds() -> impl Iterator<Item = &'static Kind> {
     let only = std::env::var("BENTPIPE_KIND").ok();
-    let all = classic::KINDS.iter().chain(waits::KINDS);
+    let all = classic::KINDS.iter().chain(waits::KINDS).chain(stacks::KINDS);
     all.filter(move |kind| only.as_ref().is_none_or(|only| only == kind.name))
 }
 

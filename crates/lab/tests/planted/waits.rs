@@ -25,7 +25,7 @@ pub const KINDS: &[Kind] = &[
 ];
 
 /// A chain of small objects, each requested when the one before is complete.
-fn page(draw: &mut Draw, count: u64) -> String {
+pub(super) fn page(draw: &mut Draw, count: u64) -> String {
     let objects: Vec<String> = (0..count)
         .map(|number| {
             let bytes = draw.between(1000.0, 5500.0);

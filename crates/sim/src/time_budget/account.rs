@@ -90,6 +90,8 @@ pub struct Requests {
     pub is_upload: bool,
     /// True if the client has requested everything, or has begun to send everything.
     pub all_made: bool,
+    /// Time at which senders that write in pieces have written the last one, if there are any.
+    pub written: Option<Time>,
 }
 
 /// The results of an account.

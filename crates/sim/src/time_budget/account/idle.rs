@@ -66,7 +66,9 @@ impl Account {
         round.on_sent(trip.sent, round_trip, ack);
         let times = (gap.begin, gap.begin + gap.left);
         let mut pause = Pause::new(times, rtt, transit, ack, &requests);
-        let starved = match (self.behind_proxy, requests.all_made) {
+        let since = trip.sent.saturating_sub(gap.left);
+        let all_written = requests.written.is_none_or(|at| at <= since);
+        let starved = match (self.behind_proxy, requests.all_made && all_written) {
             (true, _) => TimePart::Proxy,
             // Everything has been sent once: only the repair of losses can be missing.
             (false, true) => TimePart::LossDetection,
