@@ -144,6 +144,24 @@ class Remedies(unittest.TestCase):
         self.assertFalse(remedy.compare(record([]), told, {"measured_s": 4.0})["within"])
         self.assertFalse(remedy.compare(record([]), told, {"measured_s": 5.5})["within"])
 
+    def test_what_is_saved_at_most_is_a_bound(self):
+        def row(most, measured):
+            told = {"saves_s": None, "saves_up_to_s": most, "setting": "x", "value": ""}
+            return remedy.compare(record([]), told, {"measured_s": measured})
+        self.assertTrue(row(3.0, 4.0)["within"])
+        self.assertFalse(row(1.5, 3.0)["within"])
+        self.assertFalse(row(1.5, 6.0)["within"])
+        text = remedy.summary([row(3.0, 4.0) | {"file": "f"}, row(1.5, 3.0) | {"file": "g"}])
+        self.assertIn("2 remedies of 1 cases: 1 (50 %) save no more", text)
+        self.assertIn("said up to 1.50 s, saved 2.00 s", text)
+
+    def test_a_saving_stands_before_a_bound(self):
+        made = case("on-demand")
+        bound = {"cause": "capacity_s", "saves_s": None, "saves_up_to_s": 4.0}
+        told = bound | {"saves_s": 3.0, "saves_up_to_s": None}
+        self.assertEqual(remedy.proposed(made, {"remedies": [bound, told]}), told)
+        self.assertEqual(remedy.proposed(made, {"remedies": [bound]}), bound)
+
 
 class Removals(unittest.TestCase):
     def test_most_kinds_can_be_made_without_their_cause(self):
