@@ -138,7 +138,7 @@ metrics! {
     /// Total time for which the video of a call was frozen.
     "Frozen", "s", Lower: freeze_s: Option<f64>,
     /// Time for which the video of a call was frozen, in percent of the length of the call.
-    "Frozen, share of the call", "%", Lower: freeze_percent: Option<f64>,
+    "Frozen share of the call", "%", Lower: freeze_percent: Option<f64>,
     /// Keyframes that the receivers of the video of a call asked for.
     "Keyframe requests", "", Lower: keyframe_requests: Option<u64>,
     /// Mean rate of the frames of a call that were sent, without headers.

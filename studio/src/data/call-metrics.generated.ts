@@ -139,7 +139,7 @@ export const CALL_ROWS = [
     "flow",
     "%",
     "lower",
-    "Frozen, share of the call",
+    "Frozen share of the call",
     "Time for which the video of a call was frozen, in percent of the length of the call.",
     false,
   ],
