@@ -172,3 +172,25 @@ fn it_reaches_its_largest_rate_and_no_more() {
     let run = run(setup, link(10_000, 25), 60, |_, _| ());
     requires(&run, (30, 60), 1_000.0, (0.99, 1.0), 5.0);
 }
+
+/// The average share of marked packets if every `every`th is, with `packets` each 10 ms.
+fn average_share(packets: u32, every: u32) -> f64 {
+    let mut control = Scream::new(setup(true));
+    let (mut sent, mut sum) = (0, 0.0);
+    for step in 1..=20_000_u64 {
+        let marked = (sent + packets) / every - sent / every;
+        sent += packets;
+        let srtt = Span::from_millis(600);
+        control.update_alpha(Time::from_millis(10 * step), srtt, (packets, marked));
+        sum += control.alpha;
+    }
+    sum / 20_000.0
+}
+
+#[test]
+fn at_few_packets_in_10_ms_a_mark_now_and_then_counts_for_many() {
+    // What the text gives, and why little of the rate is left over long paths.
+    let (few, many) = (average_share(2, 40) * 40.0, average_share(200, 40) * 40.0);
+    assert!((5.0..12.0).contains(&few), "{few} times the share");
+    assert!((0.9..1.1).contains(&many), "{many} times the share");
+}
