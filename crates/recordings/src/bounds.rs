@@ -8,6 +8,18 @@ const LEAST: usize = 20;
 /// Longest time that a recording may have, as links take it, in nanoseconds: a week.
 const LONGEST: i64 = 604_800 * NANOS;
 
+/// Most rows that a recording may have, as links take it.
+pub const MAX_ROWS: usize = 2_000_000;
+
+/// Returns an error if a file has more values than a recording may have rows.
+pub fn many(name: &str, values: usize) -> Result<(), ImportError> {
+    if values <= MAX_ROWS {
+        return Ok(());
+    }
+    let problem = format!("it has {values} values; allowed: up to {MAX_ROWS}, a part of it");
+    Err(ImportError::File { file: name.to_owned(), problem })
+}
+
 /// Returns an error if a file has too few values to say something.
 pub fn few(name: &str, values: usize) -> Result<(), ImportError> {
     if values >= LEAST {

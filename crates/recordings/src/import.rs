@@ -1,7 +1,7 @@
 //! Several measurements of one path, as a scenario that replays them.
 
 use crate::alignment::by_outages;
-use crate::bounds::{few, short};
+use crate::bounds::{few, many, short};
 use crate::error::ImportError;
 use crate::format::Format;
 use crate::formats::read;
@@ -136,12 +136,14 @@ impl Parts {
         match measured.content {
             Content::Probes(probes) => {
                 few(name, probes.len())?;
+                many(name, probes.len())?;
                 short(name, probes.iter().map(|probe| probe.sent))?;
                 self.lost_in = self.lost_in.or(direction).or(self.given);
                 self.set_delays(Delays { name: name.to_owned(), utc, probes })
             }
             Content::Delays { step_ms, delays_ms } => {
                 few(name, delays_ms.len())?;
+                many(name, delays_ms.len())?;
                 let probe = |(index, delay): (usize, &f64)| Probe {
                     sent: index as i64 * i64::from(step_ms) * 1_000_000,
                     rtt: Some((2.0 * delay * MILLI).round() as i64),
@@ -169,6 +171,7 @@ impl Parts {
                 for (own, bins) in [Direction::Up, Direction::Down].into_iter().zip(both) {
                     if direction.is_none_or(|direction| direction == own) {
                         few(name, bins.len())?;
+                        many(name, bins.len())?;
                         short(name, bins.iter().map(|bin| bin.end))?;
                         let rates = Rates { name: name.to_owned(), utc, bins };
                         put(&mut self.rates[place(own)], rates, name, own)?;
@@ -183,6 +186,7 @@ impl Parts {
                     (None, _) => self.direction(name, name_says, summary),
                 };
                 few(name, bins.len())?;
+                many(name, bins.len())?;
                 short(name, bins.iter().map(|bin| bin.end))?;
                 self.packet_delays(name, utc, &bins, &delays_ms)?;
                 let rates = Rates { name: name.to_owned(), utc, bins };
@@ -370,6 +374,10 @@ impl Parts {
     ) -> Result<String, ImportError> {
         let period = self.cut_to_period(options, summary)?;
         let rows = self.rows(summary);
+        if let (Some(delays), Some(rows)) = (&self.delays, &rows) {
+            // Losses may have a second row each.
+            many(&delays.name, rows[0].len().max(rows[1].len()))?;
+        }
         let mut hold = false;
         let mut keys = [DirectionKeys::default(), DirectionKeys::default()];
         for direction in [Direction::Down, Direction::Up] {

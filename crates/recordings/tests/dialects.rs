@@ -361,3 +361,65 @@ fn times_of_more_than_a_week_are_refused() {
     let error = import(30_000).unwrap_err().to_string();
     assert_eq!(error, "p.tsv: its times span 10.1 days; allowed: a part of at most 7 days");
 }
+
+#[test]
+fn lost_pings_between_numbers_are_bounded_as_rows_are() {
+    // A hundredth is answered: 25,000 lines are 2.5 million pings.
+    let line = |number: u64, stamp: bool| {
+        let at = if stamp { format!("[{}.5] ", 1_700_000_000 + number) } else { String::new() };
+        let sequence = number * 100 % 65_536;
+        format!("{at}64 bytes from 192.0.2.1: icmp_seq={sequence} ttl=52 time=41.5 ms\n")
+    };
+    for stamp in [true, false] {
+        let pings = |count: u64| (0..count).map(|number| line(number, stamp)).collect::<String>();
+        assert_eq!(probes(&measured(pings(15_000))).len(), 1_499_901);
+        let refused = refusal(pings(25_000));
+        let expected = "f: its sequence numbers are those of 2499901 pings, answered or lost; \
+            allowed: up to 2000000, a part of it";
+        assert_eq!(refused, expected);
+    }
+    // Several calls in one file count together.
+    let call: String = (0..15_000).map(|number| line(number, true)).collect();
+    let refused = refusal(format!("PING a\n{call}PING a\n{call}"));
+    assert!(refused.contains("2999802 pings"), "{refused}");
+}
+
+#[test]
+fn records_of_two_packets_are_no_days_of_bins() {
+    let head = "seq,ts_sent,ts_rcvd,owd_ms,size,lost\n";
+    let row = |day: u64| {
+        let at = format!("2026-11-{day:02}T00:00:00Z");
+        format!("{day},{at},{at},20,1200,false\n")
+    };
+    let refused = refusal(format!("{head}{}{}", row(1), row(5)));
+    let expected = "f: its times span 96.0 h, 3456001 bins of 100 ms; allowed: up to 2000000, a \
+        part of it";
+    assert_eq!(refused, expected);
+}
+
+/// Times between which no number of 64 bits can be multiplied.
+#[test]
+fn times_far_apart_do_not_overflow() {
+    let answer = |at: &str, number: u32| {
+        format!("{at} 64 bytes from 192.0.2.1: icmp_seq={number} ttl=52 time=41.5 ms\n")
+    };
+    let (early, late) = ("[0.5]", "[7258118400.0]");
+    let gap = format!("{}{}", answer(early, 1), answer(late, 3000));
+    assert_eq!(probes(&measured(gap)).len(), 3000);
+    let lost_first = format!("Request timeout for icmp_seq 1\n{}", answer(late, 30_000));
+    assert_eq!(probes(&measured(format!("{lost_first}{}", answer(early, 30_001)))).len(), 30_001);
+    // Each line is a day after the one before.
+    let days: String = (0..220_000)
+        .map(|n| answer(if n % 2 == 0 { "23:59:59" } else { "00:00:00" }, n % 65_536))
+        .collect();
+    assert_eq!(probes(&measured(days)).len(), 220_000);
+}
+
+#[test]
+fn values_that_a_recording_has_no_rows_for_are_refused() {
+    let delays = "20\n".repeat(2_000_001);
+    let options = Options { rate: Some(Rate::from_mbps(10)), ..Options::default() };
+    let refused = Import::new(vec![input("delays.txt", delays)], &options).unwrap_err();
+    let expected = "delays.txt: it has 2000001 values; allowed: up to 2000000, a part of it";
+    assert_eq!(refused.to_string(), expected);
+}

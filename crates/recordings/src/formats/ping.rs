@@ -2,6 +2,7 @@
 //! sequence numbers tell pings apart.
 
 use super::ping_line::{Line, Stamp, is_ping, line};
+use crate::bounds::MAX_ROWS;
 use crate::error::Fault;
 use crate::format::Format;
 use crate::measured::{Content, Measured, Probe, Times};
@@ -137,9 +138,9 @@ impl<'t> Reading<'t> {
             Stamp::Day(at) => {
                 let (before, days) = self.day;
                 // Half a day back is the next day; less is a clock that was set.
-                let days = if at + DAY / 2 < before { days + DAY } else { days };
-                self.day = (at, days);
-                (Times::Relative, days + at)
+                let next = if at + DAY / 2 < before { DAY } else { 0 };
+                self.day = (at, days.saturating_add(next));
+                (Times::Relative, self.day.1.saturating_add(at))
             }
         };
         match self.times {
@@ -170,13 +171,16 @@ impl<'t> Reading<'t> {
         let times = self.times.unwrap_or(Times::Numbered);
         let mut probes = Vec::new();
         for run in &self.runs {
+            let (Some(first), Some(last)) = (run.lowest, run.highest) else { continue };
+            // Of a call without any answer no time is known.
+            if times != Times::Numbered && run.answers.is_empty() && self.runs.len() > 1 {
+                continue;
+            }
+            sparse(&run.answers, first, last, probes.len())?;
             if times == Times::Numbered {
-                probes.extend(run.numbered()?);
-            } else if let (Some(first), Some(last)) = (run.lowest, run.highest) {
-                // Of a call without any answer no time is known.
-                if !run.answers.is_empty() || self.runs.len() == 1 {
-                    probes.extend(stamped(&run.answers, first, last)?);
-                }
+                probes.extend(run.numbered(first, last));
+            } else {
+                probes.extend(stamped(&run.answers, first, last)?);
             }
         }
         if probes.iter().all(|probe: &Probe| probe.rtt.is_none()) {
@@ -203,14 +207,11 @@ impl<'t> Reading<'t> {
 
 impl Run {
     /// Returns a probe for each number, a second apart.
-    fn numbered(&self) -> Result<Vec<Probe>, Fault> {
-        let (Some(first), Some(last)) = (self.lowest, self.highest) else { return Ok(Vec::new()) };
-        sparse(&self.answers, first, last)?;
-        let probe = |number: i64| {
+    fn numbered(&self, first: i64, last: i64) -> impl Iterator<Item = Probe> {
+        (first..=last).map(move |number| {
             let sent = (number - first) * SECOND;
             self.answers.get(&number).map_or_else(|| lost(sent), |own| answered(sent, own.rtt))
-        };
-        Ok((first..=last).map(probe).collect())
+        })
     }
 }
 
@@ -222,17 +223,35 @@ fn unwrapped(sequence: i64, near: i64) -> i64 {
     nearest.unwrap_or(base)
 }
 
-/// Checks that numbers do not jump, which would make a probe of each between them.
-fn sparse(answers: &BTreeMap<i64, Answer>, first: i64, last: i64) -> Result<(), Fault> {
+/// Checks that numbers do not jump, as each between them becomes a probe beside the `before` of
+/// other calls.
+fn sparse(
+    answers: &BTreeMap<i64, Answer>,
+    first: i64,
+    last: i64,
+    before: usize,
+) -> Result<(), Fault> {
     if last - first > answers.len() as i64 * 100 + HALF {
         return Err(Fault::whole("more than 99 of 100 pings have no answer; allowed: fewer"));
+    }
+    let pings = usize::try_from(last - first + 1).unwrap_or(usize::MAX).saturating_add(before);
+    if pings > MAX_ROWS {
+        return Err(Fault::whole(format!(
+            "its sequence numbers are those of {pings} pings, answered or lost; allowed: up to \
+                {MAX_ROWS}, a part of it"
+        )));
     }
     Ok(())
 }
 
+/// Returns `part` of `whole` parts of a time, in the nearest that 64 bits hold.
+fn share(time: i64, part: i64, whole: i64) -> i64 {
+    let nanos = i128::from(time) * i128::from(part) / i128::from(whole);
+    nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
+
 /// Returns a probe for each sequence number. A lost one was sent in the middle of its neighbours.
 fn stamped(answers: &BTreeMap<i64, Answer>, first: i64, last: i64) -> Result<Vec<Probe>, Fault> {
-    sparse(answers, first, last)?;
     // A stamp is that of the answer.
     let sent: Vec<(i64, i64)> =
         answers.iter().map(|(sequence, answer)| (*sequence, answer.came - answer.rtt)).collect();
@@ -248,10 +267,10 @@ fn stamped(answers: &BTreeMap<i64, Answer>, first: i64, last: i64) -> Result<Vec
             None => {
                 let at = match (next.checked_sub(1).and_then(|at| sent.get(at)), sent.get(next)) {
                     (Some((a, from)), Some((b, to))) => {
-                        from + (to - from) * (sequence - a) / (b - a)
+                        from + share(to - from, sequence - a, b - a)
                     }
-                    (Some((a, from)), None) => from + step * (sequence - a),
-                    (None, Some((b, to))) => to - step * (b - sequence),
+                    (Some((a, from)), None) => from.saturating_add(share(step, sequence - a, 1)),
+                    (None, Some((b, to))) => to.saturating_sub(share(step, b - sequence, 1)),
                     (None, None) => 0,
                 };
                 lost(at)

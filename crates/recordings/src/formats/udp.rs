@@ -1,5 +1,6 @@
 //! The fate of each packet of a UDP flow: when it was sent, when it came, and whether it was lost.
 
+use crate::bounds::MAX_ROWS;
 use crate::error::Fault;
 use crate::format::Format;
 use crate::measured::{Content, Measured, RateBin, Times};
@@ -51,13 +52,16 @@ pub fn read(text: &str) -> Result<Measured, Fault> {
     else {
         return Err(Fault::whole("no packet was received"));
     };
-    // Ten days of bins: more is a mistake in a time.
-    let count = (last - first) / BIN + 1;
-    if count > 8_640_000 {
-        return Err(Fault::whole("its times span more than ten days; allowed: a part of it"));
+    let count = usize::try_from((last - first) / BIN + 1).unwrap_or(usize::MAX);
+    if count > MAX_ROWS {
+        return Err(Fault::whole(format!(
+            "its times span {:.1} h, {count} bins of 100 ms; allowed: up to {MAX_ROWS}, a part of \
+                it",
+            (last - first) as f64 / 3.6e12
+        )));
     }
-    let mut bits = vec![0.0; count as usize];
-    let mut delays_ms: Vec<Option<f64>> = vec![None; count as usize];
+    let mut bits = vec![0.0; count];
+    let mut delays_ms: Vec<Option<f64>> = vec![None; count];
     for (at, row) in received() {
         let bin = ((at - first) / BIN) as usize;
         bits[bin] += (row.bytes + HEADERS) * 8.0;
