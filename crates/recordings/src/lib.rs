@@ -18,6 +18,7 @@ mod format;
 mod formats;
 mod import;
 pub mod instants;
+mod list;
 mod measured;
 pub mod options;
 mod origin;

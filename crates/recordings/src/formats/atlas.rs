@@ -2,9 +2,11 @@
 
 use crate::error::Fault;
 use crate::format::Format;
+use crate::list::at_most;
 use crate::measured::{Content, Measured, Times};
 use crate::table::bounded;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::collections::BTreeSet;
 
 /// Seconds since the probe's clock was set at which it counts as wrong.
@@ -14,6 +16,7 @@ const LATE_CLOCK: i64 = 600;
 struct Measurement {
     #[serde(rename = "type")]
     kind: String,
+    #[serde(deserialize_with = "at_most")]
     result: Vec<Reply>,
     sent: u64,
     #[serde(default)]
@@ -22,13 +25,43 @@ struct Measurement {
     dst_addr: Option<String>,
 }
 
-/// Other fields say nothing of the path.
+/// What came of a packet. A list may be of millions, so this is less than their text.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(try_from = "Fields")]
+enum Reply {
+    Answered(f64),
+    Lost,
+    Duplicate,
+    /// It was not sent, and says nothing of loss.
+    NotSent,
+}
+
+/// The fields of a reply. Others say nothing of the path.
 #[derive(Deserialize)]
-struct Reply {
+struct Fields {
     rtt: Option<f64>,
-    x: Option<String>,
-    error: Option<String>,
-    dup: Option<serde_json::Value>,
+    x: Option<IgnoredAny>,
+    error: Option<IgnoredAny>,
+    dup: Option<IgnoredAny>,
+}
+
+impl TryFrom<Fields> for Reply {
+    type Error = String;
+
+    fn try_from(fields: Fields) -> Result<Self, String> {
+        match fields {
+            Fields { dup: Some(_), .. } => Ok(Self::Duplicate),
+            Fields { rtt: Some(rtt), .. } if (0.0..3_600_000.0).contains(&rtt) => {
+                Ok(Self::Answered(rtt))
+            }
+            Fields { rtt: Some(rtt), .. } => {
+                Err(format!("an `rtt` of {rtt}; allowed: 0 to 3600000"))
+            }
+            Fields { x: Some(_), .. } => Ok(Self::Lost),
+            Fields { error: Some(_), .. } => Ok(Self::NotSent),
+            _ => Err("a reply without `rtt`, `x` and `error`; allowed: one of them".to_owned()),
+        }
+    }
 }
 
 /// Reads a list of results, or one result on each line.
@@ -45,24 +78,14 @@ pub fn read(text: &str) -> Result<Measured, Fault> {
             return Err(Fault::whole(problem));
         }
         unset += usize::from(measurement.lts > LATE_CLOCK);
-        sent += measurement.sent;
+        sent = measurement.sent.saturating_add(sent);
         for reply in &measurement.result {
             bounded(rtts_ms.len(), 1)?;
-            match reply {
-                Reply { dup: Some(_), .. } => {}
-                Reply { rtt: Some(rtt), .. } if (0.0..3_600_000.0).contains(rtt) => {
-                    rtts_ms.push(*rtt);
-                }
-                Reply { rtt: Some(rtt), .. } => {
-                    return Err(Fault::whole(format!("an `rtt` of {rtt}; allowed: 0 to 3600000")));
-                }
-                Reply { x: Some(_), .. } => lost += 1,
-                // A packet that was not sent says nothing of loss.
-                Reply { error: Some(_), .. } => errors += 1,
-                _ => {
-                    let problem = "a reply without `rtt`, `x` and `error`; allowed: one of them";
-                    return Err(Fault::whole(problem));
-                }
+            match *reply {
+                Reply::Answered(rtt_ms) => rtts_ms.push(rtt_ms),
+                Reply::Lost => lost += 1,
+                Reply::NotSent => errors += 1,
+                Reply::Duplicate => {}
             }
         }
     }

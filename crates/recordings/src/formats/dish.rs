@@ -3,9 +3,12 @@
 
 use crate::error::Fault;
 use crate::format::Format;
+use crate::list::at_most;
 use crate::measured::{Content, Measured, Probe, Times};
 use crate::table::{bounded, iso, millis, number};
 use serde::Deserialize;
+use serde::de::{Deserializer, Error, Unexpected, Visitor};
+use std::fmt;
 
 const TIME: &str = "datetimestamp_utc";
 const LOSS: &str = "pop_ping_drop_rate";
@@ -96,22 +99,39 @@ struct Document {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct History {
-    /// Number of values that were ever written, as text or number.
-    current: serde_json::Value,
+    /// Number of values that were ever written.
+    #[serde(deserialize_with = "count")]
+    current: u64,
+    #[serde(deserialize_with = "at_most")]
     pop_ping_drop_rate: Vec<f64>,
+    #[serde(deserialize_with = "at_most")]
     pop_ping_latency_ms: Vec<f64>,
+}
+
+/// Reads a count of 64 bits, which protobuf's JSON writes as text.
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    struct Count;
+    impl Visitor<'_> for Count {
+        type Value = u64;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a whole number in `current`")
+        }
+
+        fn visit_u64<E>(self, count: u64) -> Result<u64, E> {
+            Ok(count)
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<u64, E> {
+            text.parse().map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+        }
+    }
+    deserializer.deserialize_any(Count)
 }
 
 fn history(text: &str) -> Result<Vec<Probe>, Fault> {
     let History { current, pop_ping_drop_rate, pop_ping_latency_ms } =
         serde_json::from_str::<Document>(text)?.history;
-    let written = match &current {
-        serde_json::Value::String(text) => text.parse().ok(),
-        value => value.as_u64(),
-    };
-    let Some(written) = written else {
-        return Err(Fault::whole(format!("`current` is {current}; allowed: a whole number")));
-    };
     let size = pop_ping_drop_rate.len();
     if size == 0 || pop_ping_latency_ms.len() != size {
         let problem = format!(
@@ -121,8 +141,8 @@ fn history(text: &str) -> Result<Vec<Probe>, Fault> {
         return Err(Fault::whole(problem));
     }
     // Of a ring that is not full yet, only the beginning was written.
-    let seen = usize::try_from(written).unwrap_or(usize::MAX).min(size);
-    let first = if seen < size { 0 } else { (written % size as u64) as usize };
+    let seen = usize::try_from(current).unwrap_or(usize::MAX).min(size);
+    let first = if seen < size { 0 } else { (current % size as u64) as usize };
     let mut probes = Vec::new();
     for (second, place) in (first..first + seen).map(|place| place % size).enumerate() {
         let (loss, rtt) = (pop_ping_drop_rate[place], pop_ping_latency_ms[place]);

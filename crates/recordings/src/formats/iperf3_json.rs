@@ -2,13 +2,15 @@
 //! (`--json-stream`).
 
 use crate::error::Fault;
+use crate::list::at_most;
 use crate::measured::Direction;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 #[derive(Deserialize)]
 pub struct Document {
     pub start: Start,
+    #[serde(deserialize_with = "at_most")]
     pub intervals: Vec<Interval>,
     #[serde(default)]
     pub end: End,
@@ -43,6 +45,7 @@ pub struct Test {
 
 #[derive(Deserialize)]
 pub struct Interval {
+    #[serde(deserialize_with = "at_most")]
     pub streams: Vec<Stream>,
 }
 
@@ -98,11 +101,21 @@ struct Failure {
     intervals: Vec<IgnoredAny>,
 }
 
+/// Which event a line has. Its data are read in a second pass, once their type is known: as values
+/// of JSON they would take 32 times the memory of their text.
 #[derive(Deserialize)]
 struct Event {
     event: String,
-    #[serde(default)]
-    data: serde_json::Value,
+}
+
+/// The data of an event.
+#[derive(Deserialize)]
+struct Data<T> {
+    data: T,
+}
+
+fn data<T: DeserializeOwned>(line: &str) -> serde_json::Result<T> {
+    serde_json::from_str::<Data<T>>(line).map(|of| of.data)
 }
 
 /// Returns true if a text has a line for each event.
@@ -137,15 +150,13 @@ fn events(text: &str) -> Result<Document, Fault> {
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let number = index + 1;
         let at = |fault: serde_json::Error| Fault::at(number, Fault::from(fault).problem);
-        let Event { event, data } = serde_json::from_str(line).map_err(at)?;
+        let Event { event } = serde_json::from_str(line).map_err(at)?;
         match event.as_str() {
-            "start" => start = Some(serde_json::from_value(data).map_err(at)?),
-            "interval" => intervals.push(serde_json::from_value(data).map_err(at)?),
-            "end" => end = serde_json::from_value(data).map_err(at)?,
-            "error" => error = data.as_str().map(str::to_owned),
-            "server_output_json" => {
-                server_output_json = Some(serde_json::from_value(data).map_err(at)?);
-            }
+            "start" => start = Some(data(line).map_err(at)?),
+            "interval" => intervals.push(data(line).map_err(at)?),
+            "end" => end = data(line).map_err(at)?,
+            "error" => error = data(line).ok(),
+            "server_output_json" => server_output_json = Some(data(line).map_err(at)?),
             _ => {}
         }
     }

@@ -2,13 +2,14 @@
 
 use crate::error::Fault;
 use crate::format::Format;
+use crate::list::at_most;
 use crate::measured::{Content, Direction, Measured, Probe, Times};
-use crate::table::bounded;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
 struct Document {
     config: Config,
+    #[serde(deserialize_with = "at_most")]
     round_trips: Vec<RoundTrip>,
 }
 
@@ -73,7 +74,6 @@ struct Delay {
 /// It is not what irtt writes.
 pub fn read(text: &str) -> Result<Measured, Fault> {
     let document: Document = serde_json::from_str(text)?;
-    bounded(document.round_trips.len(), 1)?;
     let interval = document.config.params.interval;
     if interval <= 0 {
         return Err(Fault::whole("`config.params.interval` is not above 0"));
