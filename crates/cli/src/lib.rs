@@ -41,7 +41,7 @@ pub mod lists {
 
 /// Imports of measurements, as the command makes them.
 pub mod recordings {
-    pub use crate::args::import::{Import as Arguments, interval, phase};
+    pub use crate::args::import::{Import as Arguments, interval, offset, phase};
     pub use crate::commands::import::import;
 }
 

@@ -1,7 +1,7 @@
 //! Imports of measurements of real paths.
 
 use crate::error::raise;
-use bentpipe_cli::recordings::{Arguments, import, interval, phase};
+use bentpipe_cli::recordings::{Arguments, import, interval, offset, phase};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::fmt::Display;
@@ -53,7 +53,7 @@ pub fn import_recording(
     let arguments = Arguments {
         format: word("format", request.format, &Arguments::format_names())?,
         direction: word("direction", request.direction, &["up", "down"])?,
-        offset: value("offset", request.offset.as_ref(), str::parse)?,
+        offset: value("offset", request.offset.as_ref(), offset)?,
         interval: value("interval", request.interval.as_ref(), interval)?,
         phase: value("phase", request.phase.as_ref(), phase)?,
         rate: value("rate", request.rate.as_ref(), str::parse)?,

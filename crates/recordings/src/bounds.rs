@@ -6,7 +6,7 @@ const NANOS: i64 = 1_000_000_000;
 /// Fewest values that a file must have.
 const LEAST: usize = 20;
 /// Longest time that a recording may have, as links take it, in nanoseconds: a week.
-const LONGEST: i64 = 604_800 * NANOS;
+pub const LONGEST: i64 = 604_800 * NANOS;
 
 /// Most rows that a recording may have, as links take it.
 pub const MAX_ROWS: usize = 2_000_000;

@@ -1,7 +1,7 @@
 //! Several measurements of one path, as a scenario that replays them.
 
 use crate::alignment::by_outages;
-use crate::bounds::{few, many, short};
+use crate::bounds::{LONGEST, few, many, short};
 use crate::error::ImportError;
 use crate::format::Format;
 use crate::formats::read;
@@ -291,8 +291,19 @@ impl Parts {
             }
         };
         let shift = (offset_ms * MILLI).round() as i64;
-        delays.probes.iter_mut().for_each(|probe| probe.sent += shift);
+        let shifted = |sent: i64| sent.saturating_add(shift);
+        delays.probes.iter_mut().for_each(|probe| probe.sent = shifted(probe.sent));
         delays.probes.retain(|probe| probe.sent >= 0);
+        // There will be a row for each second from the start of the trace on.
+        let end = delays.probes.last().map_or(0, |probe| probe.sent);
+        if end > LONGEST {
+            return Err(ImportError::Together(format!(
+                "{} ends {:.1} days after {} begins; allowed: 7 days, with a lower `--offset`",
+                delays.name,
+                end as f64 / (86_400 * NANOS) as f64,
+                trace.name
+            )));
+        }
         few(&delays.name, delays.probes.len())
     }
 

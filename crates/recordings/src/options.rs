@@ -1,5 +1,6 @@
 //! What the user knows and no file says.
 
+use crate::bounds::LONGEST;
 use crate::measured::Direction;
 use bentpipe_units::{Rate, Span};
 
@@ -35,6 +36,19 @@ pub fn phase(text: &str) -> Result<Option<Span>, String> {
         Ok(Some(span))
     } else {
         Err("allowed: 0 s to below 1 min, or none".to_owned())
+    }
+}
+
+/// Reads how much later the delays began: within what a recording may be long.
+///
+/// # Errors
+/// What is allowed.
+pub fn offset(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|error| format!("{error}"))?;
+    if span <= Span::from_nanos(LONGEST.unsigned_abs()) {
+        Ok(span)
+    } else {
+        Err("allowed: 0 s to 7 days".to_owned())
     }
 }
 

@@ -423,3 +423,25 @@ fn values_that_a_recording_has_no_rows_for_are_refused() {
     let expected = "delays.txt: it has 2000001 values; allowed: up to 2000000, a part of it";
     assert_eq!(refused.to_string(), expected);
 }
+
+/// Beside a trace there is a row for each second, so that a far offset would be all memory.
+#[test]
+fn an_offset_is_within_what_a_recording_may_be_long() {
+    use bentpipe_recordings::options::offset;
+    assert_eq!(offset("168h"), Ok(Span::from_secs(604_800)));
+    for text in ["168.1h", "100000h"] {
+        assert_eq!(offset(text), Err("allowed: 0 s to 7 days".to_owned()), "{text}");
+    }
+    let import = |offset: Span| {
+        let trace = input("cell.up", (1..=3000).map(|at| format!("{at}\n")).collect::<String>());
+        let rate = Some(Rate::from_mbps(10));
+        let options = Options { offset: Some(offset), rate, ..Options::default() };
+        Import::new(vec![trace, input("ping.txt", plain_pings())], &options)
+    };
+    assert!(import(Span::from_secs(600)).is_ok());
+    let error = import(Span::from_secs(604_800)).unwrap_err().to_string();
+    let expected = "ping.txt ends 7.0 days after cell.up begins; allowed: 7 days, with a lower \
+        `--offset`";
+    assert_eq!(error, expected);
+    assert!(import(Span::MAX).is_err());
+}

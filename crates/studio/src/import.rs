@@ -103,7 +103,7 @@ impl From<AskedDirection> for Direction {
 impl Asked {
     fn options(&self) -> Result<Options, Refused> {
         Ok(Options {
-            offset: read("offset", &self.offset, |text| text.parse().map_err(shown))?,
+            offset: read("offset", &self.offset, options::offset)?,
             interval: read("interval", &self.interval, options::interval)?,
             direction: self.direction.map(Direction::from),
             phase: read("phase", &self.phase, options::phase)?.flatten(),

@@ -43,7 +43,7 @@ pub struct Import {
     #[arg(long, value_parser = ["up", "down"])]
     pub direction: Option<String>,
     /// How much later than the rates the delays begin [default: found by outages, or UTC]
-    #[arg(long, value_name = "SPAN")]
+    #[arg(long, value_name = "SPAN", value_parser = offset)]
     pub offset: Option<Span>,
     /// Time between pings of which no line has a time [default: 1s]
     #[arg(long, value_name = "SPAN", value_parser = interval)]
@@ -77,6 +77,14 @@ pub struct Phase(pub Option<Span>);
 /// What is allowed.
 pub fn phase(text: &str) -> Result<Phase, String> {
     options::phase(text).map(Phase)
+}
+
+/// Reads the value of `--offset`.
+///
+/// # Errors
+/// What is allowed.
+pub fn offset(text: &str) -> Result<Span, String> {
+    options::offset(text)
 }
 
 /// Reads the value of `--interval`.
