@@ -1,7 +1,7 @@
 //! Several measurements of one path, as a scenario that replays them.
 
 use crate::alignment::by_outages;
-use crate::bounds::{LONGEST, few, many, short};
+use crate::bounds::{LONGEST, few, many, possible, short};
 use crate::error::ImportError;
 use crate::format::Format;
 use crate::formats::read;
@@ -172,6 +172,7 @@ impl Parts {
                     if direction.is_none_or(|direction| direction == own) {
                         few(name, bins.len())?;
                         many(name, bins.len())?;
+                        possible(name, &bins)?;
                         short(name, bins.iter().map(|bin| bin.end))?;
                         let rates = Rates { name: name.to_owned(), utc, bins };
                         put(&mut self.rates[place(own)], rates, name, own)?;
@@ -187,6 +188,7 @@ impl Parts {
                 };
                 few(name, bins.len())?;
                 many(name, bins.len())?;
+                possible(name, &bins)?;
                 short(name, bins.iter().map(|bin| bin.end))?;
                 self.packet_delays(name, utc, &bins, &delays_ms)?;
                 let rates = Rates { name: name.to_owned(), utc, bins };

@@ -415,6 +415,39 @@ fn times_far_apart_do_not_overflow() {
     assert_eq!(probes(&measured(days)).len(), 220_000);
 }
 
+/// Links refuse higher ones, and quantiles of endless ones are no number.
+#[test]
+fn rates_that_no_recording_may_have_are_refused() {
+    let test = |bytes: &str| {
+        iperf3(TCP, &[SENDS], "").replace("\"bytes\": 1000000", &format!("\"bytes\": {bytes}"))
+    };
+    let options = Options {
+        rate: Some(Rate::from_mbps(10)),
+        offset: Some(Span::ZERO),
+        ..Options::default()
+    };
+    let import = |bytes: &str| {
+        let files = vec![input("i.json", test(bytes)), input("ping.txt", plain_pings())];
+        Import::new(files, &options)
+    };
+    assert!(import("1.2e14").is_ok());
+    for bytes in ["1.3e14", "1e308"] {
+        let error = import(bytes).unwrap_err().to_string();
+        let allowed = " bit/s for 1.000 s; allowed: 0 to 1e15 bit/s";
+        assert!(error.starts_with("i.json: ") && error.ends_with(allowed), "{error}");
+    }
+}
+
+#[test]
+fn a_packet_at_the_end_of_a_flow_makes_no_rate_of_its_own() {
+    let row = |n: u32, at: &str| format!("{n},{at},{at},20,1222,false\n");
+    let times = ["20.0Z", "20.05Z", "20.1Z", "20.15Z", "20.2Z"].map(|end| format!("2023-11-14T22:13:{end}"));
+    let rows: String = times.iter().zip(0..).map(|(at, n)| row(n, at)).collect();
+    let udp = measured(format!("seq,ts_sent,ts_rcvd,owd_ms,size,lost\n{rows}"));
+    let Content::Rates { bins, .. } = udp.content else { panic!() };
+    assert_eq!(bins.iter().map(|bin| bin.bps).collect::<Vec<_>>(), [200_000.0, 200_000.0]);
+}
+
 #[test]
 fn values_that_a_recording_has_no_rows_for_are_refused() {
     let delays = "20\n".repeat(2_000_001);

@@ -68,6 +68,11 @@ pub fn read(text: &str) -> Result<Measured, Fault> {
         let least = delays_ms[bin].map_or(row.owd_ms, |least| least.min(row.owd_ms));
         delays_ms[bin] = Some(least);
     }
+    // A packet at the very start of a bin that ends with it would be a rate of terabits.
+    if count > 1 && (last - first) % BIN < BIN / 2 {
+        bits.pop();
+        delays_ms.pop();
+    }
     let rate = |(index, bits): (usize, &f64)| {
         let start = first + index as i64 * BIN;
         // The last bin ends with its last packet.
