@@ -51,9 +51,11 @@ pub fn probe_rows(probes: &[Probe], lost_in: Direction) -> [Vec<Row>; 2] {
         for direction in [Direction::Up, Direction::Down] {
             let up = direction == Direction::Up;
             let delay = match (probe.rtt, probe.one_way.zip(least)) {
-                (Some(_), Some((own, least))) => {
-                    let change = if up { own.0 - least.0 } else { own.1 - least.1 };
-                    Some(change + (least.0 + least.1) / 2)
+                (Some(rtt), Some((own, least))) => {
+                    let (own, base) = if up { (own.0, least.0) } else { (own.1, least.1) };
+                    let half = least.0.saturating_add(least.1) / 2;
+                    // A clock that was set is no delay: neither way takes longer than both.
+                    Some(own.saturating_sub(base).saturating_add(half).min(rtt))
                 }
                 (Some(rtt), None) => Some(if up { rtt / 2 } else { rtt - rtt / 2 }),
                 (None, _) => None,

@@ -5,8 +5,8 @@ use crate::error::Fault;
 /// Largest number of values of a file.
 pub const MAX_VALUES: usize = 4_000_000;
 /// Latest time: the year 2200, in seconds since 1970.
-const LATEST: i64 = 7_258_118_400;
-const NANOS: i64 = 1_000_000_000;
+pub const LATEST: i64 = 7_258_118_400;
+pub const NANOS: i64 = 1_000_000_000;
 
 /// Reads a decimal number of seconds, such as `1700000000.041000`, as nanoseconds.
 pub fn nanos(text: &str, line: usize) -> Result<i64, Fault> {

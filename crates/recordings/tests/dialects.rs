@@ -478,3 +478,55 @@ fn an_offset_is_within_what_a_recording_may_be_long() {
     assert_eq!(error, expected);
     assert!(import(Span::MAX).is_err());
 }
+
+fn irtt(stamp: &str, from: i64, one_way: (i64, i64)) -> String {
+    let (send, receive) = one_way;
+    let trip = |n: i64| {
+        let at = from + n * 10_000_000;
+        // The clock of the far end is set after the first half.
+        let (send, receive) = if n < 15 { (0, 0) } else { (send, receive) };
+        format!(
+            "{{\"seqno\": {n}, \"lost\": \"false\", \"timestamps\": {{\"client\": {{\"send\": \
+             {{\"{stamp}\": {at}}}}}}}, \"delay\": {{\"rtt\": 40000000, \"send\": {send}, \
+             \"receive\": {receive}}}}}"
+        )
+    };
+    let trips: Vec<String> = (0..30).map(trip).collect();
+    format!(
+        "{{\"config\": {{\"params\": {{\"interval\": 10000000}}}}, \"round_trips\": [{}]}}",
+        trips.join(",\n")
+    )
+}
+
+/// A monotonic clock counts from anywhere; a recording begins at zero.
+#[test]
+fn irtt_without_a_wall_clock_begins_at_zero() {
+    let options = Options { rate: Some(Rate::from_mbps(10)), ..Options::default() };
+    for from in [0, 1_000_000_000_000_000, 1_000_000_000_000_000_000, -5_000_000_000, i64::MIN] {
+        let text = irtt("monotonic", from, (20_000_000, 20_000_000));
+        let import = Import::new(vec![input("irtt.json", text)], &options).unwrap();
+        let up = &import.files.iter().find(|(name, _)| name == "up.csv").unwrap().1;
+        let times: Vec<&str> = up.lines().filter_map(|line| line.split(',').next()).collect();
+        assert!(times.contains(&"0") && times.contains(&"0.29"), "{from}: {up}");
+    }
+    let refused = refusal(irtt("wall", -5_000_000_000, (0, 0)));
+    assert!(refused.starts_with("f: a `wall` of -5000000000; allowed: "), "{refused}");
+    assert!(refusal(irtt("wall", 8_000_000_000_000_000_000, (0, 0))).contains("up to 2200"));
+}
+
+#[test]
+fn a_clock_that_is_set_is_no_delay() {
+    let options = Options { rate: Some(Rate::from_mbps(10)), ..Options::default() };
+    for far in [1_000_000_000_000_000_000, i64::MAX] {
+        let text = irtt("wall", UTC, (far, -far));
+        let import = Import::new(vec![input("irtt.json", text)], &options).unwrap();
+        let up = &import.files.iter().find(|(name, _)| name == "up.csv").unwrap().1;
+        let delays: Vec<f64> = up
+            .lines()
+            .filter(|line| line.starts_with("0"))
+            .map(|line| line.split(',').nth(1).unwrap().parse().unwrap())
+            .collect();
+        assert_eq!(delays.len(), 30);
+        assert!(delays.iter().all(|ms| (0.0..=40.0).contains(ms)), "{delays:?}");
+    }
+}

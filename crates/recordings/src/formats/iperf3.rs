@@ -5,7 +5,7 @@ use crate::error::Fault;
 use crate::format::Format;
 use crate::measured::{Content, Direction, Measured, RateBin, Times};
 use crate::rows::place;
-use crate::table::bounded;
+use crate::table::{LATEST, bounded};
 
 /// Bytes of IP and TCP headers with the time stamp option, beside each segment.
 const TCP_HEADERS: f64 = 52.0;
@@ -95,7 +95,7 @@ fn series(document: &Document) -> Result<[Series; 2], Fault> {
     bounded(document.intervals.len(), 1)?;
     let start = &document.start;
     let begun = start.timestamp.timesecs;
-    if !(0..7_258_118_400).contains(&begun) {
+    if !(0..LATEST).contains(&begun) {
         return Err(Fault::whole(format!("`timesecs` is {begun}; allowed: seconds since 1970")));
     }
     // Headers per byte of payload.

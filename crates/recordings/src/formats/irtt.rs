@@ -4,6 +4,7 @@ use crate::error::Fault;
 use crate::format::Format;
 use crate::list::at_most;
 use crate::measured::{Content, Direction, Measured, Probe, Times};
+use crate::table::{LATEST, NANOS};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -118,6 +119,14 @@ pub fn read(text: &str) -> Result<Measured, Fault> {
     }
     probes.sort_by_key(|probe| probe.sent);
     let times = if wall { Times::Utc } else { Times::Relative };
+    let first = probes[0].sent;
+    if wall && !(0..=LATEST * NANOS).contains(&first) {
+        let problem = format!("a `wall` of {first}; allowed: nanoseconds since 1970, up to 2200");
+        return Err(Fault::whole(problem));
+    } else if !wall {
+        // Such a clock counts from anywhere.
+        probes.iter_mut().for_each(|probe| probe.sent = probe.sent.saturating_sub(first));
+    }
     let notes = vec![format!(
         "{} sent, {} answered, lost up {}, down {}, unknown {}",
         probes.len(),
