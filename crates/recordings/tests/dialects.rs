@@ -421,11 +421,8 @@ fn rates_that_no_recording_may_have_are_refused() {
     let test = |bytes: &str| {
         iperf3(TCP, &[SENDS], "").replace("\"bytes\": 1000000", &format!("\"bytes\": {bytes}"))
     };
-    let options = Options {
-        rate: Some(Rate::from_mbps(10)),
-        offset: Some(Span::ZERO),
-        ..Options::default()
-    };
+    let options =
+        Options { rate: Some(Rate::from_mbps(10)), offset: Some(Span::ZERO), ..Options::default() };
     let import = |bytes: &str| {
         let files = vec![input("i.json", test(bytes)), input("ping.txt", plain_pings())];
         Import::new(files, &options)
@@ -441,7 +438,8 @@ fn rates_that_no_recording_may_have_are_refused() {
 #[test]
 fn a_packet_at_the_end_of_a_flow_makes_no_rate_of_its_own() {
     let row = |n: u32, at: &str| format!("{n},{at},{at},20,1222,false\n");
-    let times = ["20.0Z", "20.05Z", "20.1Z", "20.15Z", "20.2Z"].map(|end| format!("2023-11-14T22:13:{end}"));
+    let times = ["20.0Z", "20.05Z", "20.1Z", "20.15Z", "20.2Z"]
+        .map(|end| format!("2023-11-14T22:13:{end}"));
     let rows: String = times.iter().zip(0..).map(|(at, n)| row(n, at)).collect();
     let udp = measured(format!("seq,ts_sent,ts_rcvd,owd_ms,size,lost\n{rows}"));
     let Content::Rates { bins, .. } = udp.content else { panic!() };

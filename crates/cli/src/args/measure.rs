@@ -1,6 +1,7 @@
 //! Arguments of `measure`.
 
 use super::values::nonzero_time;
+use bentpipe_net::measure::SHORTEST;
 use bentpipe_units::{Bytes, Span};
 use clap::Args;
 use std::path::PathBuf;
@@ -14,6 +15,15 @@ pub const EXAMPLES: &str = r#"Examples:
 
 The server's user makes the token and gives it to whoever may measure. A measurement is pings of 100
 bytes at 100 per second in each direction, then a download and an upload, and stops at its budget."#;
+
+/// Reads the time of a whole measurement.
+///
+/// # Errors
+/// What is allowed.
+pub fn whole_time(text: &str) -> Result<Span, String> {
+    let time: Span = text.parse().map_err(|error| format!("{error}"))?;
+    if time >= SHORTEST { Ok(time) } else { Err(format!("allowed: {SHORTEST} or more")) }
+}
 
 /// Measures the path to a server that allows it, and makes a scenario of it.
 #[derive(Debug, Args)]
@@ -37,7 +47,7 @@ pub struct Measure {
     #[arg(long, value_name = "SIZE", default_value = "100 MB")]
     pub size: Bytes,
     /// Longest time of the whole measurement
-    #[arg(long, value_name = "TIME", default_value = "3 min", value_parser = nonzero_time)]
+    #[arg(long, value_name = "TIME", default_value = "3 min", value_parser = whole_time)]
     pub time: Span,
     /// Time of the pings before the transfers; a path that changes every 15 s needs four of them
     #[arg(long, value_name = "TIME", default_value = "62 s", value_parser = nonzero_time)]

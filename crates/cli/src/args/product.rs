@@ -1,5 +1,6 @@
 //! The command line of `bentpipe serve`, `bentpipe proxy` and `bentpipe get`.
 
+use super::measure::whole_time;
 use super::suggest::{controller_names, loss_filter_names, parsed, resume_names, slow_start_names};
 use super::values::{ParameterValue, at_least_one, nonzero_time, parameter, socket_address};
 use bentpipe_net::http::CacheControl;
@@ -102,7 +103,7 @@ pub struct Serve {
         long,
         value_name = "TIME",
         default_value = "3 min",
-        value_parser = nonzero_time,
+        value_parser = whole_time,
         requires = "measure"
     )]
     pub measure_time: Span,

@@ -48,7 +48,8 @@ pub fn import(args: &Args) -> Result<Import, LabError> {
         licence: args.licence.clone(),
     };
     let import = Import::new(inputs, &options).map_err(refused)?;
-    write(&args.out, &import)?;
+    check_empty(&args.out)?;
+    write(&args.out, &import.files)?;
     Ok(import)
 }
 
@@ -82,10 +83,9 @@ pub fn check_empty(out: &Path) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Writes the files into a new or empty directory.
-pub fn write(out: &Path, import: &Import) -> Result<(), LabError> {
-    check_empty(out)?;
-    for (name, text) in &import.files {
+/// Writes files, with their names, into a directory.
+pub fn write(out: &Path, files: &[(String, String)]) -> Result<(), LabError> {
+    for (name, text) in files {
         let file = out.join(name);
         bentpipe_files::replace(&file, text.as_bytes())
             .map_err(|error| LabError::write(&file, error))?;

@@ -10,7 +10,9 @@ use bentpipe_net::measure::{
     Loaded, Measurement, Outcome, PING_INTERVAL, Progress, Sample, Secret, Start,
 };
 use bentpipe_recordings::instants::{self, Period};
-use bentpipe_recordings::{Direction, Import, Input, Options, Probe, Summary, probing};
+use bentpipe_recordings::{
+    Direction, Import, ImportError, Input, Options, Probe, Summary, probing,
+};
 use bentpipe_units::{Bytes, Span, Time};
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -23,6 +25,8 @@ use tokio::sync::mpsc;
 const AFTER: Span = Span::from_secs(1);
 /// Most bytes of each transfer.
 const TRANSFER: Bytes = Bytes::from_mb(45);
+/// File of the pings.
+const PINGS: &str = "pings.json";
 /// The period that scenarios know.
 const SLOT: i64 = 15 * SECOND;
 const SECOND: i64 = 1_000_000_000;
@@ -118,7 +122,9 @@ fn consent(args: &Args, server: SocketAddr) -> Result<(), Failed> {
 
 fn tell(step: Progress) {
     match step {
-        Progress::Granted(bytes, time) => say!("granted: {bytes}, {time}; pings"),
+        Progress::Granted(bytes, time, pings) => {
+            say!("granted: {bytes}, {time}; pings for {:.0} s", pings.as_secs_f64());
+        }
         Progress::Waiting(time) => {
             say!("waits {:.1} s for the path's next instant", time.as_secs_f64());
         }
@@ -171,24 +177,49 @@ fn found(outcome: &Outcome, base: i64, out: &Path) -> Result<u8, LabError> {
         ..Options::default()
     };
     let interval = nanos(Time::ZERO + PING_INTERVAL);
-    let bytes = probing::irtt_json(&probes, interval).into_bytes();
-    let raw = String::from_utf8_lossy(&bytes).into_owned();
-    let name = "pings.json".to_owned();
-    let input = Input { name: name.clone(), bytes, format: None, direction: None };
-    let refused = |reason: String| LabError::Usage {
-        argument: "HOST:PORT",
-        reason: format!("measured, but {reason}"),
+    let pings = probing::irtt_json(&probes, interval);
+    let transfers = ("transfers.csv".to_owned(), rows(&outcome.transfers));
+    // Before anything else: nothing may cost what was measured.
+    import::write(out, &[(PINGS.to_owned(), pings.clone()), transfers])?;
+    let bytes = pings.into_bytes();
+    let input = Input { name: PINGS.to_owned(), bytes, format: None, direction: None };
+    let mut import = match Import::new(vec![input], &options) {
+        Ok(import) => import,
+        Err(error) => {
+            let mut summary = Summary::default();
+            add(&mut summary, outcome, period, drift);
+            output::print(&import::summary(&summary))?;
+            let reason = without_scenario(&options, &error, out);
+            return Ok(output::refuse(&reason, FAILED));
+        }
     };
-    let mut import =
-        Import::new(vec![input], &options).map_err(|error| refused(error.to_string()))?;
-    import.files.push((name, raw));
-    import.files.push(("transfers.csv".to_owned(), rows(&outcome.transfers)));
     add(&mut import.summary, outcome, period, drift);
-    import::write(out, &import)?;
+    import::write(out, &import.files)?;
     let mut text = import::summary(&import.summary);
     let scenario = out.join("scenario.toml");
     let _ = writeln!(text, "\nTo run it: bentpipe run {}", scenario.display());
     output::print(&text)
+}
+
+/// Says why there is no scenario, and what makes one of the pings.
+fn without_scenario(options: &Options, error: &ImportError, out: &Path) -> String {
+    let missing: Vec<&str> = ["up", "down"]
+        .into_iter()
+        .zip(options.transfers)
+        .filter_map(|(name, rate)| rate.is_none().then_some(name))
+        .collect();
+    let directory = out.display();
+    if missing.is_empty() {
+        return format!("no scenario: {error}; {directory} has what was measured");
+    }
+    let phase = options
+        .phase
+        .map_or_else(String::new, |phase| format!(" --phase {:.3}s", phase.as_secs_f64()));
+    format!(
+        "no scenario, as nothing measured the rate {}; `bentpipe import {directory}/{PINGS} --rate \
+         RATE{phase} -o NEW` makes one of the pings",
+        missing.join(" and ")
+    )
 }
 
 /// Returns the phase of a period of 15 s, as `import` takes it.
@@ -248,6 +279,7 @@ fn rows(transfers: &[Loaded; 2]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bentpipe_units::Rate;
 
     #[test]
     fn the_time_of_an_instant_does_not_depend_on_what_its_period_is_off() {
@@ -259,5 +291,47 @@ mod tests {
                 "instants every 15.00 s, one of them at 10:57:12.00 UTC: 4 steps or outages agree";
             assert_eq!(line, expected);
         }
+    }
+    /// A path whose pings all came back, and transfers of so many bins.
+    fn outcome(bins: [usize; 2]) -> Outcome {
+        let sample = |number: u64| Sample {
+            sent: Time::from_millis(10 * number),
+            delays: Some((20_000_000, 20_000_000)),
+            arrived: None,
+        };
+        Outcome {
+            samples: (1..=100).map(sample).collect(),
+            transfers: bins.map(|bins| Loaded { bins: vec![125_000; bins], rtt: None }),
+            ..Outcome::default()
+        }
+    }
+
+    /// What took minutes over a path that costs money is kept, whatever is missing.
+    #[test]
+    fn what_was_measured_is_written_before_the_scenario_is_made() {
+        let raw = ["pings.json", "transfers.csv"];
+        for (bins, whole) in [([20, 20], true), ([20, 0], false), ([0, 0], false)] {
+            let directory = tempfile::tempdir().expect("a directory");
+            let out = directory.path();
+            let status = found(&outcome(bins), 1_796_036_232_000_000_000, out).expect("written");
+            assert_eq!(status, if whole { OK } else { FAILED }, "{bins:?}");
+            assert!(raw.iter().all(|name| out.join(name).exists()), "{bins:?}");
+            assert_eq!(out.join("scenario.toml").exists(), whole, "{bins:?}");
+        }
+        let missing = |up: Option<Rate>| {
+            let options = Options {
+                transfers: [up, None],
+                phase: Some(Span::from_millis(12_345)),
+                ..Options::default()
+            };
+            let error = ImportError::Together("no rate".to_owned());
+            without_scenario(&options, &error, Path::new("m"))
+        };
+        assert_eq!(
+            missing(Some(Rate::from_mbps(1))),
+            "no scenario, as nothing measured the rate down; `bentpipe import m/pings.json --rate \
+             RATE --phase 12.345s -o NEW` makes one of the pings"
+        );
+        assert!(missing(None).contains("the rate up and down; "));
     }
 }

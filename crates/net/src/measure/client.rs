@@ -27,6 +27,9 @@ const PAUSE: Span = Span::from_secs(2);
 /// Rest of the granted time in which nothing begins: the server ends the connection with it, and
 /// the last answers and the report of an upload have to arrive before.
 const RESERVE: Span = Span::from_secs(8);
+/// Shortest time of a measurement: a second of pings and of each transfer, as its best second is
+/// the rate, what is between them, and the reserve at the end.
+pub const SHORTEST: Span = Span::from_secs(15);
 /// Time limit of a handshake.
 const HANDSHAKE_TIME: Span = Span::from_secs(15);
 
@@ -42,9 +45,9 @@ pub struct Measurement {
     pub token: Secret,
     /// Most bytes of UDP payload, in both directions together.
     pub bytes: Bytes,
-    /// Longest time.
+    /// Longest time: [`SHORTEST`] or more.
     pub time: Span,
-    /// Time of the pings.
+    /// Time of the pings: shorter if both transfers would not have theirs.
     pub pings: Span,
     /// Longest time of each transfer, and its most bytes.
     pub transfer: (Span, Bytes),
@@ -61,8 +64,8 @@ impl std::fmt::Debug for Measurement {
 /// What a measurement is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// The server has granted bytes and time.
-    Granted(Bytes, Span),
+    /// The server has granted bytes and time, of which the last is for pings.
+    Granted(Bytes, Span, Span),
     /// It waits for the beginning of a transfer.
     Waiting(Span),
     /// The download has begun.
@@ -120,13 +123,13 @@ pub struct Outcome {
 /// What was measured so far: it outlives the connection.
 type Parts = Arc<Mutex<Outcome>>;
 
-fn change(parts: &Parts, change: impl FnOnce(&mut Outcome)) {
-    change(&mut parts.lock().unwrap_or_else(PoisonError::into_inner));
+fn change<T>(parts: &Parts, change: impl FnOnce(&mut Outcome) -> T) -> T {
+    change(&mut parts.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 impl Measurement {
-    /// Measures. `progress` gets what it is doing. If the connection ends in a transfer, the
-    /// outcome is what was measured before.
+    /// Measures. `progress` gets what it is doing. If it ends early, the outcome is what was
+    /// measured before.
     ///
     /// # Errors
     /// Why it could not be done, as text with a remedy.
@@ -200,13 +203,14 @@ async fn measure(
     let began = clock.now();
     let (bytes, time) = begin(conn, plan.bytes, plan.time).await?;
     let end = began + time.saturating_sub(RESERVE);
+    let pings = ping_time(end.since(clock.now()), plan.pings, plan.transfer.0);
     // The caller may not want to know.
-    let _ = progress.send(Progress::Granted(Bytes::new(bytes), time)).await;
-    let pings = (clock.now() + plan.pings).min(end);
-    let samples = ping(conn, clock, pings).await?;
-    change(parts, |outcome| outcome.samples.clone_from(&samples));
+    let _ = progress.send(Progress::Granted(Bytes::new(bytes), time, pings)).await;
+    ping(conn, clock, clock.now() + pings, parts).await?;
+    let samples = change(parts, |outcome| outcome.samples.clone());
     let now = clock.now();
-    if let Some(at) = (plan.start)(&samples).filter(|at| *at > now && *at < end) {
+    let both = plan.transfer.0 * 2 + PAUSE;
+    if let Some(at) = (plan.start)(&samples).filter(|at| *at > now && *at + both <= end) {
         let _ = progress.send(Progress::Waiting(at.since(now))).await;
         sleep_until(clock.instant(at).into()).await;
     }
@@ -220,15 +224,24 @@ async fn measure(
         let rest = rest(bytes, conn);
         // The first leaves half of the rest for the second.
         let share = if index == 0 { rest / 2 } else { rest };
+        let left = end.since(clock.now());
+        let time = if index == 0 { left.saturating_sub(PAUSE) / 2 } else { left };
         let bounds = Bounds {
             bytes: plan.transfer.1.get().min(share),
-            end: (clock.now() + plan.transfer.0).min(end),
+            end: clock.now() + plan.transfer.0.min(time),
         };
         let _ = progress.send(step).await;
         let loaded = transfer(conn, clock, bounds, step).await?;
         change(parts, |outcome| outcome.transfers[index] = loaded);
     }
     Ok(())
+}
+
+/// Returns the time of the pings if there are `left` for all: what was asked for, or less so that
+/// two transfers have their time, too, or a third if that would leave nothing.
+fn ping_time(left: Span, pings: Span, transfer: Span) -> Span {
+    let left = left.saturating_sub(LAST_ANSWERS + PAUSE);
+    pings.min(left.saturating_sub(transfer * 2).max(left / 3))
 }
 
 /// Asks for bytes and time. Returns what was granted.
@@ -241,8 +254,11 @@ async fn begin(conn: &Conn, bytes: Bytes, time: Span) -> Result<(u64, Span), Str
         (Message::Granted { time: granted, bytes }, _) => {
             // The server's bounds hold; less than asked for is possible, more is not.
             let granted = granted.min(time);
-            if granted <= RESERVE {
-                return Err(format!("the time granted is {granted}; allowed: more than {RESERVE}"));
+            if granted < SHORTEST {
+                return Err(format!(
+                    "the time granted is {granted}; allowed: {SHORTEST} or more, for pings, a \
+                     download, an upload and {RESERVE} of reserve (`--measure-time` of the server)"
+                ));
             }
             Ok((bytes.min(asked), granted))
         }
@@ -255,8 +271,8 @@ async fn begin(conn: &Conn, bytes: Bytes, time: Span) -> Result<(u64, Span), Str
 }
 
 /// Sends a ping at each interval until `end`, and collects the answers.
-async fn ping(conn: &Conn, clock: &RealClock, end: Time) -> Result<Vec<Sample>, String> {
-    let mut samples: Vec<Sample> = Vec::new();
+async fn ping(conn: &Conn, clock: &RealClock, end: Time, parts: &Parts) -> Result<(), String> {
+    let mut number = 0;
     let mut due = clock.now();
     let last = end + LAST_ANSWERS;
     loop {
@@ -265,20 +281,23 @@ async fn ping(conn: &Conn, clock: &RealClock, end: Time) -> Result<Vec<Sample>, 
             datagram = poll_fn(|cx| conn.poll_datagram(cx)) => {
                 let datagram = datagram.map_err(|error| error.to_string())?;
                 if let Ok(answer) = Answer::decode(&datagram) {
-                    take(&mut samples, answer, clock.now());
+                    let now = clock.now();
+                    change(parts, |outcome| take(&mut outcome.samples, answer, now));
                 }
             }
             () = sleep_until(clock.instant(next).into()) => {
                 if due >= end {
-                    return Ok(samples);
+                    return Ok(());
                 }
                 let sent = clock.now();
-                let number = u32::try_from(samples.len()).map_err(|error| error.to_string())?;
                 let ping = Ping { number, sent: sent.as_nanos() };
                 conn.send_datagram(Piece::copy_from_slice(&ping.encode()))?;
-                samples.push(Sample { sent, delays: None, arrived: None });
+                number += 1;
                 due += PING_INTERVAL;
-                bearable(&samples)?;
+                change(parts, |Outcome { samples, .. }| {
+                    samples.push(Sample { sent, delays: None, arrived: None });
+                    bearable(samples)
+                })?;
             }
         }
     }
@@ -399,6 +418,16 @@ mod tests {
         take(&mut samples, forged, Time::from_nanos(sent + 100));
         assert_eq!(samples[2].delays, None);
         take(&mut samples, Answer { ping: Ping { number: 9, sent }, ..answer }, Time::ZERO);
+    }
+
+    #[test]
+    fn pings_leave_time_for_both_transfers() {
+        let secs = Span::from_secs;
+        for (left, pings) in [(172, 62), (92, 62), (90, 62), (52, 24), (30, 8), (7, 1)] {
+            let found = ping_time(secs(left), secs(62), secs(12));
+            assert_eq!(found.as_secs_f64().floor() as u64, pings, "{left} s");
+        }
+        assert_eq!(SHORTEST, secs(3) + LAST_ANSWERS + PAUSE + RESERVE);
     }
 
     #[test]

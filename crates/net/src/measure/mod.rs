@@ -23,7 +23,7 @@ mod transfer;
 pub mod wire;
 
 pub use crate::pep::{PepError as TokenError, Secret};
-pub use client::{Loaded, Measurement, Outcome, PING_INTERVAL, Progress, Sample, Start};
+pub use client::{Loaded, Measurement, Outcome, PING_INTERVAL, Progress, SHORTEST, Sample, Start};
 pub use server::{MAX_ANSWERS, MeasureLimits, MeasureServer};
 
 use crate::socket::MTU;
