@@ -74,34 +74,44 @@ fn keep(kept: &Mutex<Vec<u8>>, datagram: &[u8]) {
 
 impl Relay {
     async fn start(server: SocketAddr) -> Self {
-        Self::losing(server, usize::MAX).await
+        Self::with(server, Ipv4Addr::LOCALHOST, usize::MAX, usize::MAX).await
     }
 
     /// Loses each eighth answer to a ping.
     async fn lossy(server: SocketAddr) -> Self {
-        Self::losing(server, 8).await
+        Self::with(server, Ipv4Addr::LOCALHOST, 8, usize::MAX).await
     }
 
-    async fn losing(server: SocketAddr, each: usize) -> Self {
+    /// Passes nothing from the client once the server, which sees `address`, has answered what
+    /// followed its Retry: a handshake that stays incomplete.
+    async fn stuck(server: SocketAddr, address: Ipv4Addr) -> Self {
+        Self::with(server, address, usize::MAX, 2).await
+    }
+
+    /// Loses each `each`th answer to a ping, and what the client sends after so many `replies`.
+    async fn with(server: SocketAddr, address: Ipv4Addr, each: usize, replies: usize) -> Self {
         let near = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        let far = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let far = UdpSocket::bind((address, 0)).await.unwrap();
         let address = near.local_addr().unwrap();
         let bytes: Arc<[AtomicU64; 2]> = Arc::default();
         let first: Arc<Mutex<Vec<u8>>> = Arc::default();
         let (counted, kept) = (bytes.clone(), first.clone());
         tokio::spawn(async move {
             let (mut client, mut to, mut from) = (None, vec![0; 65_536], vec![0; 65_536]);
-            let mut answers = 0;
+            let (mut answers, mut replied) = (0, 0);
             loop {
                 tokio::select! {
                     Ok((length, remote)) = near.recv_from(&mut to) => {
                         client = Some(remote);
                         counted[0].fetch_add(length as u64, Relaxed);
                         keep(&kept, &to[..length]);
-                        let _ = far.send_to(&to[..length], server).await;
+                        if replied < replies {
+                            let _ = far.send_to(&to[..length], server).await;
+                        }
                     }
                     Ok((length, _)) = far.recv_from(&mut from) => {
                         counted[1].fetch_add(length as u64, Relaxed);
+                        replied += 1;
                         answers += usize::from((100..200).contains(&length));
                         let lost = (100..200).contains(&length) && answers % each == 0;
                         if let Some(client) = client.filter(|_| !lost) {
@@ -162,6 +172,28 @@ async fn a_time_that_is_too_short_is_refused_before_anything_is_sent() {
         "the time granted is 14 s; allowed: 15 s or more, for pings, a download, an upload and 8 s \
          of reserve (`--measure-time` of the server)"
     );
+    server.stop().await;
+}
+
+/// As many as may measure, each with a ClientHello and nothing more.
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_without_the_token_do_not_keep_others_out() {
+    let (none, token) = (token(), token());
+    let server = server(&token, limits());
+    let mut relays = Vec::new();
+    for number in 0..16 {
+        let address = Ipv4Addr::new(127, 0, 0, 2 + number / 4);
+        let relay = Relay::stuck(server.address(), address).await;
+        let (near, none) = (relay.address, none.clone());
+        tokio::spawn(async move { measure(near, &none, Bytes::from_mb(1)).await });
+        relays.push(relay);
+    }
+    // A Retry is shorter than a certificate.
+    while relays.iter().any(|relay| relay.counted()[1] < 500) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let outcome = measure(server.address(), &token, Bytes::from_mb(2)).await.unwrap();
+    assert_eq!(outcome.ended, None);
     server.stop().await;
 }
 

@@ -2,9 +2,17 @@
 
 use super::client::{ConnectionCounts, SITE_CLIENTS, client_network, site_network};
 use bentpipe_quic::path_memory::IpPrefix;
-use bentpipe_units::Bytes;
+use bentpipe_units::{Bytes, Span};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Incomplete handshakes of a service whose clients prove in the handshake that they have its
+/// secret. Our choice: with four of each client, 64 addresses of IPv4 or 32 sites of IPv6 fill
+/// them, if they begin 51 in each second.
+pub(crate) const SECRET_HANDSHAKES: usize = 256;
+/// Time limit of such a handshake. Our choice: two losses over a path of 600 ms, and short, as
+/// whoever has no secret holds a place for it.
+pub(crate) const SECRET_HANDSHAKE_TIME: Span = Span::from_secs(5);
 
 /// Bounds of an [`AdmissionControl`].
 #[derive(Debug, Clone, Copy)]
@@ -82,6 +90,8 @@ pub(crate) struct AdmissionControl(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     limits: AdmissionLimits,
+    /// Largest number of connections whose handshake is complete.
+    complete: usize,
     state: Mutex<State>,
 }
 
@@ -95,7 +105,21 @@ struct State {
 
 impl AdmissionControl {
     pub fn new(limits: AdmissionLimits) -> Self {
-        Self(Arc::new(Inner { limits, state: Mutex::default() }))
+        let complete = limits.connections;
+        Self(Arc::new(Inner { limits, complete, state: Mutex::default() }))
+    }
+
+    /// Admits the clients of a service with a secret: `complete` connections that have proved in
+    /// the handshake that they have it, and [`SECRET_HANDSHAKES`] apart, so that whoever has no
+    /// secret takes no place of those who have.
+    pub fn behind_secret(complete: usize, per_client: usize) -> Self {
+        let limits = AdmissionLimits {
+            connections: complete + SECRET_HANDSHAKES,
+            per_client,
+            guaranteed: per_client,
+            memory: Bytes::MAX,
+        };
+        Self(Arc::new(Inner { limits, complete, state: Mutex::default() }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -238,10 +262,15 @@ impl<R: Reservation> ConnectionGuard<R> {
     /// the connection counts for its client from now on. Later calls have no effect.
     ///
     /// # Errors
-    /// The client has as many connections as it may have. This one has to be closed.
+    /// The client or all together have as many connections as they may have. This one has to be
+    /// closed.
     pub fn handshake_complete(&mut self) -> Result<(), Full> {
         let mut state = self.control.state();
-        if std::mem::replace(&mut self.in_handshake, false) {
+        if self.in_handshake {
+            if state.connections.total() - state.handshakes >= self.control.0.complete {
+                return Err(Full::Connections);
+            }
+            self.in_handshake = false;
             state.handshakes -= 1;
         }
         if self.validated {
@@ -311,6 +340,31 @@ mod tests {
         control.close();
         assert!(control.is_closed());
         assert_eq!(denied(admit(&control, ip(1))), Denial::Refuse(Full::Closed));
+    }
+
+    /// 16 places: as many incomplete handshakes left none.
+    #[test]
+    fn without_the_secret_no_place_of_those_who_have_it_is_taken() {
+        let control = AdmissionControl::behind_secret(16, 4);
+        let limits = HandshakeLimits { retry_from: 0, refuse_from: SECRET_HANDSHAKES };
+        let admit = |number: usize| {
+            let network = u16::try_from(number / 4).unwrap();
+            control.admit(IpAddr::from([0x2001, 0xdb8, network, 0, 0, 0, 0, 1]), true, limits)
+        };
+        let mut guards: Vec<_> = (0..SECRET_HANDSHAKES - 1).map(|n| admit(n).unwrap()).collect();
+        // The last place for a handshake is free again each time.
+        for number in 0..16 {
+            let mut guard = admit(1000 + number).unwrap();
+            assert_eq!(guard.handshake_complete(), Ok(()));
+            guards.push(guard);
+        }
+        let mut next = admit(2000).unwrap();
+        assert_eq!(next.handshake_complete(), Err(Full::Connections), "16 have the secret");
+        assert_eq!(denied(admit(2001)), Denial::Refuse(Full::Connections));
+        guards.pop();
+        assert_eq!(next.handshake_complete(), Ok(()));
+        drop((guards, next));
+        assert_eq!((control.connections(), control.state().handshakes), (0, 0));
     }
 
     #[test]

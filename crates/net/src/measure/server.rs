@@ -5,7 +5,7 @@ use super::transfer::{Bounds, MESSAGE_TIME, read_message, receive, rest, send, u
 use super::wire::{Answer, Message, Ping};
 use super::{ALPN, connection};
 use crate::admission::control::{
-    AdmissionControl, AdmissionLimits, ConnectionGuard, HandshakeLimits,
+    AdmissionControl, ConnectionGuard, HandshakeLimits, SECRET_HANDSHAKE_TIME, SECRET_HANDSHAKES,
 };
 use crate::admission::quic::QuicGate;
 use crate::clock::RealClock;
@@ -25,12 +25,10 @@ use tokio::time::{sleep, sleep_until, timeout};
 
 /// Most pings that are answered in a second.
 pub const MAX_ANSWERS: u32 = 250;
-/// Connections at once, incomplete handshakes included: one measures, the others are told to wait.
+/// Connections at once of clients with the token: one measures, the others are told to wait.
 const MAX_CONNECTIONS: usize = 16;
 /// Connections of one client.
 const MAX_PER_CLIENT: usize = 4;
-/// Time limit of a handshake.
-const HANDSHAKE_TIME: Span = Span::from_secs(15);
 /// Interval at which the bytes of a measurement are counted.
 const CHECK: Span = Span::from_millis(20);
 /// Time for the last message to arrive.
@@ -91,15 +89,10 @@ impl MeasureServer {
         let address = socket.local_addr()?;
         let tls = token.server(ALPN).map_err(io::Error::other)?;
         let config = Arc::new(ServerConfig::with_crypto(Arc::new(tls)));
-        let control = AdmissionControl::new(AdmissionLimits {
-            connections: MAX_CONNECTIONS,
-            per_client: MAX_PER_CLIENT,
-            guaranteed: MAX_PER_CLIENT,
-            memory: Bytes::MAX,
-        });
+        let control = AdmissionControl::behind_secret(MAX_CONNECTIONS, MAX_PER_CLIENT);
         // Every address is validated first: a forged one gets a Retry, which is shorter than what
         // caused it.
-        let handshakes = HandshakeLimits { retry_from: 0, refuse_from: MAX_CONNECTIONS };
+        let handshakes = HandshakeLimits { retry_from: 0, refuse_from: SECRET_HANDSHAKES };
         let gate = QuicGate::new(control, handshakes);
         let transport = connection(clock.base()).map_err(io::Error::other)?;
         let admission = MeasureAdmission::new(limits.interval);
@@ -133,9 +126,12 @@ impl MeasureServer {
 
 /// Serves a connection.
 async fn serve(conn: Conn, shared: &Shared, remote: SocketAddr, mut guard: ConnectionGuard) {
-    let handshake = timeout(HANDSHAKE_TIME.into(), conn.handshaken()).await;
-    if !matches!(handshake, Ok(Ok(()))) || guard.handshake_complete().is_err() {
+    let handshake = timeout(SECRET_HANDSHAKE_TIME.into(), conn.handshaken()).await;
+    if !matches!(handshake, Ok(Ok(()))) {
         return conn.close(0, b"");
+    }
+    if guard.handshake_complete().is_err() {
+        return conn.close(0, b"too many clients are connected; again in a minute");
     }
     let code = match timeout(MESSAGE_TIME.into(), RawStream::accept(&conn)).await {
         Ok(Ok(mut stream)) => match begin(&mut stream, shared, remote).await {

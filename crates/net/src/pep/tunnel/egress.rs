@@ -7,7 +7,7 @@ use super::header::{Header, MAX_HEADER, read_header, write_reply};
 use super::secret::{ALPN, Secret, hint};
 use super::stream::QuicProxyStream;
 use crate::admission::control::{
-    AdmissionControl, AdmissionLimits, ConnectionGuard, HandshakeLimits,
+    AdmissionControl, ConnectionGuard, HandshakeLimits, SECRET_HANDSHAKE_TIME, SECRET_HANDSHAKES,
 };
 use crate::admission::quic::QuicGate;
 use crate::clock::RealClock;
@@ -33,7 +33,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// Concurrent tunnels, incomplete handshakes included. Our choice.
+/// Concurrent tunnels of proxies with the secret. Our choice.
 const MAX_TUNNELS: usize = 64;
 /// Concurrent tunnels of one client. Our choice.
 const MAX_PER_CLIENT: usize = 8;
@@ -51,13 +51,8 @@ pub(in crate::pep) fn start(
 ) -> Result<(Driver, JoinHandle<io::Result<()>>), PepError> {
     let config = Arc::new(ServerConfig::with_crypto(Arc::new(secret.server(ALPN)?)));
     // The memory of streams is reserved when they become TCP connections.
-    let tunnels = AdmissionControl::new(AdmissionLimits {
-        connections: MAX_TUNNELS,
-        per_client: MAX_PER_CLIENT,
-        guaranteed: MAX_PER_CLIENT,
-        memory: Bytes::MAX,
-    });
-    let limits = HandshakeLimits { retry_from: RETRY_FROM, refuse_from: MAX_TUNNELS };
+    let tunnels = AdmissionControl::behind_secret(MAX_TUNNELS, MAX_PER_CLIENT);
+    let limits = HandshakeLimits { retry_from: RETRY_FROM, refuse_from: SECRET_HANDSHAKES };
     let (gate, accepted) = (QuicGate::new(tunnels, limits), config.clone());
     let accept = move |remote: SocketAddr, guard: ConnectionGuard| {
         // One more stream for flow control.
@@ -81,11 +76,11 @@ async fn accept_streams(
     remote: SocketAddr,
     mut guard: ConnectionGuard,
 ) {
-    let handshake = timeout(HANDSHAKE_TIME.into(), conn.handshaken()).await;
+    let handshake = timeout(SECRET_HANDSHAKE_TIME.into(), conn.handshaken()).await;
     let failed = match handshake {
         Ok(Ok(())) => guard.handshake_complete().is_err().then(|| "too many tunnels".to_owned()),
         Ok(Err(error)) => Some(error.to_string()),
-        Err(_) => Some(format!("no handshake within {HANDSHAKE_TIME}")),
+        Err(_) => Some(format!("no handshake within {SECRET_HANDSHAKE_TIME}")),
     };
     if let Some(reason) = failed {
         shared.metrics.tunnels_refused.fetch_add(1, Relaxed);
