@@ -1,6 +1,6 @@
 //! The client of measurements.
 
-use super::transfer::{Bounds, read_message, read_to, receive, rest, send, used};
+use super::transfer::{Bounds, read_message, read_to, receive, rest, send, sent, used};
 use super::wire::{Answer, Message, Ping, bins};
 use super::{ALPN, connection};
 use crate::clock::RealClock;
@@ -13,7 +13,7 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{sleep, sleep_until};
+use tokio::time::{sleep, sleep_until, timeout};
 
 /// Interval of pings.
 pub const PING_INTERVAL: Span = Span::from_millis(10);
@@ -151,7 +151,12 @@ impl Measurement {
         let app = move |conn: Conn| {
             Box::pin(async move {
                 if begun.await.is_ok() {
-                    let ended = measure(&conn, self, &own, &progress, &measured).await;
+                    let time = self.time;
+                    // Whatever the server does or leaves out.
+                    let ended =
+                        timeout(time.into(), measure(&conn, self, &own, &progress, &measured))
+                            .await
+                            .unwrap_or_else(|_| Err(format!("it did not end within {time}")));
                     conn.close(0, b"");
                     // The caller may be gone.
                     let _ = done.send(ended);
@@ -381,7 +386,17 @@ async fn transferred(
     let bounds = Bounds { bytes: bytes.min(granted), ..bounds };
     // At the end of the time the server stops the stream, and reports.
     send(&mut stream, bounds, clock).await;
-    report(&mut stream).await
+    let bins = report(&mut stream).await?;
+    let sent = sent(conn);
+    let arrived = bins.iter().try_fold(0, |sum: u64, bin| sum.checked_add(*bin));
+    // Networks may deliver a packet twice.
+    if arrived.is_none_or(|bytes| bytes > 2 * sent) {
+        return Err(format!(
+            "the server reports more than the {} that were sent",
+            Bytes::new(sent)
+        ));
+    }
+    Ok(bins)
 }
 
 /// Reads what the server received.

@@ -19,6 +19,8 @@
 mod admission;
 mod client;
 mod server;
+#[cfg(test)]
+mod tests;
 mod transfer;
 pub mod wire;
 

@@ -85,6 +85,21 @@ impl MeasureServer {
         limits: MeasureLimits,
         clock: &RealClock,
     ) -> io::Result<Self> {
+        let admission = MeasureAdmission::new(limits.interval);
+        let shared = Arc::new(Shared { limits, admission, clock: clock.clone() });
+        Self::listen(address, token, clock, move |conn, remote, guard| {
+            let shared = shared.clone();
+            Box::pin(async move { serve(conn, &shared, remote, guard).await })
+        })
+    }
+
+    /// Listens on `address`, and serves each connection with `app`.
+    pub(super) fn listen(
+        address: SocketAddr,
+        token: &Secret,
+        clock: &RealClock,
+        app: impl Fn(Conn, SocketAddr, ConnectionGuard) -> Task + Clone + Send + 'static,
+    ) -> io::Result<Self> {
         let socket = Socket::bind(address)?;
         let address = socket.local_addr()?;
         let tls = token.server(ALPN).map_err(io::Error::other)?;
@@ -95,16 +110,11 @@ impl MeasureServer {
         let handshakes = HandshakeLimits { retry_from: 0, refuse_from: SECRET_HANDSHAKES };
         let gate = QuicGate::new(control, handshakes);
         let transport = connection(clock.base()).map_err(io::Error::other)?;
-        let admission = MeasureAdmission::new(limits.interval);
-        let shared = Arc::new(Shared { limits, admission, clock: clock.clone() });
         let accepted = config.clone();
         let accept = move |remote: SocketAddr, guard: ConnectionGuard| {
             let (config, attachments) = transport.clone().server(&accepted);
-            let shared = shared.clone();
-            let app = move |conn: Conn| {
-                Box::pin(async move { serve(conn, &shared, remote, guard).await }) as Task
-            };
-            Accept { config, attachments, app: Box::new(app) }
+            let app = app.clone();
+            Accept { config, attachments, app: Box::new(move |conn| app(conn, remote, guard)) }
         };
         let at = (socket, clock.clone());
         let (driver, task) =

@@ -42,6 +42,12 @@ fn received(conn: &Conn) -> u64 {
     stats.bytes + u64::from(IP_UDP_HEADER) * stats.datagrams
 }
 
+/// Returns the bytes of IP packets that a connection has sent, with the headers of IPv4.
+pub(super) fn sent(conn: &Conn) -> u64 {
+    let stats = conn.stats().udp_tx;
+    stats.bytes + u64::from(IP_UDP_HEADER) * stats.datagrams
+}
+
 /// Reads a message from the start of a stream. Returns it with what arrived behind it.
 pub(super) async fn read_message(stream: &mut RawStream) -> Result<(Message, Bytes), String> {
     let mut bytes = BytesMut::new();
