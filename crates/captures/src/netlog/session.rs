@@ -41,7 +41,9 @@ pub struct Session {
     current: Option<usize>,
     datagram: Option<(u64, u64)>,
     received: BTreeMap<(bool, u64), usize>,
+    /// Largest packet that each end has acknowledged.
     largest_acknowledged: u64,
+    largest_received: u64,
 }
 
 impl Session {
@@ -63,7 +65,13 @@ impl Session {
             }
             Kind::StreamSent => add_data(&mut self.next, params),
             Kind::StreamReceived => self.with_received(|packet| add_data(packet, params)),
-            Kind::AckSent => {}
+            Kind::AckSent => {
+                let acknowledged = acknowledgement(params, &mut self.largest_received);
+                if let Some(acknowledged) = acknowledged {
+                    self.next.acknowledged = acknowledged.into();
+                    self.next.details.ack_delay = ack_delay(params);
+                }
+            }
             Kind::AckReceived => self.acknowledged(params),
             Kind::WindowSent | Kind::WindowReceived => {
                 self.window(kind == Kind::WindowSent, params);
@@ -136,18 +144,11 @@ impl Session {
     }
 
     fn acknowledged(&mut self, params: &Params) {
-        let Some(largest) = params.largest.integer() else { return };
-        let mut missing: Vec<u64> = params.missing.0.iter().filter_map(Scalar::integer).collect();
-        missing.sort_unstable();
-        // Older versions do not name the first: what came before the last report is known.
-        let first = missing.first().copied().unwrap_or(u64::MAX);
-        let after_last = self.largest_acknowledged.saturating_add(1).min(largest);
-        let smallest = params.smallest.integer().unwrap_or(after_last.min(first));
-        self.largest_acknowledged = self.largest_acknowledged.max(largest);
-        let delay = params.ack_delay_us.integer().filter(|delay| *delay < MAX_MS);
+        let acknowledged = acknowledgement(params, &mut self.largest_acknowledged);
+        let Some(acknowledged) = acknowledged else { return };
         self.with_received(|packet| {
-            packet.acknowledged = ranges(smallest, largest, &missing).into();
-            packet.details.ack_delay = delay.map(Span::from_micros);
+            packet.acknowledged = acknowledged.into();
+            packet.details.ack_delay = ack_delay(params);
             packet.details.ecn = EcnCounts::of(params.ecn.each_ref().map(Scalar::integer));
         });
     }
@@ -222,6 +223,24 @@ fn add_data(packet: &mut Packet, params: &Params) {
 
 fn add_end(packet: &mut Packet, params: &Params, end: StreamEnd) {
     packet.details.stream_ends.extend(params.stream.integer().map(|stream| (stream, end)));
+}
+
+/// Returns what an acknowledgement acknowledges, and notes the largest of all.
+fn acknowledgement(params: &Params, largest_yet: &mut u64) -> Option<Vec<(u64, u64)>> {
+    let largest = params.largest.integer()?;
+    let mut missing: Vec<u64> = params.missing.0.iter().filter_map(Scalar::integer).collect();
+    missing.sort_unstable();
+    // Older versions do not name the first: what came before the last report is known.
+    let first = missing.first().copied().unwrap_or(u64::MAX);
+    let after_last = largest_yet.saturating_add(1).min(largest);
+    let smallest = params.smallest.integer().unwrap_or(after_last.min(first));
+    *largest_yet = (*largest_yet).max(largest);
+    Some(ranges(smallest, largest, &missing))
+}
+
+fn ack_delay(params: &Params) -> Option<Span> {
+    let delay = params.ack_delay_us.integer().filter(|delay| *delay < MAX_MS);
+    delay.map(Span::from_micros)
 }
 
 /// Returns the ranges from `smallest` to `largest` without the missing numbers, which are sorted.

@@ -6,7 +6,7 @@ use bentpipe_units::{Span, Time};
 use proptest::prelude::*;
 
 /// Names of events with the numbers that this log gives them.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "QUIC_SESSION",
     "QUIC_SESSION_PACKET_SENT",
     "QUIC_SESSION_PACKET_RECEIVED",
@@ -14,6 +14,7 @@ const NAMES: [&str; 12] = [
     "QUIC_SESSION_STREAM_FRAME_SENT",
     "QUIC_SESSION_STREAM_FRAME_RECEIVED",
     "QUIC_SESSION_ACK_FRAME_RECEIVED",
+    "QUIC_SESSION_ACK_FRAME_SENT",
     "QUIC_SESSION_PACKET_LOST",
     "QUIC_SESSION_WINDOW_UPDATE_FRAME_SENT",
     "QUIC_SESSION_TRANSPORT_PARAMETERS_RECEIVED",
@@ -125,6 +126,29 @@ fn packets() -> [Event; 2] {
         ..Packet::default()
     };
     [Event::Sent(sent), Event::Received(received)]
+}
+
+#[test]
+fn acknowledgements_that_the_browser_sends_are_in_its_next_packet() {
+    let mut events = session(7, "example.org");
+    events.push(event(
+        1060,
+        7,
+        "QUIC_SESSION_ACK_FRAME_SENT",
+        r#""delta_time_largest_observed_us":9000,"largest_observed":5,"missing_packets":[3],
+            "smallest_observed":2"#,
+    ));
+    events.push(event(
+        1060,
+        7,
+        "QUIC_SESSION_PACKET_SENT",
+        r#""encryption_level":"ENCRYPTION_FORWARD_SECURE","packet_number":2,"size":34"#,
+    ));
+    let found = connections(&log(&events));
+    let last = found.first().and_then(|one| one.events.last());
+    let Some((_, Event::Sent(packet))) = last else { panic!("{last:?}") };
+    assert_eq!(packet.acknowledged[..], [(2, 2), (4, 5)]);
+    assert_eq!(packet.details.ack_delay, Some(Span::from_millis(9)));
 }
 
 #[test]
