@@ -36,6 +36,11 @@ impl NamedGaps {
         self.are_told
     }
 
+    /// Returns true if one shows a loss.
+    pub fn are_some(&self) -> bool {
+        !self.times.is_empty()
+    }
+
     /// Returns true if none shows a loss up to a time, and one would.
     pub fn are_none_until(&self, at: Time) -> bool {
         self.are_told && self.times.first().is_none_or(|first| *first > at)

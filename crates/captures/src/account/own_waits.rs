@@ -204,6 +204,12 @@ impl OwnWaits {
         left
     }
 
+    /// Returns how long the acknowledgement waited on its way that data at `at` follows on; zero if
+    /// that is unknown, as in QUIC.
+    pub fn of_acknowledgement_at(&self, at: Time) -> Span {
+        self.of_acknowledgement(at, self.of_data(at))
+    }
+
     /// Returns how long the acknowledgement waited on its way that data follows on. The data
     /// arrives at `at`, and waited for `forward` itself. That is known if this end had sent later
     /// ones that could have arrived by then, and the sender did not know of them.

@@ -1,6 +1,5 @@
 //! The path that a trace shows.
 
-use crate::event::Transport;
 use bentpipe_units::{Bytes, Rate, Span, Time};
 
 /// Fewest packets, and fewest arrivals apart from each other, over which a rate is measured: an
@@ -18,10 +17,6 @@ const BURST_TIME: Span = Span::from_millis(2);
 const SILENCE: Span = Span::from_millis(10);
 /// Share of a round trip within which many packets come at once.
 const AT_ONCE: f64 = 0.03;
-/// Share of the bytes of QUIC's bursts that come at a rate that is the link's.
-const COMMON: f64 = 0.25;
-/// The same of TCP, which kernels receive and acknowledge at once: fewer bursts come faster.
-const COMMON_TCP: f64 = 0.1;
 /// Share of the time of a transfer over which a rate that was held is measured.
 const LONG_SHARE: f64 = 0.1;
 /// Share of the highest rate over a short time that the rate over a round trip has if the link was
@@ -78,15 +73,11 @@ pub struct SeenRate {
     pub proven: Rate,
 }
 
-/// Returns the rate of a path: the `given` one, the highest at which packets passed, or, if they
-/// are too few to show one, that at which they would take a round trip.
-pub fn rate_of(
-    packets: &[Passed],
-    rtt: Span,
-    transport: Transport,
-    given: Option<Rate>,
-) -> SeenRate {
-    let seen = highest_rate(packets, rtt, transport).unwrap_or_else(|| {
+/// Returns the rate of a path: the `given` one, the highest at which packets passed, which is that
+/// of this `share` of the bytes of all bursts, or, if they are too few to show one, that at which
+/// they would take a round trip.
+pub fn rate_of(packets: &[Passed], rtt: Span, share: f64, given: Option<Rate>) -> SeenRate {
+    let seen = highest_rate(packets, rtt, share).unwrap_or_else(|| {
         let bytes = packets.iter().fold(0_u64, |sum, packet| sum.saturating_add(packet.2));
         let rate = Rate::over(Bytes::new(bytes), rtt);
         SeenRate { rate, by_path: false, is_sustained: false, proven: rate }
@@ -101,11 +92,10 @@ pub fn rate_of(
 /// The time of sending is what keeps acknowledgements that arrive together from showing a rate that
 /// no link has (as in draft-ietf-ccwg-bbr, "Estimating Delivery Rate"). A rate that was held for a
 /// round trip wins over a higher one of a shorter time, which jitter and batches make.
-fn highest_rate(packets: &[Passed], rtt: Span, transport: Transport) -> Option<SeenRate> {
+fn highest_rate(packets: &[Passed], rtt: Span, share: f64) -> Option<SeenRate> {
     let arrivals = together(packets);
     let bursts = arrivals.chunk_by(|one, next| next.at.since(one.at) <= SILENCE);
     let rates = bursts.flat_map(|burst| rates_over(burst, RATE_TIME, rtt)).collect();
-    let share = if transport == Transport::Tcp { COMMON_TCP } else { COMMON };
     let short = common_rate(rates, share)?;
     let took = arrivals.last()?.at.since(arrivals.first()?.at);
     // The highest of many short windows is above the mean.
@@ -218,6 +208,9 @@ fn rates_over(arrivals: &[Arrival], time: Span, rtt: Span) -> Vec<(Rate, bool, u
 mod tests {
     use super::*;
 
+    const TCP: f64 = 0.1;
+    const QUIC: f64 = 0.25;
+
     /// Packets of 1250 bytes that arrive `together` at once, on average `mbps`.
     fn batches(mbps: u64, together: u64, packets: u64) -> Vec<Passed> {
         let of = |index: u64| {
@@ -231,8 +224,7 @@ mod tests {
     fn batches_do_not_show_a_rate_that_no_link_has() {
         let rtt = Span::from_millis(30);
         for together in [1, 8, 45] {
-            let seen =
-                highest_rate(&batches(100, together, 1400), rtt, Transport::Tcp).expect("a rate");
+            let seen = highest_rate(&batches(100, together, 1400), rtt, TCP).expect("a rate");
             let mbps = seen.rate.as_mbps_f64();
             assert!((99.0..=101.0).contains(&mbps) && seen.is_sustained, "{together}: {mbps}");
         }
@@ -249,7 +241,7 @@ mod tests {
             (None, Time::from_nanos(if late { woken } else { at.max(woken) }), 1250)
         };
         let packets: Vec<Passed> = (0..3000).map(of).collect();
-        let seen = highest_rate(&packets, Span::from_millis(40), Transport::Quic).expect("a rate");
+        let seen = highest_rate(&packets, Span::from_millis(40), QUIC).expect("a rate");
         let mbps = seen.rate.as_mbps_f64();
         assert!((2.9..=4.0).contains(&mbps), "{mbps}");
     }
@@ -266,7 +258,7 @@ mod tests {
             })
         };
         let packets: Vec<Passed> = (0..20).flat_map(burst).collect();
-        let seen = highest_rate(&packets, Span::from_millis(240), Transport::Tcp).expect("a rate");
+        let seen = highest_rate(&packets, Span::from_millis(240), TCP).expect("a rate");
         assert!((seen.rate.as_mbps_f64() - 28.0).abs() < 1.0 && seen.by_path, "{seen:?}");
     }
 
@@ -280,7 +272,7 @@ mod tests {
             })
         };
         let packets: Vec<Passed> = (0..5).flat_map(burst).collect();
-        let seen = highest_rate(&packets, Span::from_millis(600), Transport::Tcp).expect("a rate");
+        let seen = highest_rate(&packets, Span::from_millis(600), TCP).expect("a rate");
         assert!(!seen.by_path && seen.proven.as_mbps_f64() < 2.0, "{seen:?}");
     }
 
@@ -299,7 +291,7 @@ mod tests {
                 })
             };
             let passed: Vec<Passed> = (0..8).flat_map(answer).collect();
-            highest_rate(&passed, Span::from_millis(500), Transport::Quic).expect("a rate")
+            highest_rate(&passed, Span::from_millis(500), QUIC).expect("a rate")
         };
         assert!(!answers(5).by_path, "{:?}", answers(5));
         let many = answers(41);
@@ -314,7 +306,7 @@ mod tests {
             (0..100).map(move |index| (None, at(index), 1250))
         };
         let packets: Vec<Passed> = (0..4).flat_map(burst).collect();
-        let seen = highest_rate(&packets, Span::from_millis(600), Transport::Tcp).expect("a rate");
+        let seen = highest_rate(&packets, Span::from_millis(600), TCP).expect("a rate");
         assert!((seen.rate.as_mbps_f64() - 50.0).abs() < 1.0 && !seen.is_sustained, "{seen:?}");
     }
 }

@@ -4,12 +4,13 @@ use super::asks::{Ask, Asks};
 use super::exchange::exchanges;
 use super::fluid_link::FullLink;
 use super::frames::Frames;
+use super::handshake::{first_wait, handshake_wait};
+use super::late_acks::LateAcks;
 use super::named_gaps::NamedGaps;
 use super::own_waits::OwnWaits;
 use super::path::{PathEstimate, rate_of};
 use super::reading::find_windows;
 use super::received::{Arrival, Received};
-use super::sent::{handshake_timeouts, was_late};
 use super::spending::{FlowLimit, LimitKind, Spending, Turn};
 use super::steady::{COMPARED, COVERED, LONG, Pattern, Steady, prompt};
 use super::transfer::{CapturedTransfer, Carried, divide_busy, hides_rate};
@@ -51,22 +52,23 @@ pub fn receiver_account(
 ) -> Result<CapturedTransfer, CaptureError> {
     let Received { arrivals, start, handshake, request, rtt, .. } = received;
     let passed: Vec<_> = arrivals.iter().map(|one| (None, one.at, one.wire)).collect();
-    let seen = rate_of(&passed, *rtt, trace.transport, rate);
+    let waits = OwnWaits::new(trace, *rtt);
+    let late = LateAcks::at_receiver(trace.transport, arrivals, *rtt, &waits);
+    let seen = rate_of(&passed, *rtt, late.common_share(), rate);
     let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else {
         return Err(CaptureError::Empty("it has no data that was received"));
     };
     let frames = Frames::find(trace, false);
-    let timeouts = handshake_timeouts(trace, *start, *handshake, *rtt);
     let mut spending = Spending::default();
-    // Probes without a loss: what they waited for was late.
-    let is_late = was_late(trace, *rtt);
-    let of_probes = if is_late { TimePart::ReturnLink } else { TimePart::Timeout };
-    spending.add(of_probes, *start, *start + timeouts);
-    spending.round_trips(TimePart::Handshake, *start + timeouts, *handshake, frames.as_ref());
+    let first_wait = first_wait(trace, *rtt);
+    let is_late = first_wait.is_some();
+    let (part, wait) = handshake_wait(trace, (*start, *handshake), *rtt, first_wait);
+    spending.add(part, *start, *start + wait);
+    spending.round_trips(TimePart::Handshake, *start + wait, *handshake, frames.as_ref());
     spending.add(TimePart::Request, *handshake, *request);
     let (answered, come) = answer(*request, *rtt, frames.as_ref());
     // Where the handshake had to wait, so has the request.
-    let walk = Walk::new(trace, received, seen.rate, frames);
+    let walk = Walk::new(trace, received, seen.rate, frames, waits);
     let first_ask = walk.asks.at(*request).filter(|_| is_late);
     let on_its_way = first_ask.map(|ask| ask.on_its_way(*rtt));
     let come = come.max(answered + on_its_way.unwrap_or_default());
@@ -77,6 +79,7 @@ pub fn receiver_account(
     carried.data = received.bytes.min(walk.data);
     carried.repeated = walk.data.saturating_sub(received.bytes);
     spending.evidence.hides_losses = trace.is_encrypted && !walk.gaps.are_told();
+    spending.evidence.names_gaps = trace.is_encrypted && walk.gaps.are_some();
     divide_busy(&mut spending.budget, walk.busy.as_secs_f64(), &carried);
     spending.evidence.lost = walk.repairs;
     spending.evidence.loss_episodes = walk.episodes;
@@ -157,6 +160,7 @@ impl<'a> Walk<'a> {
         received: &'a Received,
         rate: Rate,
         frames: Option<Frames>,
+        waits: OwnWaits,
     ) -> Self {
         let own = trace.events.iter().filter_map(|(at, event)| match event {
             Event::Sent(_) => Some(*at),
@@ -171,7 +175,7 @@ impl<'a> Walk<'a> {
             rate,
             frames,
             asks,
-            waits: OwnWaits::new(trace, received.rtt),
+            waits,
             own: own.collect(),
             steady: Steady::new(received.rtt, trace.is_encrypted),
             slow_start: true,

@@ -6,15 +6,17 @@ use super::exchange::exchanges;
 use super::far_end::FarEnd;
 use super::fluid_link::{FluidLink, FullLink};
 use super::frames::Frames;
+use super::handshake::{first_wait, handshake_wait};
 use super::held_acks::{HELD_BACK, Hold, longest_hold};
+use super::late_acks::LateAcks;
 use super::losses::Losses;
 use super::named_gaps::NamedGaps;
 use super::outage::{is_held, outages, probed, within};
-use super::path::{Passed, PathEstimate, SeenRate, rate_of};
+use super::path::{PathEstimate, SeenRate, rate_of};
 use super::path_waits::{PathWaits, share_overtaken};
 use super::reading::find_windows;
 use super::sender_state::{Flight, SenderState};
-use super::sent::{DataPacket, Sent, handshake_timeouts, was_late};
+use super::sent::{DataPacket, Sent};
 use super::slots::has_slots;
 use super::spending::{FlowLimit, LimitKind, Spending, Turn};
 use super::steady::{COMPARED, COVERED, LONG, Pattern, Steady};
@@ -53,8 +55,9 @@ pub fn sender_account(
 ) -> Result<CapturedTransfer, CaptureError> {
     let Sent { packets, start, end, rtt, .. } = sent;
     let back_link = back_link(trace, far);
-    let passed = passed(packets, far, back_link.as_ref().map(|_| *rtt));
-    let mut seen = rate_of(&passed, *rtt, trace.transport, rate);
+    let late = LateAcks::at_sender(trace, packets, *rtt, far);
+    let passed = late.passed(packets, far, back_link.as_ref().map(|_| *rtt));
+    let mut seen = rate_of(&passed, *rtt, late.common_share(), rate);
     let first = packets.first().map_or(*start, |packet| packet.at);
     // The other end's file says what arrived.
     let unacknowledged = if far.is_some() { 0 } else { sent.unacknowledged() };
@@ -87,8 +90,9 @@ pub fn sender_account(
     spending.evidence.loss_episodes = losses.episodes;
     spending.evidence.frame = frames.map(|frames| frames.period);
     spending.evidence.reordered = far.map_or_else(|| share_overtaken(packets), |far| far.reordered);
-    let hides = trace.is_encrypted && far.is_none() && !NamedGaps::find(trace, true).are_told();
-    spending.evidence.hides_losses = hides;
+    let is_covered = trace.is_encrypted && far.is_none();
+    spending.evidence.hides_losses = is_covered && !walk.gaps.are_told();
+    spending.evidence.names_gaps = is_covered && walk.gaps.are_some();
     spending.finish();
     find_windows(&mut spending, trace, true, *rtt);
     let last_sent = packets.last().map_or(first, |packet| packet.at);
@@ -173,20 +177,18 @@ fn opening(
 ) -> Time {
     let Sent { packets, start, handshake, request, rtt, .. } = sent;
     let first = packets.first().map_or(*start, |packet| packet.at);
-    let timeouts = handshake_timeouts(trace, *start, *handshake, *rtt);
     let mut begin = *start;
     if let Some((part, lead)) = far.and_then(|far| far.lead) {
         begin = start.saturating_sub(lead);
         spending.add(part, begin, *start);
     }
-    // Probes without a loss: what they waited for was late.
-    let is_late = match far {
-        Some(far) => !far.lost_handshake,
-        None => was_late(trace, *rtt),
+    let first_wait = match far {
+        Some(far) => (!far.lost_handshake).then_some(Span::ZERO),
+        None => first_wait(trace, *rtt),
     };
-    let of_probes = if is_late { TimePart::ReturnLink } else { TimePart::Timeout };
-    spending.add(of_probes, *start, *start + timeouts);
-    spending.round_trips(TimePart::Handshake, *start + timeouts, *handshake, frames);
+    let (part, wait) = handshake_wait(trace, (*start, *handshake), *rtt, first_wait);
+    spending.add(part, *start, *start + wait);
+    spending.round_trips(TimePart::Handshake, *start + wait, *handshake, frames);
     spending.add(TimePart::Request, *handshake, *request);
     spending.pause(true, *request, first);
     begin
@@ -199,22 +201,6 @@ fn back_link(trace: &CapturedConnection, far: Option<&FarEnd>) -> Option<BackLin
     if is_told { None } else { BackLink::at_sender(trace) }
 }
 
-/// Returns the packets that passed in the order of their arrival, which without the file of the
-/// other end is that of their acknowledgements. If these have a slow link, they come as this lets
-/// them: then it is that of sending, a round trip of `sent_before`.
-fn passed(packets: &[DataPacket], far: Option<&FarEnd>, sent_before: Option<Span>) -> Vec<Passed> {
-    let passed = packets.iter().enumerate().filter_map(|(index, packet)| {
-        let arrival = match far {
-            Some(far) => far.forward.get(index).copied().flatten().map(|(at, _)| at),
-            None => packet.acknowledged.map(|at| sent_before.map_or(at, |rtt| packet.at + rtt)),
-        };
-        Some((Some(packet.at), arrival?, packet.wire))
-    });
-    let mut passed: Vec<Passed> = passed.collect();
-    passed.sort_by_key(|(_, arrival, _)| *arrival);
-    passed
-}
-
 /// What following a sender found.
 struct Walked {
     /// Time that the link was idle, all of which is spent.
@@ -224,6 +210,7 @@ struct Walked {
     carried: Carried,
     knows_window: bool,
     asks: Asks,
+    gaps: NamedGaps,
     /// Times at which the answer to a request began.
     turns: Vec<Time>,
 }
@@ -362,6 +349,7 @@ impl<'a> Walk<'a> {
             carried,
             knows_window: self.state.window.is_some(),
             asks: self.asks,
+            gaps: self.gaps,
             turns: self.turns,
         }
     }

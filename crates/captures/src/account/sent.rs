@@ -1,7 +1,6 @@
 //! The transfer as its sender recorded it.
 
 use super::answers::answers;
-use super::waits::least;
 use crate::error::CaptureError;
 use crate::event::{CapturedConnection, Event, Packet, Side, Transport};
 use bentpipe_units::{Bytes, Rate, Span, Time};
@@ -111,80 +110,6 @@ fn first_answer(trace: &CapturedConnection) -> Option<Span> {
     let before = trace.events.iter().take_while(|(at, _)| at < answered);
     let (asked, _) = before.filter(|(_, event)| matches!(event, Event::Sent(_))).last()?;
     Some(answered.since(*asked))
-}
-
-/// Most round trips that a handshake needs: of TCP, of TLS 1.2, and another of either.
-const MOST_TRIPS: u64 = 4;
-
-/// Returns the time before `end` in which this end waited to send packets of the handshake again:
-/// nothing arrived between two of them. Of the time that a round trip takes nothing was lost by
-/// that: a probe before the answer can come costs no time.
-pub fn handshake_timeouts(trace: &CapturedConnection, start: Time, end: Time, rtt: Span) -> Span {
-    let mut waited = Span::ZERO;
-    let mut silent_since = None;
-    let mut previous = start;
-    let mut has_come = false;
-    for (at, event) in trace.events.iter().take_while(|(at, _)| *at <= end) {
-        match event {
-            Event::Sent(packet) if !packet.is_application => {
-                waited += silent_since.map_or(Span::ZERO, |since| at.since(since));
-                silent_since = Some(*at);
-            }
-            Event::Received(packet) => {
-                // The other end's first packet once more: it has waited, too.
-                let is_first = packet.number == 0 && packet.acknowledged.is_empty();
-                let again = is_first && packet.data.is_empty() && !packet.is_application;
-                if again && has_come && silent_since.is_some() {
-                    waited += at.since(previous);
-                }
-                has_come |= again;
-                silent_since = None;
-            }
-            _ => {}
-        }
-        previous = *at;
-    }
-    let took = end.since(start);
-    // What no handshake needs is that of lost packets, too: those that came meanwhile did not help.
-    let needed = rtt * MOST_TRIPS;
-    if !waited.is_zero() {
-        waited = waited.max(took.saturating_sub(needed));
-    }
-    waited.min(took.saturating_sub(rtt))
-}
-
-/// Returns true if the first packet of the handshake that this end sent arrived, and its answer,
-/// although it was sent again: they waited on their way.
-///
-/// In QUIC the answer acknowledges it and is the other end's first packet. In TCP it echoes the
-/// timestamp of the first copy and not that of a later one, and comes at another time than a round
-/// trip after a later one: that would be the answer to this, the first one's having been lost.
-pub fn was_late(trace: &CapturedConnection, rtt: Span) -> bool {
-    let mut sent = trace.events.iter().filter_map(|(at, event)| match event {
-        Event::Sent(packet) if !packet.is_application => Some((*at, packet)),
-        _ => None,
-    });
-    let Some((_, first)) = sent.next() else { return false };
-    let again: Vec<_> = sent.collect();
-    let mut answers = trace.events.iter().filter_map(|(at, event)| match event {
-        Event::Received(packet) if !packet.is_application => Some((*at, packet)),
-        _ => None,
-    });
-    let stamp = |packet: &Packet| packet.timestamps.map(|(own, _)| own);
-    answers.any(|(at, answer)| match trace.transport {
-        Transport::Quic => {
-            let within = |(from, to): &(u64, u64)| (*from..=*to).contains(&first.number);
-            answer.number == 0 && answer.acknowledged.iter().any(within)
-        }
-        Transport::Tcp => {
-            let echo = answer.timestamps.map(|(_, echo)| echo);
-            let off = |sent: Time| at.since(sent + rtt).max((sent + rtt).since(at));
-            let is_of_first = echo.is_some()
-                && echo == stamp(first)
-                && again.iter().all(|(_, copy)| echo != stamp(copy));
-            is_of_first && again.iter().all(|(sent, _)| off(*sent) > least(rtt))
-        }
-    })
 }
 
 /// Notes that `acknowledged` packets, some of which are ambiguous, are acknowledged at `at`. The
@@ -354,8 +279,6 @@ mod tests {
     use super::*;
     use crate::event::StreamPart;
 
-    const RTT: Span = Span::from_millis(300);
-
     fn handshake(transport: Transport, events: Vec<(u64, bool, Packet)>) -> CapturedConnection {
         let event = |(ms, is_own, packet)| {
             let event = if is_own { Event::Sent(packet) } else { Event::Received(packet) };
@@ -385,31 +308,6 @@ mod tests {
     }
 
     #[test]
-    fn a_handshake_that_waited_is_told_from_one_that_was_lost() {
-        let quic = |number, acknowledged: &[(u64, u64)]| Packet {
-            number,
-            acknowledged: acknowledged.to_vec().into(),
-            ..Packet::default()
-        };
-        for (number, range, late) in [(0, (0, 1), true), (0, (1, 1), false), (1, (0, 1), false)] {
-            let events = vec![
-                (0, true, quic(0, &[])),
-                (1000, true, quic(1, &[])),
-                (1600, false, quic(number, &[range])),
-            ];
-            let trace = handshake(Transport::Quic, events);
-            assert_eq!(was_late(&trace, RTT), late, "{number} {range:?}");
-        }
-        let tcp = |own, echo| Packet { timestamps: Some((own, echo)), ..Packet::default() };
-        // The first arrived; a later one did; the answer to the first was lost.
-        for (echo, at, late) in [(7, 1600, true), (9, 1300, false), (7, 1302, false)] {
-            let events =
-                vec![(0, true, tcp(7, 0)), (1000, true, tcp(9, 0)), (at, false, tcp(1, echo))];
-            assert_eq!(was_late(&handshake(Transport::Tcp, events), RTT), late, "{echo} {at}");
-        }
-    }
-
-    #[test]
     fn without_keys_the_first_answer_shows_the_round_trip_if_nothing_else_does() {
         let packet = |number| Packet { number, ..Packet::default() };
         let events = vec![(0, true, packet(0)), (200, true, packet(1)), (460, false, packet(0))];
@@ -417,27 +315,6 @@ mod tests {
         assert_eq!(smallest_rtt(&opened), None);
         let covered = CapturedConnection { is_encrypted: true, ..opened };
         assert_eq!(smallest_rtt(&covered), Some(Span::from_millis(260)));
-    }
-
-    #[test]
-    fn what_no_handshake_needs_is_that_of_lost_packets() {
-        let quic = |number| Packet { number, ..Packet::default() };
-        // A probe after a second; then packets of the other end come, until the end after 5 s.
-        let events = vec![
-            (0, true, quic(0)),
-            (1000, true, quic(1)),
-            (1300, false, quic(3)),
-            (3000, false, quic(4)),
-            (5000, true, quic(2)),
-        ];
-        let timeouts = |end: u64, events: &[(u64, bool, Packet)]| {
-            let trace = handshake(Transport::Quic, events.to_vec());
-            handshake_timeouts(&trace, Time::ZERO, Time::from_millis(end), RTT).as_secs_f64()
-        };
-        assert!((timeouts(5000, &events) - 3.8).abs() < 1e-9, "all but four round trips");
-        assert!((timeouts(1300, &events) - 1.0).abs() < 1e-9, "the probe");
-        let without = [events[0].clone(), events[2].clone()];
-        assert!(timeouts(5000, &without) < 1e-9, "nothing was sent again");
     }
 
     #[test]

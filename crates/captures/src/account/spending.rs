@@ -73,6 +73,9 @@ pub struct Evidence {
     /// were lost: all have one size, or there are few. What losses cause then looks like something
     /// else.
     pub hides_losses: bool,
+    /// True if the packets are not opened and the sizes of acknowledgements say that some of the
+    /// packets before them were lost, but not which.
+    pub names_gaps: bool,
     /// Time between the frames in which the link carries data, if it does.
     pub frame: Option<Span>,
 }

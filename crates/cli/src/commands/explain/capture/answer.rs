@@ -1,6 +1,6 @@
 //! The answer in a sentence: what took the most time, how much, and what shows it.
 
-use super::words::{Ends, busy_link, detail, main_cause, name, needs, seconds};
+use super::words::{Ends, detail, limit_of_path, main_cause, name, needs, seconds};
 use bentpipe_captures::CapturedTransfer;
 use bentpipe_timeseries::TimePart;
 
@@ -22,8 +22,8 @@ pub(super) fn answer(recorded: &CapturedTransfer, ends: &Ends) -> String {
             },
         };
     }
-    if let Some(busy) = busy_link(recorded) {
-        return capital(&busy);
+    if let Some(limit) = limit_of_path(recorded) {
+        return capital(&limit);
     }
     match needs(recorded).into_iter().next() {
         Some((part, time)) => format!(

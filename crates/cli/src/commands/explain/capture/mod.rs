@@ -183,8 +183,8 @@ impl Explanation<'_> {
             .collect();
         text.push_str(&table(&both, false));
         let _ = writeln!(text, "\n{RECORDED} {}", words::statement(recorded, &self.ends));
-        if let Some(busy) = words::busy_link(recorded) {
-            let _ = writeln!(text, "{busy}");
+        if let Some(limit) = words::limit_of_path(recorded) {
+            let _ = writeln!(text, "{limit}");
         }
         for remedy in &self.remedies {
             let _ = writeln!(text, "{}", remedy.text());

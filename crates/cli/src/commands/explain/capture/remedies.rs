@@ -4,7 +4,8 @@
 use super::document::RemedyDocument;
 use super::simulated::{FASTER, Simulated};
 use super::words::{
-    Ends, MOST_TRIPS, REORDERED, WORTH, bdp, busy_link, data, is_of_handshake, main_cause, seconds,
+    Ends, MOST_TRIPS, REORDERED, WORTH, bdp, busy_link, data, is_of_handshake, loses_in_bursts,
+    main_cause, policed, seconds,
 };
 use crate::output::counted;
 use bentpipe_captures::{CapturedTransfer, FlowLimit, LimitKind, Transport};
@@ -65,7 +66,35 @@ impl Remedy {
 pub(super) fn remedies(recorded: &CapturedTransfer, ends: &Ends) -> Vec<Remedy> {
     let by_cause =
         main_cause(recorded).and_then(|(part, time)| of_cause(part, time, recorded, ends));
-    by_saving(by_cause.into_iter().chain(of_round_trips(recorded, ends)).collect())
+    let others = of_dropped_bursts(recorded).into_iter().chain(of_round_trips(recorded, ends));
+    by_saving(by_cause.into_iter().chain(others).collect())
+}
+
+/// Returns what helps where bursts are dropped, if that is what took the time: the file does not
+/// tell a policer from a short queue.
+fn of_dropped_bursts(recorded: &CapturedTransfer) -> Option<Remedy> {
+    let losses = [
+        TimePart::CongestionWindow,
+        TimePart::LostPackets,
+        TimePart::LossDetection,
+        TimePart::Timeout,
+    ];
+    let by_size =
+        |a: &TimePart, b: &TimePart| recorded.budget.get(*a).total_cmp(&recorded.budget.get(*b));
+    let cause = losses.into_iter().max_by(by_size)?;
+    let evidence = &recorded.evidence;
+    let is_main = main_cause(recorded).is_some_and(|(part, _)| losses.contains(&part))
+        && loses_in_bursts(evidence)
+        && recorded.budget.get(TimePart::Outage) == 0.0
+        && evidence.reordered < REORDERED;
+    (is_main || policed(recorded).is_some()).then(|| Remedy {
+        cause,
+        setting: "a higher rate at the policer, or a longer queue before the link".to_owned(),
+        end: "operator of the link".to_owned(),
+        value: String::new(),
+        saves_s: None,
+        saves_up_to_s: None,
+    })
 }
 
 /// Returns the line in the place of remedies, if there are none.
@@ -126,7 +155,7 @@ fn of_cause(part: TimePart, time: f64, recorded: &CapturedTransfer, ends: &Ends)
                 return elsewhere(part, time, recorded, ends);
             }
             if evidence.lost == 0 {
-                return None;
+                return of_covered_losses(part, time, recorded, ends);
             }
             if evidence.lost_at_queue * 2 > evidence.lost {
                 return Some(longer_queue(part, recorded, ends));
@@ -198,10 +227,54 @@ fn elsewhere(
         ),
         _ => return None,
     };
+    let with: f64 = shared(part).iter().map(|other| recorded.budget.get(*other)).sum();
     Some(Remedy {
         cause: part,
         setting: setting.to_owned(),
         end: end.to_owned(),
+        value: String::new(),
+        saves_s: None,
+        saves_up_to_s: Some(time + with),
+    })
+}
+
+/// Returns the parts that go with `part`, as they have the same origin.
+fn shared(part: TimePart) -> &'static [TimePart] {
+    match part {
+        // Beside other flows, the rate of the data is a share of the link's.
+        TimePart::OtherFlows => &[TimePart::Serialisation, TimePart::Headers],
+        // Capacity on demand is asked for over the return link: its packets wait for both.
+        TimePart::Capacity => &[TimePart::ReturnLink],
+        TimePart::ReturnLink => &[TimePart::Capacity],
+        // A delay that scatters makes packets late, and senders take these for lost.
+        TimePart::CongestionWindow | TimePart::LossDetection | TimePart::LostPackets => {
+            &[TimePart::Duplicates, TimePart::ReturnLink, TimePart::OtherFlows, TimePart::HeldAcks]
+        }
+        _ => &[],
+    }
+}
+
+/// Returns what helps against losses that packets which are not opened do not show, but whose
+/// effect is seen, or may be.
+fn of_covered_losses(
+    part: TimePart,
+    time: f64,
+    recorded: &CapturedTransfer,
+    ends: &Ends,
+) -> Option<Remedy> {
+    let evidence = &recorded.evidence;
+    let condition = match (evidence.names_gaps, evidence.hides_losses) {
+        (true, _) => "",
+        (false, true) => "if packets were lost, ",
+        (false, false) => return None,
+    };
+    Some(Remedy {
+        cause: part,
+        setting: format!(
+            "{condition}a link that loses fewer, or a congestion control that does not slow down \
+             at every loss"
+        ),
+        end: format!("operator of the link, or {}", ends.sender),
         value: String::new(),
         saves_s: None,
         saves_up_to_s: Some(time),
@@ -391,8 +464,9 @@ pub(super) fn worth(completion: Span) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::{WINDOW, limited};
+    use super::super::sample::{WINDOW, limited, policed};
     use super::*;
+    use bentpipe_captures::Evidence;
 
     #[test]
     fn what_saves_most_stands_first() {
@@ -428,6 +502,40 @@ mod tests {
         assert!(advice(Transport::Tcp, 4.0).contains("QUIC; TLS 1.3 over TCP takes two"));
         let quic = advice(Transport::Quic, 3.0);
         assert!(quic.contains("no Retry") && !quic.contains("TLS 1.3"), "{quic}");
+    }
+
+    #[test]
+    fn where_bursts_are_dropped_the_operator_can_help_and_a_sender_may() {
+        let ends = Ends { transport: Transport::Tcp, sender: "server", asker: "client" };
+        let said = |recorded: &CapturedTransfer| {
+            remedies(recorded, &ends).iter().map(Remedy::text).collect::<Vec<_>>()
+        };
+        let mut recorded = policed();
+        let of_operator = "what would help: a higher rate at the policer, or a longer queue before \
+            the link (operator of the link); what it saves cannot be told from this file";
+        assert_eq!(said(&recorded), [of_operator]);
+        recorded.budget.add(TimePart::CongestionWindow, 3.0);
+        let both = said(&recorded);
+        assert!(both.contains(&of_operator.to_owned()) && both.len() == 2, "{both:?}");
+        recorded.evidence.loss_episodes = 250;
+        assert!(!said(&recorded).contains(&of_operator.to_owned()), "by chance");
+    }
+
+    #[test]
+    fn what_keeps_a_window_small_without_keys_has_a_remedy_if_it_may_be_losses() {
+        let ends = Ends { transport: Transport::Quic, sender: "server", asker: "client" };
+        let said = |names_gaps, hides_losses| {
+            let mut recorded = CapturedTransfer { is_encrypted: true, ..policed() };
+            recorded.budget.add(TimePart::CongestionWindow, 3.0);
+            recorded.evidence = Evidence { names_gaps, hides_losses, ..Evidence::default() };
+            remedies(&recorded, &ends).first().map(Remedy::text).unwrap_or_default()
+        };
+        assert!(said(true, false).starts_with("what would help: a link that loses fewer"));
+        assert!(said(false, true).contains("if packets were lost, a link that loses fewer"));
+        assert!(
+            said(false, true).ends_with("(operator of the link, or server); saves up to 3.00 s")
+        );
+        assert_eq!(said(false, false), "");
     }
 
     #[test]

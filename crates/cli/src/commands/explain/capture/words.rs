@@ -201,6 +201,9 @@ fn losses(recorded: &CapturedTransfer) -> String {
     } else {
         String::new()
     };
+    if evidence.lost == 0 && order.is_empty() {
+        return covered_losses(evidence).to_owned();
+    }
     if evidence.lost == 0 {
         return order;
     }
@@ -227,6 +230,15 @@ fn losses(recorded: &CapturedTransfer) -> String {
     format!(" after {packets}{episodes}{place}{order}")
 }
 
+/// Returns what is said of losses that no packet shows, as none is opened.
+fn covered_losses(evidence: &Evidence) -> &'static str {
+    match (evidence.names_gaps, evidence.hides_losses) {
+        (true, _) => " after losses, which the sizes of acknowledgements show",
+        (false, true) => " as after losses, which only keys would show",
+        (false, false) => "",
+    }
+}
+
 /// Packets up to whose time a wait is too short to tell losses at a queue from those by chance.
 const FEW_PACKETS: u64 = 16;
 
@@ -238,6 +250,13 @@ fn is_short_queue(recorded: &CapturedTransfer) -> bool {
 
 /// Returns the rate of the data while it was sent: about what a policer lets pass.
 fn got_through(recorded: &CapturedTransfer) -> String {
+    through(recorded).map_or(String::new(), |rate| {
+        format!(": {} Mbps came through meanwhile", significant(rate))
+    })
+}
+
+/// Returns the rate of the data while it was sent, in Mbps.
+fn through(recorded: &CapturedTransfer) -> Option<f64> {
     let besides = [
         TimePart::Handshake,
         TimePart::Request,
@@ -247,11 +266,7 @@ fn got_through(recorded: &CapturedTransfer) -> String {
     ];
     let besides: f64 = besides.into_iter().map(|part| recorded.budget.get(part)).sum();
     let sending = recorded.completion.as_secs_f64() - besides;
-    if sending <= 0.0 {
-        return String::new();
-    }
-    let rate = recorded.bytes.get() as f64 * 8e-6 / sending;
-    format!(": {} Mbps came through meanwhile", significant(rate))
+    (sending > 0.0).then(|| recorded.bytes.get() as f64 * 8e-6 / sending)
 }
 
 /// Share of the time from which on a link that carries data is what limits a transfer.
@@ -266,6 +281,11 @@ pub(super) fn is_beside_others(recorded: &CapturedTransfer) -> bool {
     recorded.evidence.reordered < REORDERED && others >= BESIDE * recorded.completion.as_secs_f64()
 }
 
+/// Returns what of the path was the limit, if that took most of the time.
+pub(super) fn limit_of_path(recorded: &CapturedTransfer) -> Option<String> {
+    busy_link(recorded).or_else(|| policed(recorded))
+}
+
 /// Returns that only a faster link would help, if a full link was busy with the data most of the
 /// time.
 pub(super) fn busy_link(recorded: &CapturedTransfer) -> Option<String> {
@@ -278,6 +298,26 @@ pub(super) fn busy_link(recorded: &CapturedTransfer) -> Option<String> {
     is_limit.then(|| {
         format!("the link of {rate} Mbps was the limit: it was busy with the data most of the time")
     })
+}
+
+/// Returns that something let no more through, if most of the time was that of data at a rate that
+/// is not a link's: each attempt to send faster lost packets in bursts.
+pub(super) fn policed(recorded: &CapturedTransfer) -> Option<String> {
+    let evidence = &recorded.evidence;
+    let busy =
+        [TimePart::Serialisation, TimePart::Headers, TimePart::LostPackets, TimePart::Duplicates];
+    let busy: f64 = busy.into_iter().map(|part| recorded.budget.get(part)).sum();
+    let is_limit = !recorded.path.is_filled
+        && loses_in_bursts(evidence)
+        && evidence.reordered < REORDERED
+        && recorded.budget.get(TimePart::Outage) == 0.0
+        && busy >= BUSY * recorded.completion.as_secs_f64();
+    let rate = through(recorded).filter(|_| is_limit)?;
+    Some(format!(
+        "a policer or a short queue was the limit: it let {} Mbps through, and dropped bursts of \
+         what came faster",
+        significant(rate)
+    ))
 }
 
 /// Returns what passed between the ends of a transfer that both recorded.
@@ -375,6 +415,7 @@ pub(super) fn span(span: Span) -> Span {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sample;
     use super::super::sample::limited;
     use super::*;
     use bentpipe_captures::PathEstimate;
@@ -399,6 +440,34 @@ mod tests {
         assert!(!evidence(30, 28, 2), "at a full queue");
         assert!(!evidence(12, 0, 11), "by chance");
         assert!(!evidence(3, 0, 1), "too few to tell");
+    }
+
+    #[test]
+    fn data_that_comes_no_faster_than_bursts_are_dropped_has_a_policer() {
+        let recorded = sample::policed();
+        let limit = limit_of_path(&recorded).unwrap_or_default();
+        assert!(limit.starts_with("a policer or a short queue was the limit: it let 4.00 Mbps"));
+        let mut out = recorded.clone();
+        out.budget.add(TimePart::Outage, 0.1);
+        let path = PathEstimate { is_filled: true, ..recorded.path };
+        let full = CapturedTransfer { path, ..recorded };
+        assert!(limit_of_path(&out).is_none(), "an outage drops bursts, too");
+        assert!(limit_of_path(&full).is_some_and(|text| text.starts_with("the link of 20.0 Mbps")));
+    }
+
+    #[test]
+    fn losses_that_no_packet_shows_are_named_as_what_shows_them() {
+        let told = |names_gaps, hides_losses| {
+            let mut recorded = limited(LimitKind::Sender);
+            recorded.is_encrypted = true;
+            (recorded.evidence.names_gaps, recorded.evidence.hides_losses) =
+                (names_gaps, hides_losses);
+            let ends = Ends { transport: Transport::Quic, sender: "server", asker: "client" };
+            detail(TimePart::CongestionWindow, &recorded, &ends, &mut false)
+        };
+        assert_eq!(told(true, false), " after losses, which the sizes of acknowledgements show");
+        assert_eq!(told(false, true), " as after losses, which only keys would show");
+        assert_eq!(told(false, false), "");
     }
 
     #[test]
