@@ -27,6 +27,8 @@ pub fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
                 }
                 values.push(value);
             }
+            // Of a list of one, three quarters would stay empty, and there may be millions.
+            values.shrink_to_fit();
             Ok(values)
         }
     }
