@@ -4,6 +4,7 @@ use super::client::{SITE_CLIENTS, client_network, networks};
 use bentpipe_quic::path_memory::IpPrefix;
 use bentpipe_units::{Span, Time};
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::str::FromStr;
@@ -12,6 +13,9 @@ use std::sync::{Mutex, PoisonError};
 /// Networks that are remembered: 4 MB. Our choice. A client takes place only while it has made more
 /// requests than it may make in the long run.
 const NETWORKS: usize = 65_536;
+/// Buckets of networks without a place, 32 kB. Our choice: clients of other wide networks are
+/// seldom in the bucket of one that fills all places.
+const SHARED: usize = 4096;
 /// Shortest time between two looks for networks that can be forgotten, for whoever has very many
 /// addresses shall not make each request cost one.
 const LOOKS: Span = Span::from_secs(1);
@@ -55,6 +59,9 @@ impl FromStr for RequestRate {
 /// It is the leaky bucket of ITU-T I.371 (the generic cell rate algorithm), which needs one time
 /// for each client: the one at which a client that asks at the rate alone would make its next
 /// request.
+///
+/// While all places for networks are taken, new clients of an IPv4 /16 or IPv6 /32 share a bucket
+/// and may together make as many requests as one client, so that the bound of each holds.
 #[derive(Debug)]
 pub(crate) struct RequestRates {
     /// Time from one request to the next at the rate.
@@ -64,9 +71,15 @@ pub(crate) struct RequestRates {
     networks: Mutex<Networks>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Networks {
     next: HashMap<IpPrefix, Time>,
+    /// Most networks in `next`.
+    places: usize,
+    /// Those of networks that found no place, by the hash of the wide network that they are in.
+    /// Where it is ahead, a network that finds a place later begins there, as it may have asked.
+    shared: Box<[Time]>,
+    hasher: RandomState,
     /// When networks were last looked through.
     looked: Option<Time>,
 }
@@ -75,7 +88,8 @@ impl RequestRates {
     /// Clients may make `burst` requests at once, and further ones at `rate`.
     pub(crate) fn new(rate: RequestRate, burst: NonZeroU32) -> Self {
         let nanos = rate.time.as_nanos().div_ceil(u64::from(rate.requests.get()));
-        Self { interval: Span::from_nanos(nanos), burst, networks: Mutex::default() }
+        let networks = Mutex::new(Networks::new(NETWORKS));
+        Self { interval: Span::from_nanos(nanos), burst, networks }
     }
 
     /// Counts a request of the client at `address`. Otherwise returns the time after which it may
@@ -85,16 +99,20 @@ impl RequestRates {
         let mut known = self.networks.lock().unwrap_or_else(PoisonError::into_inner);
         let mut wait = Span::ZERO;
         for network in networks(client) {
-            let next = known.next.get(&network).copied().unwrap_or(now);
             let (interval, burst) = self.of(network, client);
             let may_be_ahead = interval.as_nanos().saturating_mul(burst - 1);
-            wait = wait.max(next.since(now).saturating_sub(Span::from_nanos(may_be_ahead)));
+            let ahead = known.next(network).since(now);
+            wait = wait.max(ahead.saturating_sub(Span::from_nanos(may_be_ahead)));
         }
         if !wait.is_zero() {
             return Err(wait);
         }
+        let mut placed = true;
         for network in networks(client) {
-            known.add(network, self.of(network, client).0, now);
+            placed &= known.add(network, self.of(network, client).0, now);
+        }
+        if !placed {
+            known.share(client, self.interval, now);
         }
         Ok(())
     }
@@ -103,17 +121,52 @@ impl RequestRates {
     /// IPv6 /48.
     fn of(&self, network: IpPrefix, client: IpPrefix) -> (Span, u64) {
         let shares = if network == client { 1 } else { SITE_CLIENTS as u64 };
-        (self.interval / shares, u64::from(self.burst.get()) * shares)
+        let nanos = self.interval.as_nanos().div_ceil(shares);
+        (Span::from_nanos(nanos), u64::from(self.burst.get()) * shares)
     }
 }
 
 impl Networks {
-    fn add(&mut self, network: IpPrefix, interval: Span, now: Time) {
-        if !self.next.contains_key(&network) && self.next.len() >= NETWORKS && !self.forget(now) {
-            return;
+    fn new(places: usize) -> Self {
+        Self {
+            next: HashMap::new(),
+            places,
+            shared: vec![Time::ZERO; SHARED].into(),
+            hasher: RandomState::new(),
+            looked: None,
         }
-        let next = self.next.entry(network).or_insert(now);
+    }
+
+    /// Returns when a network that asks at the rate alone would make its next request.
+    fn next(&self, network: IpPrefix) -> Time {
+        self.next.get(&network).copied().unwrap_or(self.shared[self.bucket(network)])
+    }
+
+    /// Counts a request of a network. Returns false, and does not count, if there is no place.
+    fn add(&mut self, network: IpPrefix, interval: Span, now: Time) -> bool {
+        if !self.next.contains_key(&network) && self.next.len() >= self.places && !self.forget(now)
+        {
+            return false;
+        }
+        let next = self.next(network).max(now) + interval;
+        self.next.insert(network, next);
+        true
+    }
+
+    /// Counts a request of a client without a place.
+    fn share(&mut self, client: IpPrefix, interval: Span, now: Time) {
+        let next = &mut self.shared[self.bucket(client)];
         *next = (*next).max(now) + interval;
+    }
+
+    /// Returns the index of the bucket of a network without a place.
+    fn bucket(&self, network: IpPrefix) -> usize {
+        let wide = match network.address() {
+            IpAddr::V4(address) => u64::from(u32::from(address) >> 16),
+            // The first bit tells it from IPv4.
+            IpAddr::V6(address) => 1 << 63 | (u128::from(address) >> 96) as u64,
+        };
+        self.hasher.hash_one(wide) as usize % SHARED
     }
 
     /// Forgets networks that are not ahead. Returns whether there is room.
@@ -122,7 +175,7 @@ impl Networks {
             self.looked = Some(now);
             self.next.retain(|_, next| *next > now);
         }
-        self.next.len() < NETWORKS
+        self.next.len() < self.places
     }
 }
 
@@ -136,6 +189,25 @@ mod tests {
 
     fn rates(rate: &str, burst: u32) -> RequestRates {
         RequestRates::new(rate.parse().unwrap(), NonZeroU32::new(burst).unwrap())
+    }
+
+    fn few_places(rate: &str, burst: u32, places: usize) -> RequestRates {
+        let networks = Mutex::new(Networks::new(places));
+        RequestRates { networks, ..rates(rate, burst) }
+    }
+
+    /// Whether no stretch of time has more requests than a rate and a burst allow.
+    fn holds(admitted: &[Time], per_second: u32, burst: u32) -> Result<(), String> {
+        for (index, start) in admitted.iter().enumerate() {
+            for (count, end) in admitted[index..].iter().enumerate() {
+                let time = end.since(*start).as_secs_f64();
+                let most = f64::from(burst) + time * f64::from(per_second) + 1e-6;
+                if (count + 1) as f64 > most {
+                    return Err(format!("{} in {time} s", count + 1));
+                }
+            }
+        }
+        Ok(())
     }
 
     #[test]
@@ -179,6 +251,36 @@ mod tests {
     }
 
     #[test]
+    fn clients_without_a_place_share_what_one_may_ask() {
+        let rates = few_places("1/s", 5, 3);
+        let now = Time::from_secs(1);
+        for number in 0..3 {
+            assert_eq!(rates.ask([192, 0, 2, number].into(), now), Ok(()));
+        }
+        let of = |asked: usize, address: fn(u8) -> IpAddr| {
+            let admitted = (0..50).filter(|from| rates.ask(address(*from), now).is_ok()).count();
+            assert_eq!(admitted, asked);
+        };
+        of(5, |from| [198, 51, from, 1].into());
+        of(5, |from| [0x2001, 0xdb8, from.into(), 0, 0, 0, 0, 1].into());
+        // One who has shared goes on from there when there is room again.
+        let later = now + Span::from_secs(3);
+        for _ in 0..3 {
+            assert_eq!(rates.ask([198, 51, 0, 1].into(), later), Ok(()));
+        }
+        assert_eq!(rates.ask([198, 51, 0, 1].into(), later), Err(Span::from_secs(1)));
+    }
+
+    #[test]
+    fn the_greatest_rates_bound_an_ipv6_site_too() {
+        let rates = rates("4000000000/s", 1);
+        let now = Time::from_secs(1);
+        let of = |network: u16| IpAddr::from([0x2001, 0xdb8, 7, network << 8, 0, 0, 0, 1]);
+        let admitted = (0..100).filter(|&network| rates.ask(of(network), now).is_ok()).count();
+        assert_eq!(admitted, SITE_CLIENTS);
+    }
+
+    #[test]
     fn texts_without_a_number_or_a_time_are_refused_with_the_remedy() {
         let parse = |text: &str| text.parse::<RequestRate>();
         assert_eq!(parse("30/min").unwrap().time, Span::from_secs(60));
@@ -207,12 +309,35 @@ mod tests {
                     Err(wait) => prop_assert!(wait <= Span::from_secs(1)),
                 }
             }
-            for (index, start) in admitted.iter().enumerate() {
-                for (count, end) in admitted[index..].iter().enumerate() {
-                    let time = end.since(*start).as_secs_f64();
-                    let most = f64::from(burst) + time * f64::from(per_second) + 1e-6;
-                    prop_assert!((count + 1) as f64 <= most, "{count} in {time} s");
+            prop_assert_eq!(holds(&admitted, per_second, burst), Ok(()));
+        }
+
+        /// Whoever fills all places, no client makes more requests than it may.
+        #[test]
+        fn the_bound_of_each_client_holds_when_all_places_are_taken(
+            asked in prop::collection::vec((0_u64..300, 0_u8..3, 0_u8..6, any::<bool>()), 1..300),
+            per_second in 1_u32..20,
+            burst in 1_u32..10,
+            places in 0_usize..5,
+        ) {
+            let rates = few_places(&format!("{per_second}/s"), burst, places);
+            let mut now = Time::from_secs(1);
+            let mut admitted: HashMap<IpAddr, Vec<Time>> = HashMap::new();
+            for (gap, wide, host, old) in asked {
+                now += Span::from_millis(gap);
+                let address = match old {
+                    true => IpAddr::from([10, wide, host, 1]),
+                    false => {
+                        let [wide, host] = [wide, host].map(u16::from);
+                        IpAddr::from([0x2001, wide, host >> 1, host << 8, 0, 0, 0, 1])
+                    }
+                };
+                if rates.ask(address, now).is_ok() {
+                    admitted.entry(address).or_default().push(now);
                 }
+            }
+            for times in admitted.values() {
+                prop_assert_eq!(holds(times, per_second, burst), Ok(()));
             }
         }
     }
