@@ -18,6 +18,12 @@ use std::sync::Arc;
 /// How often the path memory is updated with what a connection has observed.
 const FLUSH_INTERVAL: Span = Span::from_secs(1);
 
+/// Time without a datagram of the peer after which others may use what is remembered of its path:
+/// it is idle, out of reach or gone, and does not use the path. Our choice, longer than most
+/// outages and much shorter than idle timeouts; at least this many RTTs.
+const SILENCE: Span = Span::from_secs(5);
+const SILENCE_RTTS: u64 = 4;
+
 /// Most datagrams that a client keeps until it has their keys: larger initial windows than of 256
 /// packets are rare.
 const MAX_EARLY: usize = 256;
@@ -40,6 +46,8 @@ pub(super) struct Entry {
     pub address_confirmed: bool,
     /// Time of the last update of the path memory.
     pub flushed: Time,
+    /// Time of the last datagram of the peer.
+    pub heard: Time,
     pub waker: Arc<ConnectionWaker>,
     pub ack_scheduler: AckScheduler,
     pub send_limit: SendLimit,
@@ -62,16 +70,29 @@ impl Entry {
     /// Updates the path memory and the start limiter. A store that fails is no reason to
     /// end a connection.
     pub fn flush(&mut self, now: Time, over: bool) {
-        if let Some(lease) = self.attachments.start_lease.take_if(|_| over) {
+        let unused = over || now.since(self.heard) >= silence(self.conn.lock().smoothed_rtt());
+        if let Some(lease) = self.attachments.start_lease.as_ref().filter(|_| unused) {
             lease.leave();
         }
+        if over {
+            self.attachments.start_lease = None;
+        }
         let Some(path_lease) = &self.attachments.path_lease else { return };
-        if over || path_lease.wants_again() || now.since(self.flushed) >= FLUSH_INTERVAL {
+        let asks = path_lease.wants_again() || unused && path_lease.in_use();
+        if over || asks || now.since(self.flushed) >= FLUSH_INTERVAL {
             self.flushed = now;
-            if let Err(error) = path_lease.lend_by_need(now).and_then(|()| path_lease.flush(over)) {
+            let lent = path_lease.lend_by_need(now);
+            if let Err(error) = lent.and_then(|()| path_lease.flush(unused)) {
                 tracing::warn!(%error, "path memory");
             }
         }
+    }
+
+    /// Returns when the peer will have been silent for so long that others may use the set of its
+    /// path, if it has one.
+    pub fn silent_at(&self, rtt: Option<Span>) -> Option<Time> {
+        self.attachments.path_lease.as_ref().filter(|lease| lease.in_use())?;
+        Some(self.heard + silence(rtt))
     }
 
     /// Ends the connection of a task that panicked, together with its other tasks: the state they
@@ -86,6 +107,11 @@ impl Entry {
             handler(self.conn.remote_address(), "a task panicked when it was dropped");
         }
     }
+}
+
+/// The time after which a peer is silent.
+fn silence(rtt: Option<Span>) -> Span {
+    rtt.map_or(SILENCE, |rtt| SILENCE.max(rtt * SILENCE_RTTS))
 }
 
 /// Passes a datagram to the stack. A client's 1-RTT packets from before the end of the handshake

@@ -216,6 +216,7 @@ impl Endpoint {
                 .into_iter()
                 .chain(entry.ack_scheduler.due())
                 .chain(state.flow_control_due())
+                .chain(entry.silent_at(state.smoothed_rtt()))
                 .min()
                 .map(|at| at.max(now));
             // Sending may produce events for the endpoint.

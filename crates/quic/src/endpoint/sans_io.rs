@@ -198,6 +198,7 @@ impl Endpoint {
                 attachments,
                 address_confirmed: false,
                 flushed: now,
+                heard: now,
                 waker,
                 ack_scheduler,
                 send_limit,
@@ -250,6 +251,7 @@ impl Endpoint {
         match self.noq.handle(instant, path, ecn, data, &mut self.scratch) {
             Some(DatagramEvent::ConnectionEvent(ConnectionHandle(key), event)) => {
                 if let Some(entry) = self.connections.get_mut(&key) {
+                    entry.heard = now;
                     entry.ack_scheduler.on_datagram(ecn == Some(EcnCodepoint::Ce));
                     if let Some(limit) = entry.send_limit.limit() {
                         limit.on_datagram(remote, bytes);

@@ -309,9 +309,16 @@ impl PathLease {
         Ok(())
     }
 
+    /// Returns true while no other connection may use the set of this path.
+    pub(crate) fn in_use(&self) -> bool {
+        let state = self.lock();
+        let held = state.place.as_ref().is_some_and(|place| !place.flushed.released);
+        held && !state.is_unconfirmed && self.source.is_some() && self.resume_handle.in_use()
+    }
+
     /// Updates the store: deletes a set that met congestion, saves what was observed since, and
     /// releases a set that is no longer used. Call it now and then, and with `over` when the
-    /// connection ends.
+    /// connection ends, or does not use its path any more.
     ///
     /// # Errors
     /// The store fails.
@@ -322,6 +329,10 @@ impl PathLease {
             return Ok(());
         }
         let Some(place) = &mut state.place else { return Ok(()) };
+        if over {
+            // If it has not jumped, it asks for the set before it does.
+            self.resume_handle.give_back();
+        }
         let now = memory.epoch.epoch();
         let mut store = memory.store();
         // First, since an observation made after the retreat replaces the deleted set.

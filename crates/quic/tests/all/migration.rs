@@ -1,5 +1,5 @@
 //! A server whose client gets another address: migration and NAT rebinding (RFC 9000 §9) over a
-//! path of 50 Mbps in virtual time.
+//! path of 50 Mbps in virtual time. Or whose client vanishes.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -39,6 +39,8 @@ struct Net {
     memory: PathMemory,
     handle: Arc<Mutex<Option<ResumeHandle>>>,
     received: Arc<Mutex<usize>>,
+    /// Whether nothing of the client arrives any more.
+    vanished: bool,
 }
 
 fn address(text: &str) -> SocketAddr {
@@ -111,6 +113,7 @@ impl Net {
             memory,
             handle,
             received: Arc::default(),
+            vanished: false,
         };
         let received = net.received.clone();
         let app = move |conn: Conn| -> Task {
@@ -170,6 +173,7 @@ impl Net {
             for (_, to, data) in due {
                 let data = BytesMut::from(&data[..]);
                 match to {
+                    None if self.vanished => {}
                     None => self.server.handle_datagram(now, self.address, None, data),
                     // Datagrams to the old address are lost.
                     Some(to) if to == self.address => {
@@ -195,6 +199,12 @@ impl Net {
 
     fn transitions(&self) -> Vec<Transition> {
         self.handle.lock().unwrap().as_ref().unwrap().take_transitions()
+    }
+
+    /// Whether a connection has the saved set of the network of `address` to itself.
+    fn is_leased(&self, address: &str) -> bool {
+        let epoch = EpochClock::new(1_767_225_600).epoch();
+        self.memory.store().is_leased(&key(address), epoch).unwrap()
     }
 
     fn saved(&self, address: &str) -> Option<SavedPath> {
@@ -229,6 +239,24 @@ fn a_jump_is_not_repeated_on_the_path_of_another_address() {
     let after = net.transitions();
     assert_eq!(jumps(&after), 0, "{after:?}");
     assert!(after.iter().any(|transition| transition.trigger == Some(Trigger::PathChanged)));
+}
+
+#[test]
+fn a_client_that_vanished_does_not_keep_the_saved_set_from_its_network() {
+    let mut net = Net::new(OLD, 12_000_000, Some((BDP, RTT)));
+    net.run_until_received(3_000_000);
+    assert_eq!(jumps(&net.transitions()), 1);
+    net.vanished = true;
+    net.run(net.now + Span::from_secs(4));
+    assert!(net.is_leased(OLD), "it may be an outage");
+    net.run(net.now + Span::from_millis(1_200));
+    assert_eq!(net.server.open_connections(), 1);
+    assert!(!net.is_leased(OLD));
+    // What it learns once it is heard again is saved all the same.
+    net.vanished = false;
+    net.run_until_received(12_000_000);
+    net.run(net.now + Span::from_secs(5));
+    assert!(net.saved(OLD).is_some());
 }
 
 #[test]
