@@ -426,12 +426,12 @@ pub struct Get {
     /// Trust these CA certificates (PEM), instead of the system's
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
-    /// File with tokens from servers [default: $XDG_STATE_HOME/bentpipe/tokens.sqlite, or
-    /// ~/.local/state/bentpipe/tokens.sqlite]
+    /// File with tokens and TLS tickets from servers [default:
+    /// $XDG_STATE_HOME/bentpipe/tokens.sqlite, or ~/.local/state/bentpipe/tokens.sqlite]
     #[arg(long, value_name = "FILE")]
     pub tokens: Option<PathBuf>,
     /// Send and store no path tokens, like clients that do not support them; address validation
-    /// tokens are kept in memory
+    /// tokens and TLS tickets are kept in memory
     #[arg(long, conflicts_with = "tokens")]
     pub no_tokens: bool,
     /// Options of qlog traces.

@@ -121,6 +121,29 @@ fn a_second_visit_uses_early_data() {
 }
 
 #[test]
+fn a_second_process_uses_early_data_once_for_each_ticket() {
+    let serving = Serving::start(&["--no-store"]);
+    let tokens = serving.dir.path().join("state/tokens.sqlite");
+    let file = tokens.to_str().unwrap();
+    let url = format!("{}/file.bin", serving.url);
+    let early = || {
+        let output = serving.get(&[&url, "--discard", "--json", "--tokens", file]);
+        json(&output)["downloads"][0]["early_data"].as_bool().unwrap()
+    };
+    assert!(!early());
+    assert!(early(), "the ticket of the first process");
+    assert!(early(), "a resumed connection brings one, too");
+    assert_eq!(std::fs::metadata(&tokens).unwrap().permissions().mode() & 0o777, 0o600);
+    // Others might have read or written it.
+    std::fs::set_permissions(&tokens, Permissions::from_mode(0o644)).unwrap();
+    assert!(!early());
+    let link = serving.dir.path().join("link.sqlite");
+    std::os::unix::fs::symlink(&tokens, &link).unwrap();
+    let refused = serving.get(&[&url, "--discard", "--tokens", link.to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+}
+
+#[test]
 fn a_client_without_tokens_resumes_no_path() {
     let serving = Serving::start(&["--tokens-only"]);
     let url = format!("{}/file.bin", serving.url);

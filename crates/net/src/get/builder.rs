@@ -8,10 +8,12 @@ use crate::clock::RealClock;
 use crate::qlog::{Qlog, Traces};
 use crate::store::TokenFile;
 use crate::tls::Trust;
+use bentpipe_quic::noq_proto::crypto::ClientConfig;
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::noq_proto::{TokenMemoryCache, TokenStore};
 use bentpipe_quic::path_memory::token::{MemoryPathTokenStore, TokenClient};
 use bentpipe_quic::tls::ALPN_H3;
+use bentpipe_quic::tls::tickets::TicketClient;
 use bentpipe_units::Span;
 use std::collections::BTreeMap;
 use std::io;
@@ -39,7 +41,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Keeps tokens in `file`, for connections of later programs.
+    /// Keeps tokens and TLS tickets in `file`, for connections of later programs. Tickets of
+    /// servers that are not verified ([`Trust::Anybody`]) are kept in memory.
     #[must_use]
     pub fn tokens(mut self, file: TokenFile) -> Self {
         self.tokens = Some(Arc::new(file));
@@ -109,19 +112,7 @@ impl ClientBuilder {
             Ok(TcpContext { tls, handshake_time, stall_time, clock })
         };
         let over_tcp = self.over_tcp.then(|| over_tcp(&clock)).transpose()?;
-        let config = self.trust.config(&[&rustls::version::TLS13]);
-        let mut config = config.map_err(|error| ClientError::System(error.to_string()))?;
-        config.alpn_protocols = vec![ALPN_H3.to_vec()];
-        let tls = |early| {
-            let mut config = config.clone();
-            config.enable_early_data = early;
-            let refused = |_| {
-                ClientError::System(
-                    "the cryptography provider lacks TLS_AES_128_GCM_SHA256".to_owned(),
-                )
-            };
-            QuicClientConfig::try_from(config).map(Arc::new).map_err(refused)
-        };
+        let tls = self.tls(&clock)?;
         let address_tokens: Arc<dyn TokenStore> = match &self.tokens {
             Some(file) => file.clone(),
             None => Arc::new(TokenMemoryCache::default()),
@@ -138,7 +129,7 @@ impl ClientBuilder {
             Traces::start(&qlog, clock.clone()).map_err(failed)
         });
         let context = ConnectContext {
-            tls: [tls(false)?, tls(true)?],
+            tls,
             address_tokens,
             path_tokens,
             handshake_time,
@@ -147,6 +138,32 @@ impl ClientBuilder {
             traces: traces.transpose()?,
         };
         Ok(Client::new(context, over_tcp, self.addresses))
+    }
+
+    /// Returns the TLS configurations for QUIC, without and with early data. Both have the same
+    /// tickets, which are in the file of tokens, if there is one and servers are verified: a ticket
+    /// from somebody who was not verified must not stand for the server later.
+    fn tls(&self, clock: &RealClock) -> Result<[Arc<dyn ClientConfig>; 2], ClientError> {
+        let fail = |error: &dyn std::fmt::Display| ClientError::System(error.to_string());
+        let file = self.tokens.as_ref().filter(|file| file.keeps_tickets());
+        if let Some(file) = file
+            && let Some(verifier) = self.trust.verifier().map_err(|error| fail(&error))?
+        {
+            let client = TicketClient::new(verifier, ALPN_H3, file.clone(), clock.epoch())
+                .map_err(|error| fail(&error))?;
+            let tls = |early| client.quic(early).map_err(|error| fail(&error));
+            return Ok([tls(false)?, tls(true)?]);
+        }
+        let config = self.trust.config(&[&rustls::version::TLS13]);
+        let mut config = config.map_err(|error| fail(&error))?;
+        config.alpn_protocols = vec![ALPN_H3.to_vec()];
+        let tls = |early| -> Result<Arc<dyn ClientConfig>, ClientError> {
+            let mut config = config.clone();
+            config.enable_early_data = early;
+            let refused = |_| fail(&"the cryptography provider lacks TLS_AES_128_GCM_SHA256");
+            Ok(Arc::new(QuicClientConfig::try_from(config).map_err(refused)?))
+        };
+        Ok([tls(false)?, tls(true)?])
     }
 }
 

@@ -17,10 +17,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// tickets and tokens.
 ///
 /// TLS tickets let requests leave with the first flight (0-RTT). They are kept in memory while the
-/// client lives, because rustls 0.23 cannot serialize them. Tokens of both kinds can be kept in a
-/// file ([`ClientBuilder::tokens`](super::ClientBuilder::tokens)): those that validate the client's
-/// address (RFC 9000 §8.1.3), and those in which a Bentpipe server seals what it learned of the
-/// path.
+/// client lives, or in a file ([`ClientBuilder::tokens`](super::ClientBuilder::tokens)), like
+/// tokens of both kinds: those that validate the client's address (RFC 9000 §8.1.3), and those in
+/// which a Bentpipe server seals what it learned of the path.
 #[derive(Debug, Clone)]
 pub struct Client(Arc<Inner>);
 

@@ -8,7 +8,7 @@ use crate::driver::Driver;
 use crate::qlog::Traces;
 use crate::socket::MTU;
 use bentpipe_quic::noq_proto::TokenStore;
-use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
+use bentpipe_quic::noq_proto::crypto::ClientConfig;
 use bentpipe_quic::path_memory::token::{ClientWindows, TokenClient, Tokens};
 use bentpipe_quic::{
     AckRule, BidiStream, Conn, ConnectionConfig, FlowControlRule, Http3, QuicSettings, Task,
@@ -55,7 +55,7 @@ struct PendingRequest {
 /// What all connections of a client share.
 pub(super) struct ConnectContext {
     /// TLS without and with early data. Both keep the same tickets.
-    pub tls: [Arc<QuicClientConfig>; 2],
+    pub tls: [Arc<dyn ClientConfig>; 2],
     pub address_tokens: Arc<dyn TokenStore>,
     pub path_tokens: Option<TokenClient>,
     /// Time limit of a handshake.

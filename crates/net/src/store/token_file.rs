@@ -1,20 +1,27 @@
-//! A client's tokens in a file.
+//! A client's tokens and TLS tickets in a file.
 
 use super::database::{failed, open, storage};
-use super::waiting_tokens::{Kind, Token, WaitingTokens};
+use super::waiting_tokens::{Kind, TICKETS, Token, WaitingTokens};
 use bentpipe_quic::noq_proto::TokenStore;
 use bentpipe_quic::path_memory::StoreError;
 use bentpipe_quic::path_memory::token::{Malformed, PathTokenStore, ReadToken};
+use bentpipe_quic::tls::tickets::{MAX_TICKET, TicketStore};
 use bentpipe_units::Epoch;
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, params};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use zeroize::Zeroizing;
 
 /// Identifies the file as a token file (`PRAGMA application_id`): "bptk".
 const APPLICATION: i64 = 0x6270_746b;
 /// Largest number of servers with tokens of each kind. The oldest are removed first. Our choice.
 const MAX_SERVERS: i64 = 1024;
+/// Largest number of tickets, which are longer: a few kilobytes, and at most [`MAX_TICKET`]. Our
+/// choice.
+const MAX_TICKETS: i64 = 256;
 /// Longest address-validation token, bytes. Our choice, far above the tokens of servers.
 const MAX_TOKEN: usize = 1024;
 
@@ -29,10 +36,16 @@ CREATE TABLE IF NOT EXISTS address_token (
     server TEXT    NOT NULL UNIQUE,
     token  BLOB    NOT NULL
 ) STRICT;
+CREATE TABLE IF NOT EXISTS ticket (
+    number     INTEGER PRIMARY KEY,
+    server     TEXT    NOT NULL,
+    token      BLOB    NOT NULL,
+    expires_ms INTEGER NOT NULL
+) STRICT;
 ";
 
-/// Tokens in an SQLite file that only its owner may read. Programs may share the file; each token
-/// is taken by one of them.
+/// Tokens and TLS tickets in an SQLite file that only its owner may read. Programs may share the
+/// file; each token and each ticket is taken by one of them.
 #[derive(Debug, Clone)]
 pub struct TokenFile(Arc<Shared>);
 
@@ -41,6 +54,8 @@ struct Shared {
     database: Mutex<Connection>,
     /// Not yet in the database. If both are locked, the database is locked first.
     waiting: Mutex<WaitingTokens>,
+    /// Whether nobody else can read or write the file.
+    is_private: bool,
 }
 
 impl TokenFile {
@@ -67,8 +82,22 @@ impl TokenFile {
             database.pragma_update(None, "secure_delete", "ON")
         };
         prepare().map_err(failed)?;
+        let is_private = is_private(file);
+        if !is_private {
+            tracing::warn!(
+                file = %file.display(),
+                "TLS tickets are kept in memory only: the file is another user's, or others may \
+                 read or write it; make it private: chmod 600"
+            );
+        }
         let (database, waiting) = (Mutex::new(database), Mutex::default());
-        Ok(Self(Arc::new(Shared { database, waiting })))
+        Ok(Self(Arc::new(Shared { database, waiting, is_private })))
+    }
+
+    /// Returns whether TLS tickets are kept in the file: whoever can read it can read early data,
+    /// and whoever can write it can stand for a server.
+    pub(crate) fn keeps_tickets(&self) -> bool {
+        self.0.is_private
     }
 
     /// Returns the store of path tokens in the file.
@@ -104,6 +133,32 @@ impl TokenFile {
         }
     }
 
+    /// Takes the token of `server` with the statement `take`, from what waits and from the file,
+    /// unless it has expired.
+    fn take_current(
+        &self,
+        kind: Kind,
+        take: &str,
+        server: &str,
+        now: Epoch,
+    ) -> Option<Zeroizing<Vec<u8>>> {
+        let newest = self.waiting().take(kind, server);
+        if newest.is_some() && kind == Kind::Ticket {
+            return newest.filter(|newest| millis(now) < newest.expires_ms).map(|one| one.token);
+        }
+        // An older one goes too.
+        let taken = self.attempt(|database| {
+            database
+                .query_row(take, [server], |row| {
+                    Ok((Zeroizing::new(row.get::<_, Vec<u8>>(0)?), row.get::<_, i64>(1)?))
+                })
+                .optional()
+        });
+        let newest = newest.map(|newest| (newest.token, newest.expires_ms));
+        let current = newest.or(taken.flatten()).filter(|(_, expires)| millis(now) < *expires);
+        current.map(|(token, _)| token)
+    }
+
     /// Writes the tokens that wait. Returns false if there are none.
     fn write(&self) -> bool {
         // Whoever takes a token finds it in one of the two.
@@ -112,6 +167,14 @@ impl TokenFile {
         log(write_all(&database, &tokens));
         !tokens.is_empty()
     }
+}
+
+/// Returns whether a file is this user's, and nobody else may read or write it.
+fn is_private(file: &Path) -> bool {
+    let owned = |metadata: fs::Metadata| {
+        metadata.mode() & 0o077 == 0 && metadata.uid() == rustix::process::geteuid().as_raw()
+    };
+    fs::symlink_metadata(file).is_ok_and(owned)
 }
 
 fn log<T>(result: rusqlite::Result<T>) -> Option<T> {
@@ -127,24 +190,43 @@ fn write_all(database: &Connection, tokens: &[Token]) -> rusqlite::Result<()> {
         match kind {
             Kind::Address => {
                 let put = "INSERT OR REPLACE INTO address_token (server, token) VALUES (?1, ?2)";
-                transaction.execute(put, params![server, token])?;
+                transaction.execute(put, params![server, **token])?;
             }
             Kind::Path => {
                 transaction
                     .execute("DELETE FROM path_token WHERE expires_ms <= ?1", [received_ms])?;
                 let put = "INSERT OR REPLACE INTO path_token (server, token, expires_ms) VALUES \
                     (?1, ?2, ?3)";
-                transaction.execute(put, params![server, token, expires_ms])?;
+                transaction.execute(put, params![server, **token, expires_ms])?;
+            }
+            Kind::Ticket => {
+                transaction.execute("DELETE FROM ticket WHERE expires_ms <= ?1", [received_ms])?;
+                let put = "INSERT INTO ticket (server, token, expires_ms) VALUES (?1, ?2, ?3)";
+                transaction.execute(put, params![server, **token, expires_ms])?;
+                let fewer = "DELETE FROM ticket WHERE server = ?1 AND number NOT IN
+                    (SELECT number FROM ticket WHERE server = ?1 ORDER BY number DESC LIMIT ?2)";
+                transaction.execute(fewer, params![server, TICKETS as i64])?;
             }
         }
     }
-    for fewer in [
-        "DELETE FROM address_token WHERE number NOT IN
-            (SELECT number FROM address_token ORDER BY number DESC LIMIT ?1)",
-        "DELETE FROM path_token WHERE server NOT IN
-            (SELECT server FROM path_token ORDER BY expires_ms DESC LIMIT ?1)",
+    for (fewer, most) in [
+        (
+            "DELETE FROM address_token WHERE number NOT IN
+                (SELECT number FROM address_token ORDER BY number DESC LIMIT ?1)",
+            MAX_SERVERS,
+        ),
+        (
+            "DELETE FROM path_token WHERE server NOT IN
+                (SELECT server FROM path_token ORDER BY expires_ms DESC LIMIT ?1)",
+            MAX_SERVERS,
+        ),
+        (
+            "DELETE FROM ticket WHERE number NOT IN
+                (SELECT number FROM ticket ORDER BY number DESC LIMIT ?1)",
+            MAX_TICKETS,
+        ),
     ] {
-        transaction.execute(fewer, [MAX_SERVERS])?;
+        transaction.execute(fewer, [most])?;
     }
     transaction.commit()
 }
@@ -161,7 +243,7 @@ impl PathTokenStore for TokenFile {
             self.write_later(Token {
                 kind: Kind::Path,
                 server: server.to_owned(),
-                token: token.to_vec(),
+                token: token.to_vec().into(),
                 received_ms: millis(now),
                 expires_ms: millis(read.expires),
             });
@@ -170,19 +252,8 @@ impl PathTokenStore for TokenFile {
     }
 
     fn take(&mut self, server: &str, now: Epoch) -> Option<Vec<u8>> {
-        let now = millis(now);
         let take = "DELETE FROM path_token WHERE server = ?1 RETURNING token, expires_ms";
-        let newest = self.waiting().take(Kind::Path, server);
-        // An older one goes too.
-        let taken = self.attempt(|database| {
-            database
-                .query_row(take, [server], |row| {
-                    Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, i64>(1)?))
-                })
-                .optional()
-        });
-        let newest = newest.map(|newest| (newest.token, newest.expires_ms));
-        newest.or(taken.flatten()).filter(|(_, expires)| now < *expires).map(|(token, _)| token)
+        Some(self.take_current(Kind::Path, take, server, now)?.to_vec())
     }
 
     fn forget(&mut self, server: &str) {
@@ -198,6 +269,26 @@ impl PathTokenStore for TokenFile {
     }
 }
 
+impl TicketStore for TokenFile {
+    fn put(&self, server: &str, ticket: Zeroizing<Vec<u8>>, now: Epoch, expires: Epoch) {
+        if self.keeps_tickets() && ticket.len() <= MAX_TICKET && server.len() <= 255 {
+            self.write_later(Token {
+                kind: Kind::Ticket,
+                server: server.to_owned(),
+                token: ticket,
+                received_ms: millis(now),
+                expires_ms: millis(expires),
+            });
+        }
+    }
+
+    fn take(&self, server: &str, now: Epoch) -> Option<Zeroizing<Vec<u8>>> {
+        let take = "DELETE FROM ticket WHERE number =
+            (SELECT max(number) FROM ticket WHERE server = ?1) RETURNING token, expires_ms";
+        self.take_current(Kind::Ticket, take, server, now).filter(|_| self.keeps_tickets())
+    }
+}
+
 impl TokenStore for TokenFile {
     fn insert(&self, server_name: &str, token: Bytes) {
         if token.len() <= MAX_TOKEN && server_name.len() <= 255 {
@@ -205,7 +296,7 @@ impl TokenStore for TokenFile {
                 kind: Kind::Address,
                 server: server_name.to_owned(),
                 // A copy, because the token is a part of its datagram.
-                token: token.to_vec(),
+                token: token.to_vec().into(),
                 received_ms: 0,
                 expires_ms: 0,
             });
@@ -214,7 +305,8 @@ impl TokenStore for TokenFile {
 
     fn take(&self, server_name: &str) -> Option<Bytes> {
         let take = "DELETE FROM address_token WHERE server = ?1 RETURNING token";
-        let newest = self.waiting().take(Kind::Address, server_name).map(|waiting| waiting.token);
+        let newest = self.waiting().take(Kind::Address, server_name);
+        let newest = newest.map(|waiting| waiting.token.to_vec());
         let taken = self.attempt(|database| {
             database.query_row(take, [server_name], |row| row.get::<_, Vec<u8>>(0)).optional()
         });

@@ -60,6 +60,18 @@ impl Trust {
         Ok(config)
     }
 
+    /// Returns the verifier of these servers. `None` if any server is trusted.
+    pub(crate) fn verifier(&self) -> Result<Option<Arc<WebPkiServerVerifier>>, TrustError> {
+        let roots = match self {
+            Self::Anybody => return Ok(None),
+            Self::System => system()?,
+            Self::Only(certificates) => store(certificates)?,
+        };
+        let provider = tls::provider(Randomness::System);
+        let built = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
+        built.map(Some).map_err(|error| TrustError(error.to_string()))
+    }
+
     /// As [`Trust::config`], for a client that also trusts servers with a certificate that `known`
     /// has for their name. That is enough if the system has no root certificates.
     pub(crate) fn config_knowing(

@@ -2,10 +2,10 @@
 
 use super::kit::{certificate, until};
 use super::{TestServer, content};
-use bentpipe_net::PathReport;
 use bentpipe_net::get::{Client, Download, DownloadError, discard, download};
 use bentpipe_net::serve::{Limits, Server};
 use bentpipe_net::store::TokenFile;
+use bentpipe_net::{PathReport, Trust};
 use bentpipe_units::Span;
 use http::HeaderMap;
 use std::path::Path;
@@ -141,6 +141,50 @@ async fn tokens_in_a_file_serve_another_client() {
     assert_eq!(TokenStore::take(&kept, "127.0.0.1"), None, "a token can be taken once");
     drop(kept);
     visit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tickets_in_a_file_are_taken_once_and_damaged_ones_cost_a_handshake() {
+    let site = TestServer::new().await;
+    let here = tempfile::tempdir().unwrap();
+    let file = here.path().join("tokens.sqlite");
+    let visit = |trust: Trust| async {
+        let tokens = TokenFile::open(&file).unwrap();
+        let client = Client::builder().trust(trust).tokens(tokens).build().unwrap();
+        let response = site.get(&client, "/hello.txt").await.unwrap();
+        let early = response.timings().early;
+        assert_eq!(content(response).await.unwrap(), b"hello");
+        client.disconnect().await;
+        early
+    };
+    let kept = |change: &str| {
+        let database = rusqlite::Connection::open(&file).unwrap();
+        database.execute(change, []).unwrap();
+        let count = "SELECT count(*) FROM ticket";
+        database.query_row(count, [], |row| row.get::<_, i64>(0)).unwrap()
+    };
+    let nothing = "UPDATE ticket SET token = token";
+    assert!(!visit(site.trust.clone()).await);
+    until("two tickets", || kept(nothing) == 2).await;
+    assert!(visit(site.trust.clone()).await);
+    // Others may have come before the end of the connection.
+    assert!(visit(site.trust.clone()).await);
+    // Neither used for servers that are not verified, nor kept of them.
+    assert!(!visit(Trust::Anybody).await);
+    assert_eq!(kept("DELETE FROM ticket"), 0);
+    assert!(!visit(Trust::Anybody).await);
+    assert_eq!(kept(nothing), 0);
+    for damage in [
+        "UPDATE ticket SET token = zeroblob(100000)",
+        "UPDATE ticket SET token = substr(token, 1, 200)",
+        "UPDATE ticket SET expires_ms = 1",
+    ] {
+        visit(site.trust.clone()).await;
+        until("tickets", || kept(nothing) > 1).await;
+        kept(damage);
+        assert!(!visit(site.trust.clone()).await, "{damage}");
+        kept("DELETE FROM ticket");
+    }
 }
 
 /// Starts servers one after another with one certificate, and the keys in `files`. Returns whether

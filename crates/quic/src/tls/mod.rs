@@ -7,6 +7,7 @@ mod long_flight;
 mod null_protection;
 mod randomness;
 mod secret_log;
+pub mod tickets;
 pub(crate) mod wrapped;
 
 pub use config::{ALPN_H3, ALPN_RAW, Client, provider, server};

@@ -24,6 +24,15 @@ pub(crate) trait WrapKeys: Clone + Send + Sync + 'static {
     /// Takes the client's first destination connection ID (RFC 9000 §7.2), at the client.
     fn on_connection_id(&self, _connection_id: &[u8]) {}
 
+    /// Passes bytes of the handshake that have arrived to `session`.
+    fn read_handshake(
+        &self,
+        session: &mut dyn Session,
+        bytes: &[u8],
+    ) -> Result<bool, TransportError> {
+        session.read_handshake(bytes)
+    }
+
     /// Takes the transport parameters of this side.
     fn on_local_parameters(&self, _parameters: &TransportParameters) {}
 
@@ -80,7 +89,7 @@ impl<W: WrapKeys> ServerConfig for Wrapped<dyn ServerConfig, W> {
     }
 }
 
-struct WrappedSession<W> {
+pub(crate) struct WrappedSession<W> {
     session: Box<dyn Session>,
     side: Side,
     wrap: W,
@@ -90,7 +99,7 @@ struct WrappedSession<W> {
 }
 
 impl<W: WrapKeys> WrappedSession<W> {
-    fn boxed(session: Box<dyn Session>, side: Side, wrap: &W) -> Box<dyn Session> {
+    pub fn boxed(session: Box<dyn Session>, side: Side, wrap: &W) -> Box<dyn Session> {
         Box::new(Self { session, side, wrap: wrap.clone(), written: 0 })
     }
 }
@@ -125,7 +134,7 @@ impl<W: WrapKeys> Session for WrappedSession<W> {
     }
 
     fn read_handshake(&mut self, buf: &[u8]) -> Result<bool, TransportError> {
-        self.session.read_handshake(buf)
+        self.wrap.read_handshake(&mut *self.session, buf)
     }
 
     fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
