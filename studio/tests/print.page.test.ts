@@ -49,6 +49,24 @@ describe("paper", () => {
     await bench.leave(page);
   });
 
+  it("cuts no line off that a click would open", async () => {
+    const report = explained();
+    report.description = "What a reader would have to click for. ".repeat(8);
+    const opened = await bench.open(report, PAPER);
+    const { page } = opened;
+    await page.evaluate("dispatchEvent(new Event('beforeprint'))");
+    await page.emulateMedia({ media: "print" });
+    const lines = await page.evaluate(() =>
+      [...document.querySelectorAll(".strip-line .line")].map((line) => ({
+        cut: line.scrollWidth > line.clientWidth,
+        fades: getComputedStyle(line).maskImage !== "none",
+      })),
+    );
+    expect(lines.length).toBeGreaterThan(2);
+    for (const line of lines) expect(line).toEqual({ cut: false, fades: false });
+    await bench.leave(page);
+  });
+
   it("has the plots of a run that was never in sight, two beside each other", async () => {
     const opened = await bench.open(geoReport({ repeats: 3 }), { height: 300 });
     const { page } = opened;
