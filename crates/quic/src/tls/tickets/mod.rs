@@ -3,15 +3,15 @@
 //! rustls 0.23 has no way to write a session down, or to make one from what was written. Both are
 //! done from outside, by its public interface:
 //!
-//! - [`secrets`] is its cryptography provider, whose key derivation notes the secrets of tickets,
-//! - [`reading`] notes the tickets in the server's messages, and writes both to a [`TicketStore`],
-//! - [`restore`] makes a session again: the client makes a handshake with a server of this process,
+//! - `secrets` is its cryptography provider, whose key derivation notes the secrets of tickets,
+//! - `reading` notes the tickets in the server's messages, and writes both to a [`TicketStore`],
+//! - `restore` makes a session again: the client makes a handshake with a server of this process,
 //!   which presents the certificates of the first handshake, and then reads the ticket.
 //!
 //! Certificates are verified again when a session is restored, by the client's own verifier: a
 //! ticket is worth nothing to a client that does not trust them, or not any more. The server of
 //! this process cannot sign with their key, and signs with one that was made for the purpose and
-//! that nobody else has ([`verifier`]). There is no state in which signatures are not verified.
+//! that nobody else has (`verifier`). There is no state in which signatures are not verified.
 
 mod messages;
 mod reading;
