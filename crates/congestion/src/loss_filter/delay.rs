@@ -92,13 +92,15 @@ impl Delay {
     }
 
     /// Notes the present RTT as one at a loss.
-    pub(super) fn note_loss(&mut self) {
+    pub(super) fn note_loss(&mut self, p: &Parameters) {
         if self.calm.len() < LEAST_SAMPLES {
             return;
         }
         let recent = self.now();
-        let below = self.calm.iter().filter(|other| **other < recent).count();
-        let equal = self.calm.iter().filter(|other| **other == recent).count();
+        let alike = self.base.mul_f64(p.alike);
+        let below = self.calm.iter().filter(|other| **other + alike < recent).count();
+        let above = self.calm.iter().filter(|other| recent + alike < **other).count();
+        let equal = self.calm.len() - below - above;
         let rank = (below as f64 + equal as f64 / 2.0) / self.calm.len() as f64;
         self.ranked = (self.ranked + 1.0).min(RANKED);
         self.rank += (rank - self.rank) / self.ranked;
@@ -161,5 +163,34 @@ impl Delay {
         sorted.copy_from_slice(&self.calm);
         let at = ((sorted.len() - 1) as f64 * quantile) as usize;
         Some(*sorted.select_nth_unstable(at).1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether RTTs at losses are higher: those without are 650 ms, those at losses so much more.
+    fn is_higher(more: Span, alike: f64) -> bool {
+        let p = Parameters { alike, ..Parameters::default() };
+        let mut delay = Delay::new();
+        let rtt = Span::from_millis(650);
+        for round in 0..40 {
+            delay.note(Time::from_millis(1000 * round), rtt);
+            delay.note_calm();
+        }
+        for round in 40..44 {
+            delay.note(Time::from_millis(1000 * round), rtt + more);
+            delay.note_loss(&p);
+        }
+        delay.is_higher_at_losses(&p)
+    }
+
+    #[test]
+    fn rtts_that_differ_by_less_than_a_part_of_the_smallest_rank_alike() {
+        // A packet at 50 Mbps waits for 0.24 ms.
+        let packet = Span::from_micros(240);
+        assert!(is_higher(packet, 0.0) && !is_higher(packet, 0.005));
+        assert!(is_higher(Span::from_millis(4), 0.005) && !is_higher(Span::ZERO, 0.0));
     }
 }

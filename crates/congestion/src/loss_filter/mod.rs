@@ -222,7 +222,7 @@ impl Controller for ChanceFilter {
         let is_calm = self.is_calm();
         let calm = loss.packets.iter().filter(&is_calm).count();
         if calm > 0 {
-            self.delay.note_loss();
+            self.delay.note_loss(&self.parameters);
             if queueing {
                 self.rate.acked(calm as f64);
             } else {
