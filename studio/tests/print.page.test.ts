@@ -50,9 +50,9 @@ describe("paper", () => {
   });
 
   it("cuts no line off that a click would open", async () => {
-    const report = explained();
-    report.description = "What a reader would have to click for. ".repeat(8);
-    const opened = await bench.open(report, PAPER);
+    const fixture = explained();
+    fixture.report.description = "What a reader would have to click for. ".repeat(8);
+    const opened = await bench.open(fixture, PAPER);
     const { page } = opened;
     await page.evaluate("dispatchEvent(new Event('beforeprint'))");
     await page.emulateMedia({ media: "print" });
