@@ -33,6 +33,11 @@ pub(crate) fn host_and_port(authority: &Authority) -> Result<(&str, Option<u16>)
     Ok((inside, port))
 }
 
+/// Returns the name of a host: in lower case, without the dot that may end it.
+pub(crate) fn normal(host: &str) -> String {
+    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

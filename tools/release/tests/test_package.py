@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import subprocess
 import unittest
 from unittest import mock
 
@@ -52,6 +53,28 @@ class Parts(unittest.TestCase):
         package.date(place, 200)
         dates = {path.name: path.lstat().st_mtime for path in place.iterdir()}
         self.assertEqual(dates, {"old": 100, "new": 200, "link": 200})
+
+    def test_a_unit_that_does_not_start_keeps_no_other_from_being_upgraded(self):
+        debian = (ROOT / "packaging/debian/postinst").read_text()
+        spec = (ROOT / "packaging/rpm/bentpipe.spec").read_text()
+        rpm_script = "#!/bin/sh\nset -e\n" + spec.split("%post\n")[1].split("\n#")[0]
+        for script, words in ((debian, ["configure", "0.1.0"]), (rpm_script, ["2"])):
+            place = folder(self)
+            statuses = {"systemctl": 1, "systemd-sysusers": 0, "systemd-tmpfiles": 0}
+            for name, status in statuses.items():
+                (place / name).write_text(
+                    f'#!/bin/sh\necho "{name} $*" >> {place}/called\nexit {status}\n')
+                (place / name).chmod(0o755)
+            file = place / "script"
+            file.write_text(script.replace("/run/systemd/system", str(place)))
+            env = {"PATH": f"{place}:{os.environ['PATH']}"}
+            subprocess.run(["sh", file, *words], env=env, check=True)
+            called = (place / "called").read_text().splitlines()
+            self.assertEqual([line.split()[1:] for line in called if "bentpipe-" in line], [
+                ["try-reload-or-restart", "bentpipe-front.service"],
+                ["try-restart", "bentpipe-serve.service"],
+                ["try-restart", "bentpipe-proxy.service"],
+                ["try-restart", "bentpipe-pep.service"]])
 
     def test_files_of_the_repository_that_are_packed_exist(self):
         for name in (*package.FILES, *(f"packaging/debian/{one}" for one in package.SCRIPTS)):

@@ -51,7 +51,7 @@ pub struct Pep {
     /// public; any with --mode transparent and redirect]
     #[arg(long, value_name = "ADDRESSES")]
     pub allow: Vec<Addresses>,
-    /// File with a line NAME:PASSWORD that clients of an explicit proxy must present
+    /// File with lines NAME:PASSWORD, one of which clients of an explicit proxy must present
     #[arg(long, value_name = "FILE")]
     pub credentials: Option<PathBuf>,
     /// In transparent mode, connect to servers from the client's address

@@ -375,6 +375,8 @@ pub enum LogFieldName {
     Agent,
     /// Page that the request came from (Referer), without its query
     Referrer,
+    /// ID of the trace that the request is part of (traceparent)
+    Trace,
 }
 
 impl LogFieldName {
@@ -383,6 +385,7 @@ impl LogFieldName {
         match self {
             Self::Agent => LogField::Agent,
             Self::Referrer => LogField::Referrer,
+            Self::Trace => LogField::Trace,
         }
     }
 }

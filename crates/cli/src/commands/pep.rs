@@ -14,7 +14,6 @@ use bentpipe_net::{check_descriptors, raise_descriptor_limit};
 use bentpipe_scenario::profiles::profile;
 use bentpipe_units::Bytes;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::Path;
 
 /// Error message and exit status.
 type Failed = (String, u8);
@@ -120,7 +119,12 @@ fn config(args: &Args) -> Result<Config, Failed> {
     let listener = match (args.tunnel_listen, &secret, args.mode) {
         (Some(_), Some(secret), _) => Listener::Tunnel { secret: secret.clone() },
         (_, _, Mode::Explicit) => Listener::Explicit {
-            credentials: args.credentials.as_deref().map(credentials).transpose()?,
+            credentials: args
+                .credentials
+                .as_deref()
+                .map(Credentials::from_file)
+                .transpose()
+                .map_err(usage)?,
         },
         (_, _, Mode::Transparent) => Listener::Transparent { keep_source: args.keep_source },
         (_, _, Mode::Redirect) => Listener::Redirected,
@@ -198,17 +202,6 @@ fn buffer(args: &Args) -> Result<Option<Bytes>, Failed> {
         _ => return Ok(args.buffer),
     };
     Ok(Some(bdp.mul_f64(2.0)))
-}
-
-fn credentials(file: &Path) -> Result<Credentials, Failed> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| usage(format!("{}: {error}", file.display())))?;
-    Credentials::parse(&text).ok_or_else(|| {
-        usage(format!(
-            "{} has no valid credentials; allowed: one line NAME:PASSWORD",
-            file.display()
-        ))
-    })
 }
 
 fn resolve(exit: &str) -> Result<SocketAddr, Failed> {

@@ -82,7 +82,7 @@ impl Reload for CertificateFiles<'_> {
         if self.0.cert.is_some() { Hangup::Reload } else { Hangup::End }
     }
 
-    async fn due(&mut self) {
+    async fn due(&mut self, _: &CertificateResolver) {
         std::future::pending().await
     }
 

@@ -37,6 +37,9 @@ impl Messages {
 
     /// Says that another process serves from now on.
     pub fn handed_over(&self, process: u32, connections: usize, drain: Span) {
+        // What is left of a time has nanoseconds.
+        let whole = Span::from_secs(drain.as_secs_f64().round() as u64);
+        let drain = if whole.is_zero() { drain } else { whole };
         self.info(&format!(
             "handed over to process {process}: {connections} connections have {drain} to finish \
              here"

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
+use tokio::sync::oneshot;
 
 /// Open descriptors of a thread: its socket, and its runtime's epoll, eventfd and signal pipe.
 const DESCRIPTORS_PER_THREAD: u64 = 4;
@@ -183,22 +184,43 @@ pub trait Reload {
     /// What SIGHUP asks for.
     fn on_hangup(&self) -> Hangup;
 
-    /// Waits until it is time, without a signal.
-    async fn due(&mut self);
+    /// Waits until it is time, without a signal. `certificates` are those in use.
+    async fn due(&mut self, certificates: &CertificateResolver);
 
     /// Reads them.
     fn reload(&mut self, certificates: &CertificateResolver, messages: &Messages);
 }
 
 /// Waits until a server has to end at once that lets clients finish for `drain`: by the next
-/// signal, or, if `drain` is longer than `usual`, by the one after it or once `usual` has passed.
-async fn stopped(signals: &mut StopSignals, usual: Span, drain: Span) {
+/// signal, or, if `drain` is longer than `usual`, by the one after it. Clients then have `usual`
+/// from the first one on, after which `over` is told.
+async fn ended_at_once(
+    signals: &mut StopSignals,
+    (usual, drain): (Span, Span),
+    over: oneshot::Sender<()>,
+) {
     signals.next().await;
-    if drain > usual {
-        tokio::select! {
-            () = signals.next() => {}
-            () = tokio::time::sleep(usual.into()) => {}
-        }
+    if drain <= usual {
+        return;
+    }
+    tokio::select! {
+        () = signals.next() => return,
+        () = tokio::time::sleep(usual.into()) => {}
+    }
+    // Without a receiver, the server has finished.
+    let _ = over.send(());
+    signals.next().await;
+}
+
+/// Reads `files` again whenever it is time, for as long as clients finish.
+async fn keep_reloading(
+    files: &mut impl Reload,
+    certificates: &CertificateResolver,
+    messages: &Messages,
+) {
+    loop {
+        files.due(certificates).await;
+        files.reload(certificates, messages);
     }
 }
 
@@ -242,7 +264,7 @@ pub async fn run(
         tokio::select! {
             error = server.failed() => return Err(failed(&error)),
             () = manager.alive() => {}
-            () = files.due() => files.reload(&certificates, messages),
+            () = files.due(&certificates) => files.reload(&certificates, messages),
             signal = signals.stop_or_reload() => match (signal, hangup) {
                 (ServiceSignal::Stop, _) => {
                     manager.stopping();
@@ -267,9 +289,11 @@ pub async fn run(
         }
     };
     let counts = server.qlog_counts();
+    let (time_over, over) = oneshot::channel();
     let (left, served) = tokio::select! {
-        finished = finish(server, drain, &manager, messages) => finished,
-        () = stopped(&mut signals, options.drain, drain) => return Ok(FAILED),
+        finished = finish(server, (drain, over), &manager, messages) => finished,
+        () = ended_at_once(&mut signals, (options.drain, drain), time_over) => return Ok(FAILED),
+        () = keep_reloading(&mut files, &certificates, messages) => return Ok(FAILED),
     };
     if let Some(counts) = counts {
         report_traces(&counts, messages);
@@ -289,21 +313,28 @@ fn report_traces(counts: &QlogCounts, messages: &Messages) {
     ));
 }
 
-/// Lets the clients of a server finish, for `drain`, and stops it. Returns the number of
-/// connections that were cut off, and false if nobody serves who should.
+/// Lets the clients of a server finish, for `drain` or until the time is `over`, and stops it.
+/// Returns the number of connections that were cut off, and false if nobody serves who should.
 async fn finish(
     mut server: Server,
-    drain: Span,
+    (drain, over): (Span, oneshot::Receiver<()>),
     manager: &ServiceManager,
     messages: &Messages,
 ) -> (usize, bool) {
-    let finished = successor::finish(&mut server, drain, manager, messages).await;
-    let (left, served) = match finished {
-        Ok(left) => (left, true),
-        Err(reason) => {
-            messages.warn(&format!("{reason}; nobody takes new connections"));
-            (Span::ZERO, false)
+    let over = async {
+        if over.await.is_err() {
+            std::future::pending::<()>().await;
         }
+    };
+    let (left, served) = tokio::select! {
+        finished = successor::finish(&mut server, drain, manager, messages) => match finished {
+            Ok(left) => (left, true),
+            Err(reason) => {
+                messages.warn(&format!("{reason}; nobody takes new connections"));
+                (Span::ZERO, false)
+            }
+        },
+        () = over => (Span::ZERO, true),
     };
     (server.stop(left).await, served)
 }

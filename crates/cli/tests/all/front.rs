@@ -464,3 +464,17 @@ fn a_process_that_cannot_be_replaced_says_so_and_fails() {
     assert!(front.errors().contains("nobody takes new connections"), "{}", front.errors());
     drop(download);
 }
+
+#[test]
+fn a_replaced_process_that_is_stopped_tells_its_clients_and_ends_well() {
+    let mut running = Reloading::with(&["--drain", "1 s", "--drain-reload", "20001 ms"]);
+    let download = running.download();
+    let first = running.front.id().to_string();
+    let next = running.reload(&first);
+    let _last = Ended(&next);
+    running.said("1 connections have 20 s to finish", 1);
+    let front = &mut running.front;
+    assert_eq!(front.terminate(), Some(0), "{}", front.errors());
+    assert!(front.errors().contains("1 connections were closed before"), "{}", front.errors());
+    drop(download);
+}

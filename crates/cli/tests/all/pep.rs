@@ -10,6 +10,7 @@ use running::{Running, bentpipe, refused};
 use serde_json::{Value, json};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -166,8 +167,11 @@ fn private_destinations_are_refused_and_credentials_are_checked() {
     assert_eq!(running.line()["end"], "not-allowed");
     assert_eq!(socks(address, &[1, 127, 0, 0, 1], target.port()).1, 2);
 
-    std::fs::write(dir.path().join("credentials"), "user:pass\n").unwrap();
-    let (_running, address) = explicit(dir.path(), &["--credentials", "credentials"]);
+    let file = dir.path().join("credentials");
+    std::fs::write(&file, "other:word\nuser:pass\n").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let (running, address) = explicit(dir.path(), &["--credentials", "credentials"]);
+    wait_for_stderr(&running, "passwords in credentials: its mode 0644");
     let target = target.to_string();
     assert!(connect(address, &target, "").1.starts_with("HTTP/1.1 407 "));
     // `user:fail`, and `user:pass` (RFC 7617 §2).
@@ -269,7 +273,7 @@ fn conflicting_options_are_rejected() {
         ),
         (
             &["--credentials", "nothing"],
-            "nothing has no valid credentials; allowed: one line NAME:PASSWORD",
+            "nothing has no valid credentials; allowed: lines NAME:PASSWORD",
         ),
         (&["--credentials", "absent"], "absent"),
         (&["--print-rules"], "--interface <NAME>"),

@@ -1,6 +1,6 @@
 //! Admission of connections, within bounds on their number and on the memory reserved for them.
 
-use super::client::{ConnectionCounts, SITE_CLIENTS, client_network, site_network};
+use super::client::{CLIENT_SHARE, ConnectionCounts, SITE_CLIENTS, client_network, site_network};
 use bentpipe_quic::path_memory::IpPrefix;
 use bentpipe_units::{Bytes, Span};
 use std::net::IpAddr;
@@ -36,7 +36,7 @@ pub(crate) enum Full {
     Connections,
     /// The limit on connections of this client is reached.
     Client,
-    /// The limit on incomplete handshakes is reached.
+    /// The limit on incomplete handshakes is reached, of this client or of all.
     Handshakes,
     /// The free memory is too small.
     Memory,
@@ -70,8 +70,19 @@ impl Reservation for () {
 pub(crate) struct HandshakeLimits {
     /// From this number on, clients have to validate their addresses (Retry, RFC 9000 §8.1.2).
     pub retry_from: usize,
-    /// From this number on, all clients are refused.
+    /// From this number on, all clients are refused. A client is, from an eighth of it on.
     pub refuse_from: usize,
+}
+
+/// Incomplete handshakes that a client may have even if they are more than its share. Our choice:
+/// what a program begins at once that does not reuse connections.
+const MIN_HANDSHAKES: usize = 8;
+
+impl HandshakeLimits {
+    /// Returns the incomplete handshakes that one client may have.
+    fn per_client(&self) -> usize {
+        (self.refuse_from / CLIENT_SHARE).max(MIN_HANDSHAKES)
+    }
 }
 
 /// The answer to a client that is not admitted.
@@ -98,7 +109,8 @@ struct Inner {
 #[derive(Debug, Default)]
 struct State {
     connections: ConnectionCounts,
-    handshakes: usize,
+    /// Those whose handshake is not complete.
+    handshakes: ConnectionCounts,
     memory: u64,
     closed: bool,
 }
@@ -146,11 +158,22 @@ impl AdmissionControl {
         Bytes::new(self.state().memory)
     }
 
-    /// Number of connections of `network`, as far as they count against a new one. A connection
-    /// whose address may be forged must not keep a validated one out.
-    fn counted(state: &State, network: &IpPrefix, validated: bool) -> usize {
-        let counts = state.connections.of(network);
-        if validated { counts.validated } else { counts.total() }
+    /// Returns whether `client` has `per_client` of `connections`, or its IPv6 /48 has
+    /// [`SITE_CLIENTS`] times as many. A connection whose address may be forged must not keep a
+    /// validated one out, so it counts only against others of its kind.
+    fn has_share(
+        connections: &ConnectionCounts,
+        client: &IpPrefix,
+        validated: bool,
+        per_client: usize,
+    ) -> bool {
+        let of = |network: &IpPrefix| {
+            let counts = connections.of(network);
+            if validated { counts.validated } else { counts.total() }
+        };
+        let per_site = per_client.saturating_mul(SITE_CLIENTS);
+        of(client) >= per_client
+            || site_network(client.address()).is_some_and(|site| of(&site) >= per_site)
     }
 
     /// Returns whether `client`, or its IPv6 /48, has as many connections as it may have.
@@ -158,10 +181,7 @@ impl AdmissionControl {
         let limits = &self.0.limits;
         let left = limits.connections.saturating_sub(state.connections.total());
         let per_client = limits.per_client.min((left / 3).max(limits.guaranteed));
-        let per_site = per_client.saturating_mul(SITE_CLIENTS);
-        Self::counted(state, client, validated) >= per_client
-            || site_network(client.address())
-                .is_some_and(|site| Self::counted(state, &site, validated) >= per_site)
+        Self::has_share(&state.connections, client, validated, per_client)
     }
 
     fn check(&self, state: &State, client: &IpPrefix, validated: bool) -> Result<(), Full> {
@@ -223,14 +243,18 @@ impl AdmissionControl {
             Err(Full::Client) if !validated => return Err(Denial::Retry),
             Err(full) => return Err(Denial::Refuse(full)),
         }
-        if state.handshakes >= handshakes.refuse_from {
+        let incomplete = state.handshakes.total();
+        if incomplete >= handshakes.refuse_from {
             return Err(Denial::Refuse(Full::Handshakes));
         }
-        if state.handshakes >= handshakes.retry_from && !validated {
+        if incomplete >= handshakes.retry_from && !validated {
             return Err(Denial::Retry);
         }
+        if Self::has_share(&state.handshakes, &client, validated, handshakes.per_client()) {
+            return Err(if validated { Denial::Refuse(Full::Handshakes) } else { Denial::Retry });
+        }
         state.connections.add(client, validated);
-        state.handshakes += 1;
+        state.handshakes.add(client, validated);
         drop(state);
         Ok(ConnectionGuard {
             control: self.clone(),
@@ -267,11 +291,12 @@ impl<R: Reservation> ConnectionGuard<R> {
     pub fn handshake_complete(&mut self) -> Result<(), Full> {
         let mut state = self.control.state();
         if self.in_handshake {
-            if state.connections.total() - state.handshakes >= self.control.0.complete {
+            let complete = state.connections.total() - state.handshakes.total();
+            if complete >= self.control.0.complete {
                 return Err(Full::Connections);
             }
             self.in_handshake = false;
-            state.handshakes -= 1;
+            state.handshakes.remove(&self.client, self.validated);
         }
         if self.validated {
             return Ok(());
@@ -290,7 +315,7 @@ impl<R: Reservation> Drop for ConnectionGuard<R> {
     fn drop(&mut self) {
         let mut state = self.control.state();
         if self.in_handshake {
-            state.handshakes -= 1;
+            state.handshakes.remove(&self.client, self.validated);
         }
         state.connections.remove(&self.client, self.validated);
         state.memory -= self.reservation.bytes();
@@ -334,7 +359,7 @@ mod tests {
         let third = admit(&control, ip(2)).unwrap();
         assert_eq!(denied(admit(&control, ip(3))), Denial::Refuse(Full::Connections));
         drop((guards, third));
-        assert_eq!((control.connections(), control.state().handshakes), (0, 0));
+        assert_eq!((control.connections(), control.state().handshakes.total()), (0, 0));
         drop(admit(&control, ip(1)).unwrap());
         assert!(!control.is_closed());
         control.close();
@@ -364,7 +389,7 @@ mod tests {
         guards.pop();
         assert_eq!(next.handshake_complete(), Ok(()));
         drop((guards, next));
-        assert_eq!((control.connections(), control.state().handshakes), (0, 0));
+        assert_eq!((control.connections(), control.state().handshakes.total()), (0, 0));
     }
 
     #[test]
@@ -431,11 +456,11 @@ mod tests {
         let validated = admit(&control, ip(1)).unwrap();
         assert_eq!(guards[0].handshake_complete(), Ok(()));
         assert_eq!(guards[1].handshake_complete(), Err(Full::Client), "one too many");
-        assert_eq!(control.state().handshakes, 1);
+        assert_eq!(control.state().handshakes.total(), 1);
         drop(validated);
         assert_eq!(guards[1].handshake_complete(), Ok(()));
         drop(guards);
-        assert_eq!((control.connections(), control.state().handshakes), (0, 0));
+        assert_eq!((control.connections(), control.state().handshakes.total()), (0, 0));
     }
 
     #[test]
@@ -468,7 +493,7 @@ mod tests {
         let mut guards = [admit(&control, ip(1)).unwrap(), admit(&control, ip(2)).unwrap()];
         guards[0].handshake_complete().unwrap();
         guards[0].handshake_complete().unwrap();
-        assert_eq!((control.connections(), control.state().handshakes), (2, 1));
+        assert_eq!((control.connections(), control.state().handshakes.total()), (2, 1));
     }
 
     #[test]
@@ -482,6 +507,31 @@ mod tests {
         assert_eq!(denied(admit(4, true)), Denial::Refuse(Full::Handshakes));
         assert_eq!(denied(admit(4, false)), Denial::Refuse(Full::Handshakes));
         drop((first, validated));
+    }
+
+    #[test]
+    fn one_client_has_an_eighth_of_the_incomplete_handshakes() {
+        let control = control(1000, 1000);
+        let limits = HandshakeLimits { retry_from: 200, refuse_from: 128 };
+        let admit = |address, validated| control.admit(address, validated, limits);
+        let fill = |address: IpAddr, validated| {
+            std::iter::from_fn(|| admit(address, validated).ok()).collect::<Vec<_>>()
+        };
+        let forged = fill(ip(1), false);
+        assert_eq!((forged.len(), denied(admit(ip(1), false))), (16, Denial::Retry));
+        let mut own = fill(ip(1), true);
+        assert_eq!(own.len(), 16, "what others forge takes no place of its owner");
+        assert_eq!(denied(admit(ip(1), true)), Denial::Refuse(Full::Handshakes));
+        own[0].handshake_complete().unwrap();
+        own.push(admit(ip(1), true).unwrap());
+        assert!(admit(ip(1), true).is_err());
+        // A /48 has twice as much, whatever the number of its networks.
+        let network = |network: u16| IpAddr::from([0x2001, 0xdb8, 7, network << 8, 0, 0, 0, 1]);
+        let site: Vec<_> = (0..4).flat_map(|id| fill(network(id), true)).collect();
+        assert_eq!(site.len(), 32);
+        assert!(admit(ip(2), true).is_ok());
+        drop((forged, own, site));
+        assert_eq!((control.connections(), control.state().handshakes.total()), (0, 0));
     }
 
     #[test]

@@ -58,7 +58,7 @@ async fn probe(
     let authority: Authority =
         host.parse().map_err(|_| format!("`{host}` is not the name of a host"))?;
     let own = table.clone();
-    let known = KnownCertificates(Arc::new(move |certificate, host| own.knows(certificate, host)));
+    let known = KnownCertificates::new(move |certificate, host| own.knows(certificate, host));
     let client = UpstreamClient::new(upstream.clone().beside(known, 1), Arc::default())?;
     Ok(client.probe(&authority).await)
 }

@@ -1,6 +1,7 @@
 //! The upstreams of hosts.
 
-use super::table::{normal, wildcard};
+use super::table::wildcard;
+use crate::authority::normal;
 use crate::proxy::Upstream;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -64,9 +65,11 @@ impl<T> Sites<T> {
         own.or(self.default.as_ref())
     }
 
-    /// Returns all upstreams.
-    pub fn all(&self) -> impl Iterator<Item = &T> {
-        self.default.iter().chain(self.by_host.values())
+    /// Returns the upstreams with their hosts, of which one may begin with `*.`. That of all others
+    /// has none.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = (Option<&str>, &T)> {
+        let default = self.default.iter().map(|upstream| (None, upstream));
+        default.chain(self.by_host.iter().map(|(host, upstream)| (Some(host.as_str()), upstream)))
     }
 
     /// Replaces each upstream.

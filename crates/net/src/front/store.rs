@@ -21,6 +21,8 @@ pub struct CertificateStore {
     loaded: BTreeMap<Pair, Loaded>,
     /// What of the directories could not be read last time.
     unread: Vec<String>,
+    /// The next end of a certificate's validity, by which the order of the last table changes.
+    next_end: Option<SystemTime>,
 }
 
 /// A pair of files: when it was read, and what was last in it that could be used.
@@ -46,12 +48,13 @@ pub struct Reloaded {
 impl CertificateStore {
     /// Returns the store of `directories`, before anything is read.
     pub const fn new(directories: Vec<PathBuf>) -> Self {
-        Self { directories, loaded: BTreeMap::new(), unread: Vec::new() }
+        Self { directories, loaded: BTreeMap::new(), unread: Vec::new(), next_end: None }
     }
 
     /// Reads what has changed since the last call. A pair that cannot be used, such as one that is
     /// half renewed, is read again at each call; meanwhile what was there before stays.
-    /// Certificates that have expired by `now` come last.
+    /// Certificates that have expired by `now` come last; when another one has, there is a new
+    /// table as well.
     pub fn reload(&mut self, now: SystemTime) -> Reloaded {
         let found = scan(&self.directories);
         let mut reloaded = Reloaded::default();
@@ -60,7 +63,8 @@ impl CertificateStore {
             // A directory that cannot be read just now does not take its certificates away.
             self.loaded.retain(|pair, _| found.pairs.contains(pair));
         }
-        let mut changed = self.loaded.len() < before;
+        let expired = self.next_end.is_some_and(|end| end < now);
+        let mut changed = expired || self.loaded.len() < before;
         let new = found.failures.iter().filter(|failure| !self.unread.contains(failure));
         reloaded.warnings.extend(new.cloned());
         self.unread = found.failures;
@@ -81,9 +85,17 @@ impl CertificateStore {
         }
         if changed {
             let certificates = self.loaded.values().filter_map(|loaded| loaded.certificate.clone());
+            let ends = certificates.clone().map(|certificate| certificate.not_after());
+            self.next_end = ends.filter(|end| *end >= now).min();
             reloaded.table = Some(CertificateTable::new(certificates, now));
         }
         reloaded
+    }
+
+    /// Returns the end of the validity of the certificate that expires next, after which
+    /// [`CertificateStore::reload`] has another order of them.
+    pub const fn next_end(&self) -> Option<SystemTime> {
+        self.next_end
     }
 
     /// Returns the directories.
@@ -131,4 +143,69 @@ fn stamps(Pair { chain, key }: &Pair) -> Option<[Stamp; 2]> {
 fn stamp(file: &Path) -> Option<Stamp> {
     let metadata = fs::metadata(file).ok()?;
     Some((metadata.ino(), metadata.size(), metadata.mtime(), metadata.mtime_nsec()))
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make files as they need")]
+mod tests {
+    use super::*;
+    use crate::tls::Certificate;
+    use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, date_time_ymd};
+    use rustls::pki_types::PrivateKeyDer;
+    use std::time::Duration;
+
+    /// Writes a certificate of `name` that ends with this year, below `directory`.
+    fn write(directory: &Path, name: &str, year: i32) {
+        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+        (params.not_before, params.not_after) =
+            (date_time_ymd(2020, 1, 1), date_time_ymd(year, 12, 31));
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
+        let mut made = Certificate::self_signed(&[name.to_owned()]).unwrap();
+        made.chain = vec![params.self_signed(&key).unwrap().der().clone()];
+        made.key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+        let file = |end: &str| directory.join(format!("{}-{year}.{end}", name.replace('*', "any")));
+        fs::write(file("crt"), made.pem()).unwrap();
+        fs::write(file("key"), made.key_pem()).unwrap();
+    }
+
+    /// The middle of a year, roughly.
+    fn middle(year: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs((year - 1970) * 31_557_600 + 15_000_000)
+    }
+
+    #[test]
+    fn what_has_expired_gives_way_to_what_has_not() {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, year) in
+            [("a.test", 2030), ("a.test", 2028), ("www.a.test", 2030), ("*.a.test", 2032)]
+        {
+            write(directory.path(), name, year);
+        }
+        let mut store = CertificateStore::new(vec![directory.path().to_owned()]);
+        let end = |table: &CertificateTable, host: &str| {
+            let best = table.of(host).first()?.not_after();
+            (2025..2035).find(|year| best < middle(year + 1) && best > middle(*year))
+        };
+        let table = store.reload(middle(2027)).table.unwrap();
+        let all = |table: &CertificateTable| {
+            ["a.test", "www.a.test", "x.a.test"].map(|host| end(table, host).unwrap_or(0))
+        };
+        assert_eq!(all(&table), [2030, 2030, 2032]);
+        assert!(store.reload(middle(2028)).table.is_none(), "nothing has changed");
+        assert!(store.reload(middle(2029)).table.is_some(), "one has expired");
+        assert!(store.reload(middle(2029)).table.is_none(), "once");
+        let table = store.reload(middle(2031)).table.unwrap();
+        assert_eq!(
+            all(&table),
+            [2030, 2032, 2032],
+            "the wildcard is valid, and a.test has nothing else"
+        );
+        assert!(table.covers("www.a.test", "x.a.test"));
+        let expired = table.hosts().find(|(name, _)| *name == "www.a.test").unwrap().1[0].clone();
+        assert!(table.knows(&expired.certified.cert[0], "www.a.test"), "of the site's own server");
+        // All have expired: as if none had.
+        let table = store.reload(middle(2033)).table.unwrap();
+        assert_eq!(all(&table), [2030, 2030, 2032]);
+        assert_eq!(store.next_end(), None);
+    }
 }

@@ -1,6 +1,7 @@
 //! Certificates by the names of their hosts.
 
 use super::site_certificate::{KeyKind, SiteCertificate};
+use crate::authority::normal;
 use rustls::SignatureScheme;
 use rustls::sign::CertifiedKey;
 use std::cmp::Reverse;
@@ -14,6 +15,8 @@ use std::time::SystemTime;
 pub struct CertificateTable {
     /// The certificates of each name, the best first. Wildcards are under `*.NAME`.
     by_name: BTreeMap<String, Vec<Arc<SiteCertificate>>>,
+    /// When it was made: what had expired by then comes last.
+    made: Option<SystemTime>,
 }
 
 impl CertificateTable {
@@ -35,7 +38,7 @@ impl CertificateTable {
                 (end < now, certificate.kind() == KeyKind::Rsa, Reverse(end))
             });
         }
-        Self { by_name }
+        Self { by_name, made: Some(now) }
     }
 
     /// Returns the names and their certificates, the best first.
@@ -53,12 +56,22 @@ impl CertificateTable {
         self.by_name.is_empty()
     }
 
-    /// Returns the certificates of a host.
+    /// Returns the certificates of a host: those that name it, or else those of its wildcard. If
+    /// those that name it have expired, the others have precedence.
     pub(crate) fn of(&self, host: &str) -> &[Arc<SiteCertificate>] {
+        let [exact, wild] = self.both(host);
+        let usable = |list: &[Arc<SiteCertificate>]| {
+            list.first().is_some_and(|best| self.made.is_none_or(|made| best.not_after() >= made))
+        };
+        let wild_only = exact.is_empty() || !usable(exact) && usable(wild);
+        if wild_only { wild } else { exact }
+    }
+
+    /// Returns the certificates that name a host, and those of its wildcard.
+    fn both(&self, host: &str) -> [&[Arc<SiteCertificate>]; 2] {
         let host = normal(host);
-        let exact = self.by_name.get(&host);
-        let found = exact.or_else(|| self.by_name.get(&wildcard(&host)?));
-        found.map_or(&[], Vec::as_slice)
+        let list = |name: &String| self.by_name.get(name).map_or(&[][..], Vec::as_slice);
+        [list(&host), wildcard(&host).as_ref().map_or(&[], list)]
     }
 
     /// Returns whether a name itself is in a certificate, not only a wildcard for it.
@@ -89,17 +102,15 @@ impl CertificateTable {
 
     /// Returns whether `certificate` is one of `host`.
     pub(crate) fn knows(&self, certificate: &[u8], host: &str) -> bool {
-        self.of(host).iter().any(|own| own.is(certificate))
+        self.both(host).into_iter().flatten().any(|own| own.is(certificate))
     }
 }
 
-/// Returns a host in lower case, without the dot that may end it.
-pub(super) fn normal(host: &str) -> String {
-    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
-}
-
-/// Returns the wildcard that stands for a host: its first label is replaced.
+/// Returns the wildcard that stands for a host: its first label is replaced. Clients choose that
+/// label, and it may only be what hosts are called: a web server takes other characters apart, and
+/// TLS refuses them.
 pub(super) fn wildcard(host: &str) -> Option<String> {
     let (label, rest) = host.split_once('.')?;
-    (!label.is_empty()).then(|| format!("*.{rest}"))
+    let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+    (!label.is_empty() && label.chars().all(allowed)).then(|| format!("*.{rest}"))
 }

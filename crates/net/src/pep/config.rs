@@ -17,7 +17,7 @@ pub enum Listener {
     /// Clients are configured to use it, by SOCKS5 (RFC 1928) or HTTP CONNECT (RFC 9110 §9.3.6).
     /// Both are accepted on one port.
     Explicit {
-        /// Name and password that clients need.
+        /// Names and passwords, one of which clients need.
         credentials: Option<Credentials>,
     },
     /// A rule of the operator diverts connections to it without changing their addresses (TPROXY).
@@ -35,6 +35,16 @@ pub enum Listener {
         /// The secret.
         secret: Secret,
     },
+}
+
+impl Listener {
+    /// Returns a warning about who else may read the passwords of clients.
+    pub(super) fn warning(&self) -> Option<&str> {
+        match self {
+            Self::Explicit { credentials: Some(credentials) } => credentials.warning(),
+            _ => None,
+        }
+    }
 }
 
 /// How connections continue from the proxy.

@@ -56,7 +56,7 @@ pub use crate::admission::addresses::{Addresses, AddressesError};
 pub use allowed::Allowed;
 pub use config::{Config, Listener, NextHop, SatelliteSide};
 pub use error::PepError;
-pub use handshake::credentials::Credentials;
+pub use handshake::credentials::{Credentials, CredentialsError};
 pub use handshake::machine::{ClientHandshake, Event, MAX_HANDSHAKE, Protocol};
 pub use limits::Limits;
 pub use metrics::Metrics;

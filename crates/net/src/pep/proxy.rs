@@ -102,6 +102,7 @@ impl Pep {
         let clock = RealClock::new();
         let errors = Arc::new(ErrorLog::new(errors));
         let mut warnings = tuning.warnings(buffer);
+        warnings.extend(listener.warning().map(str::to_owned));
         let tunnel_config = || {
             let paths = config.tunnel_paths.as_deref();
             let resumption =
@@ -181,7 +182,8 @@ impl Pep {
         self.shared.admission.memory()
     }
 
-    /// Returns warnings for the operator about settings that are not in effect.
+    /// Returns warnings for the operator about settings that are not in effect, and passwords that
+    /// others may read.
     pub fn warnings(&self) -> &[String] {
         &self.shared.warnings
     }

@@ -10,21 +10,23 @@ use super::proxy_protocol::Source;
 use super::response_body::ResponseBody;
 use super::send_error::{Fate, SendError, Unanswered};
 use super::upload::{Fault, Upload};
-use super::upstream::{HealthCheck, Upstream};
+use super::upstream::{HealthCheck, Protocol, Upstream};
 use super::websocket::{Handshake, SILENCE, WebSocket, asks_for_websocket};
 use crate::admission::activity::Activity;
 use crate::admission::client::CLIENT_SHARE;
 use crate::admission::slots::{
     ClientSlot, STALLED, SlotLimits, SlotRequest, Slots, WAITING, memory_of,
 };
+use crate::authority::normal;
 use crate::logging::Level;
 use bentpipe_units::{Bytes as Size, Span};
 use futures_util::future::join_all;
 use http::header::{
-    ALT_SVC, CONNECTION, EXPECT, HOST, HeaderValue, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    ALT_SVC, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, HeaderValue, TRAILER,
+    TRANSFER_ENCODING, UPGRADE,
 };
 use http::response::Parts;
-use http::uri::PathAndQuery;
+use http::uri::{Authority, PathAndQuery};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body::Body;
 use hyper::body::Incoming;
@@ -39,6 +41,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 /// The port of https, which clients leave out.
 const HTTPS: u16 = 443;
+/// Says to a site that its clients come over https.
+pub(super) const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 /// Times that a request is sent, to one server or on one connection after the other. Our choice.
 const MAX_ATTEMPTS: usize = 3;
 /// Longest time of a health check. Our choice.
@@ -156,22 +160,46 @@ impl UpstreamClient {
         self.pool.report_to(report);
     }
 
-    /// Runs health checks, if there are any, until the future is dropped.
-    pub async fn check_health(&self) {
+    /// Returns whether health checks have to say which host they ask for: the servers are those of
+    /// sites, and know them by their hosts.
+    pub fn needs_host_for_checks(&self) -> bool {
+        self.upstream.beside.is_some() && self.upstream.health_check.is_some()
+    }
+
+    /// Runs health checks, if there are any, until the future is dropped. `host` returns the host
+    /// that a site's own servers are asked for; while there is none, they are not asked.
+    pub async fn check_health(&self, host: impl Fn() -> Option<Authority>) {
         let Some(check) = &self.upstream.health_check else { return };
+        let beside = self.upstream.beside.is_some();
+        let host = &host;
         join_all(self.pool.members().iter().map(|member| async move {
             loop {
-                let healthy = self.is_healthy(member, check).await;
-                self.pool.checked(member, healthy, Instant::now());
+                let host = host().filter(|_| beside);
+                if host.is_some() || !beside {
+                    let healthy = self.is_healthy(member, check, host).await;
+                    self.pool.checked(member, healthy, Instant::now());
+                }
                 sleep(check.interval.into()).await;
             }
         }))
         .await;
     }
 
-    async fn is_healthy(&self, member: &Member, check: &HealthCheck) -> bool {
-        let headers = self.upstream.host.iter().map(|host| (HOST, host.clone())).collect();
-        let outgoing = OutgoingHead::own(&Method::GET, check.path.as_str(), headers, true);
+    async fn is_healthy(
+        &self,
+        member: &Member,
+        check: &HealthCheck,
+        host: Option<Authority>,
+    ) -> bool {
+        let mut headers: HeaderMap =
+            self.upstream.host.iter().map(|host| (HOST, host.clone())).collect();
+        if let Some(host) = &host {
+            let Ok(value) = HeaderValue::from_str(host.as_str()) else { return false };
+            headers.insert(HOST, value);
+            headers.insert(FORWARDED_PROTO, HeaderValue::from_static("https"));
+        }
+        let mut outgoing = OutgoingHead::own(&Method::GET, check.path.as_str(), headers, true);
+        outgoing.name = host;
         let (Ok(request), Some(connections)) =
             (outgoing.to(&member.server, Upload::empty()), self.connections.get(member.index))
         else {
@@ -196,6 +224,10 @@ impl UpstreamClient {
         if fields::has_other_coding(request.headers()) {
             // RFC 9112 §6.1.
             return Some(StatusCode::NOT_IMPLEMENTED);
+        }
+        if request.uri().path() == "*" && *request.method() != Method::OPTIONS {
+            // RFC 9112 §3.2.4, RFC 9114 §4.3.1.
+            return Some(StatusCode::BAD_REQUEST);
         }
         let (Some(_), Ok(length)) = (fields::host(request), fields::length(request.headers()))
         else {
@@ -228,7 +260,8 @@ impl UpstreamClient {
         let (named, now, hints) = (context.named, context.now, context.hints.clone());
         let asked_port = host.port_u16().unwrap_or(HTTPS);
         let source = Some(Source { address: context.client, port: context.port, asked_port });
-        let name = beside.then(|| host.clone());
+        // A port would make it another name, of which a client can say any number.
+        let name = normal(host.host()).parse::<Authority>().ok().filter(|_| beside);
         let forwarding = Forwarding {
             client: context.client,
             version: context.version,
@@ -252,6 +285,9 @@ impl UpstreamClient {
                 headers.append(CONNECTION, HeaderValue::from_static("close"));
             }
             None => {}
+        }
+        if upload.is_empty() && handshake.is_none() && fields::anticipates_content(request) {
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(0));
         }
         if upload.length().is_none() {
             let known = upload.has_ended().then(|| upload.trailer_names().collect());
@@ -295,7 +331,11 @@ impl UpstreamClient {
 
     /// Returns the limits of a request.
     fn limits(&self, request: &Request<()>, context: &RequestContext) -> RequestLimits {
-        let (grpc, pause) = (fields::is_grpc(request), Duration::from(self.upstream.answer_time));
+        // Over HTTP/1.1 alone there is no gRPC, whatever the client says.
+        let mut servers = self.upstream.servers.iter();
+        let carried = servers.any(|server| server.protocol != Protocol::Http1);
+        let grpc = carried && fields::is_grpc(request);
+        let pause = Duration::from(self.upstream.answer_time);
         // Streams of gRPC are silent as long as nothing happens.
         RequestLimits { grpc, pause: if grpc { pause.max(context.silence.into()) } else { pause } }
     }

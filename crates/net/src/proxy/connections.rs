@@ -7,8 +7,8 @@ use super::proxy_protocol::{Source, header};
 use super::send_error::{SendError, Unanswered};
 use super::upload::Upload;
 use super::upstream::{Protocol, UpstreamServer};
-use http::header::{CONNECTION, HOST, HeaderValue, UPGRADE};
-use http::{Request, Response, Uri, Version};
+use http::header::{CONNECTION, HOST, HeaderName, HeaderValue, UPGRADE};
+use http::{HeaderMap, Request, Response, Uri, Version};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -17,13 +17,16 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::ClientConfig;
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tower_service::Service;
 
-/// Time that an unused connection is kept. Our choice: less than most servers keep theirs. A
-/// connection that the upstream has closed is replaced.
-const IDLE_TIME: Duration = Duration::from_secs(15);
+/// Time that an unused connection is kept whose server does not say how long it keeps its own. Our
+/// choice: less than Apache and Node, which keep theirs for 5 s. What is sent on a connection that
+/// the server is closing is lost.
+const IDLE_TIME: Duration = Duration::from_secs(4);
+/// Longest time that an unused connection is kept, whatever its server says. Our choice.
+const MAX_IDLE_TIME: Duration = Duration::from_secs(15);
 /// Read buffer for a response, and so the largest size of its header, bytes. Our choice.
 const BUFFER: usize = 64 * 1024;
 
@@ -40,27 +43,80 @@ pub(super) enum Connections {
 /// Connections that are kept for further requests.
 #[derive(Debug)]
 pub(super) struct Kept {
-    http1: Client<HttpsConnector<Dialer>, Upload>,
+    http1: Mutex<Http1>,
+    /// Opens connections over HTTP/1.1.
+    connector: HttpsConnector<Dialer>,
+    /// Unused ones that are kept for each name.
+    idle: usize,
     /// Not for a server that is asked over HTTP/1.1 alone.
     http2: Option<Http2Pool>,
+}
+
+/// Connections over HTTP/1.1.
+#[derive(Debug)]
+struct Http1 {
+    client: Client<HttpsConnector<Dialer>, Upload>,
+    /// Time that unused ones are kept.
+    idle_time: Duration,
+    /// Whether the server has said it.
+    said: bool,
+}
+
+impl Http1 {
+    fn new(connector: HttpsConnector<Dialer>, idle: usize, idle_time: Duration) -> Self {
+        let idle = if idle_time.is_zero() { 0 } else { idle };
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(idle_time)
+            .pool_max_idle_per_host(idle)
+            .http1_max_buf_size(BUFFER)
+            .build(connector);
+        Self { client, idle_time, said: false }
+    }
 }
 
 impl Kept {
     fn new(server: &UpstreamServer, tls: &ClientConfig, idle: usize) -> Self {
         let dialer = || Dialer::new(server.clone());
         let builder = || HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_or_http();
-        let http1 = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_TIME)
-            .pool_max_idle_per_host(idle)
-            .http1_max_buf_size(BUFFER)
-            .build(builder().enable_http1().wrap_connector(dialer()));
+        let connector = builder().enable_http1().wrap_connector(dialer());
+        let http1 = Mutex::new(Http1::new(connector.clone(), idle, IDLE_TIME));
         let http2 = (server.protocol != Protocol::Http1).then(|| {
             let connector = builder().enable_http2().wrap_connector(dialer());
             Http2Pool::new(connector, BUFFER, IDLE_TIME)
         });
-        Self { http1, http2 }
+        Self { http1, connector, idle, http2 }
     }
+
+    fn http1(&self) -> MutexGuard<'_, Http1> {
+        self.http1.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes for how long the server keeps its connections, as the header of a response says. Of
+    /// several times that it says, the shortest counts, so that a server cannot make each response
+    /// the end of all kept connections.
+    fn note_keep_alive(&self, headers: &HeaderMap) {
+        let Some(time) = kept_by_server(headers) else { return };
+        let mut http1 = self.http1();
+        let shorter = time < http1.idle_time;
+        if shorter || time > http1.idle_time && !http1.said {
+            // Unused connections of the one before are closed with it.
+            *http1 = Http1::new(self.connector.clone(), self.idle, time);
+        }
+        http1.said = true;
+    }
+}
+
+/// Returns how long a connection is kept, if the header of a response on it says how long the
+/// server keeps it (`Keep-Alive: timeout=5`): a second less, in which what is under way arrives.
+fn kept_by_server(headers: &HeaderMap) -> Option<Duration> {
+    let field = headers.get(HeaderName::from_static("keep-alive"))?.to_str().ok()?;
+    let timeout = field.split(',').find_map(|part| {
+        let (name, value) = part.split_once('=')?;
+        let value = value.trim().trim_matches('"');
+        value.parse::<u64>().ok().filter(|_| name.trim().eq_ignore_ascii_case("timeout"))
+    });
+    Some(Duration::from_secs(timeout?.saturating_sub(1)).min(MAX_IDLE_TIME))
 }
 
 /// Opens a connection for each request, which begins with the client's address (PROXY protocol).
@@ -123,7 +179,12 @@ impl Connections {
                 let (response, stream) = http2.send(request, &server, keep).await?;
                 Ok((response, Some(stream)))
             }
-            _ => Ok((kept.http1.request(request).await?, None)),
+            _ => {
+                let client = kept.http1().client.clone();
+                let response = client.request(request).await?;
+                kept.note_keep_alive(response.headers());
+                Ok((response, None))
+            }
         }
     }
 }
@@ -180,7 +241,7 @@ async fn open(
 mod tests {
     use super::super::outgoing::OutgoingHead;
     use super::*;
-    use http::{HeaderMap, Method, StatusCode};
+    use http::{Method, StatusCode};
     use http_body_util::BodyExt;
     use std::io::{Read, Write};
     use std::net::TcpListener;
@@ -250,5 +311,28 @@ mod tests {
         done.send(()).unwrap();
         busy.join().unwrap();
         assert_eq!(status, Ok(StatusCode::OK));
+    }
+
+    #[test]
+    fn connections_are_kept_for_a_second_less_than_the_server_keeps_them() {
+        let kept = |field: &'static str| {
+            let field = HeaderValue::from_static(field);
+            let headers = HeaderMap::from_iter([(HeaderName::from_static("keep-alive"), field)]);
+            kept_by_server(&headers).map(|time| time.as_secs())
+        };
+        for (field, expected) in [
+            ("timeout=5", Some(4)),
+            ("timeout=5, max=100", Some(4)),
+            ("max=100, Timeout = \"8\"", Some(7)),
+            ("timeout=600", Some(15)),
+            ("timeout=1", Some(0)),
+            ("timeout=0", Some(0)),
+            ("timeout=-1", None),
+            ("max=100", None),
+            ("", None),
+        ] {
+            assert_eq!(kept(field), expected, "{field}");
+        }
+        assert_eq!(kept_by_server(&HeaderMap::new()), None);
     }
 }

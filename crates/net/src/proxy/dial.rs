@@ -1,5 +1,6 @@
 //! Connections to one server of an upstream.
 
+use super::send_error::NotAccepted;
 use super::upstream::UpstreamServer;
 use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
@@ -56,8 +57,8 @@ impl Service<Uri> for Dialer {
         if let Some(path) = self.server.socket.clone() {
             return Box::pin(async move {
                 let connected = timeout(CONNECT_TIME, UnixStream::connect(path)).await;
-                let mut stream =
-                    connected.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+                let connected = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+                let mut stream = connected.map_err(|error| NotAccepted::or_own(error.into()))?;
                 stream.write_all(&header).await?;
                 Ok(UpstreamStream::Unix(TokioIo::new(stream)))
             });
@@ -73,7 +74,8 @@ impl Service<Uri> for Dialer {
         };
         let connecting = self.tcp.call(uri);
         Box::pin(async move {
-            let mut stream = connecting.await?;
+            let connected = connecting.await;
+            let mut stream = connected.map_err(|error| NotAccepted::or_own(error.into()))?;
             stream.inner_mut().write_all(&header).await?;
             Ok(UpstreamStream::Tcp(stream))
         })

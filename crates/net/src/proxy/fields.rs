@@ -84,6 +84,12 @@ pub(crate) fn host<T>(request: &Request<T>) -> Option<Authority> {
     Some(host).filter(|host| !host.as_str().contains('@') && !host.host().is_empty())
 }
 
+/// Returns whether the method gives content a meaning. A length of 0 is sent then (RFC 9110 §8.6),
+/// which the library leaves out: servers answer 411 without one.
+pub(super) fn anticipates_content<T>(request: &Request<T>) -> bool {
+    matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH)
+}
+
 /// Returns the announced length of a request's content, if there is one.
 ///
 /// # Errors

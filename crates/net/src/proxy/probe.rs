@@ -1,6 +1,6 @@
 //! Asks the servers of an upstream whether they answer for a host, for an operator.
 
-use super::client::{CHECK_TIME, UpstreamClient};
+use super::client::{CHECK_TIME, FORWARDED_PROTO, UpstreamClient};
 use super::outgoing::OutgoingHead;
 use super::pool::Member;
 use super::upload::Upload;
@@ -46,7 +46,7 @@ impl UpstreamClient {
         let headers = HeaderMap::from_iter([
             (HOST, value),
             (CONNECTION, HeaderValue::from_static("close")),
-            (HeaderName::from_static("x-forwarded-proto"), HeaderValue::from_static("https")),
+            (FORWARDED_PROTO, HeaderValue::from_static("https")),
         ]);
         let mut outgoing = OutgoingHead::own(&Method::HEAD, "/", headers, false);
         outgoing.name = self.upstream.beside.is_some().then(|| host.clone());

@@ -4,7 +4,7 @@ use super::upload::Upload;
 use http::Request;
 use hyper::client::conn::TrySendError;
 use hyper_util::client::legacy;
-use rustls::AlertDescription;
+use nix::errno::Errno;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -43,14 +43,51 @@ impl<E: Into<SendError>> From<E> for Unanswered {
     }
 }
 
+/// A server did not accept a connection.
+#[derive(Debug)]
+pub(super) struct NotAccepted(Box<dyn Error + Send + Sync>);
+
+/// What this process may lack for a connection, and no server is to blame for.
+const OWN_LACKS: [Errno; 5] =
+    [Errno::EMFILE, Errno::ENFILE, Errno::ENOBUFS, Errno::ENOMEM, Errno::EADDRNOTAVAIL];
+
+impl NotAccepted {
+    /// Returns why no connection was opened: as one of these, if the server did not accept it.
+    pub fn or_own(error: Box<dyn Error + Send + Sync>) -> Box<dyn Error + Send + Sync> {
+        let first: &(dyn Error + 'static) = &*error;
+        let causes = std::iter::successors(Some(first), |error| (*error).source());
+        let mut system = causes.filter_map(|error| error.downcast_ref::<io::Error>());
+        // Errors of a resolver have no number.
+        let refused = system.any(|error| {
+            let number = error.raw_os_error().map(Errno::from_raw);
+            let own = number.is_some_and(|number| OWN_LACKS.contains(&number));
+            error.kind() == io::ErrorKind::TimedOut || number.is_some() && !own
+        });
+        if refused { Box::new(Self(error)) } else { error }
+    }
+}
+
+impl fmt::Display for NotAccepted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for NotAccepted {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.0)
+    }
+}
+
 /// What has become of a request without a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// The server accepted no connection, so it has not seen the request.
     Refused,
-    /// The server is there, and does not speak HTTP/2: it has not seen the request, and answers
-    /// those that do not need it.
-    NoHttp2,
+    /// There is no connection for another reason: TLS does not agree on one, the server does not
+    /// speak HTTP/2, or this process lacks a descriptor. The server has not seen the request, and
+    /// may answer others: a client chooses the host that TLS names.
+    Unusable,
     /// The server says that it has not processed the request (RFC 9113 §8.7), or was not sent it.
     Unprocessed,
     /// It may have been processed.
@@ -60,25 +97,27 @@ pub(super) enum Fate {
 impl SendError {
     /// No connection over HTTP/2 could be opened.
     pub fn connect(error: Box<dyn Error + Send + Sync>) -> Self {
-        let mut failed = Self { fate: Fate::Refused, source: error.into() };
-        // A server answers an offer of HTTP/2 alone with this alert (RFC 7301 §3.2), or ignores it.
-        let no_http2 = rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol);
-        if failed.causes().any(|error| innermost(error).downcast_ref() == Some(&no_http2)) {
-            failed.fate = Fate::NoHttp2;
-        }
-        failed
+        Self { fate: Fate::Unusable, source: error.into() }.with_refusal()
     }
 
     /// The server is there, and does not speak HTTP/2.
     pub fn no_http2() -> Self {
         let source = io::Error::other("the server does not speak HTTP/2 (ALPN)");
-        Self { fate: Fate::NoHttp2, source: Arc::new(source) }
+        Self { fate: Fate::Unusable, source: Arc::new(source) }
     }
 
     /// The connection was closed before the request was sent.
     pub fn closed() -> Self {
         let closed = io::Error::from(io::ErrorKind::ConnectionAborted);
         Self { fate: Fate::Unprocessed, source: Arc::new(closed) }
+    }
+
+    /// Says so if it was the server that accepted no connection.
+    fn with_refusal(mut self) -> Self {
+        if self.fate == Fate::Unusable && self.causes().any(|error| error.is::<NotAccepted>()) {
+            self.fate = Fate::Refused;
+        }
+        self
     }
 
     /// Returns whether the server could not be reached in time.
@@ -100,14 +139,6 @@ impl SendError {
     }
 }
 
-/// Returns what the `io::Error`s around an error hold: their `source` leaves it out.
-fn innermost<'a>(mut error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
-    while let Some(inner) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-        error = inner;
-    }
-    error
-}
-
 impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.source, self.reason())
@@ -116,8 +147,8 @@ impl fmt::Display for SendError {
 
 impl From<legacy::Error> for SendError {
     fn from(error: legacy::Error) -> Self {
-        let fate = if error.is_connect() { Fate::Refused } else { Fate::Unknown };
-        Self { fate, source: Arc::new(error) }
+        let fate = if error.is_connect() { Fate::Unusable } else { Fate::Unknown };
+        Self { fate, source: Arc::new(error) }.with_refusal()
     }
 }
 
@@ -137,5 +168,26 @@ impl From<hyper::Error> for SendError {
             failed.fate = Fate::Unprocessed;
         }
         failed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_server_that_accepts_no_connection_refuses() {
+        let fate = |error: io::Error| SendError::connect(NotAccepted::or_own(error.into())).fate;
+        for number in [Errno::ECONNREFUSED, Errno::EHOSTUNREACH, Errno::ENOENT] {
+            assert_eq!(fate(number.into()), Fate::Refused, "{number}");
+        }
+        assert_eq!(fate(io::ErrorKind::TimedOut.into()), Fate::Refused);
+        for number in OWN_LACKS {
+            assert_eq!(fate(number.into()), Fate::Unusable, "{number}");
+        }
+        // Of TLS, or of a resolver.
+        let other = SendError::connect(io::Error::other("certificate unknown").into());
+        assert_eq!(other.fate, Fate::Unusable);
+        assert_eq!(fate(io::Error::other("no such name")), Fate::Unusable);
     }
 }

@@ -16,6 +16,8 @@ pub enum LogField {
     Agent,
     /// The page that the request came from (`Referer`), without its query.
     Referrer,
+    /// The trace that the request is part of, by its ID in `traceparent` (W3C Trace Context).
+    Trace,
 }
 
 /// Characters of a host, an agent, or a referrer that are logged. Our choice.
@@ -28,6 +30,7 @@ impl LogField {
             Self::Agent => (http::header::USER_AGENT, &[]),
             // What follows may hold secrets.
             Self::Referrer => (http::header::REFERER, &['?', '#']),
+            Self::Trace => return trace_id(headers).map(Into::into),
         };
         let value = String::from_utf8_lossy(headers.get(name)?.as_bytes()).into_owned();
         Some(bounded(value.split(end).next().unwrap_or_default()))
@@ -37,8 +40,26 @@ impl LogField {
         match self {
             Self::Agent => "agent",
             Self::Referrer => "referrer",
+            Self::Trace => "trace",
         }
     }
+}
+
+/// Returns the trace ID of a request. One that is not as Trace Context §3.2.2 has it names nothing.
+fn trace_id(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all("traceparent").iter();
+    let (Some(value), None) = (values.next(), values.next()) else { return None };
+    let mut parts = value.to_str().ok()?.split('-');
+    let [version, trace, parent, flags] = [(); 4].map(|()| parts.next().unwrap_or_default());
+    let is_hex = |part: &str, length| {
+        let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        part.len() == length && part.bytes().all(hex)
+    };
+    let is_id = |part: &str, length| is_hex(part, length) && part.bytes().any(|byte| byte != b'0');
+    // Later versions may have more parts.
+    let whole =
+        is_hex(version, 2) && version != "ff" && (version != "00" || parts.next().is_none());
+    (whole && is_id(trace, 32) && is_id(parent, 16) && is_hex(flags, 2)).then_some(trace)
 }
 
 /// Returns as much of `text` as a line has room for.
@@ -53,10 +74,12 @@ pub(super) struct AccessLine {
     pub client: IpAddr,
     pub time: SystemTime,
     pub host: Option<Box<str>>,
-    pub method: Method,
-    pub path: String,
+    /// `None`, as the path, of a request whose header is too large to be read.
+    pub method: Option<Method>,
+    pub path: Option<String>,
     pub version: Version,
-    pub status: StatusCode,
+    /// `None` if the client gave the request up before there was a response.
+    pub status: Option<StatusCode>,
     pub bytes: u64,
     pub duration: Duration,
     pub complete: bool,
@@ -91,9 +114,11 @@ impl AccessLine {
     }
 
     fn text(&self) -> String {
-        let (client, received, method) = (self.client, rfc3339(self.time), &self.method);
-        let (path, protocol) = (quotable(&self.path), self.protocol());
-        let (status, bytes) = (self.status.as_u16(), self.bytes);
+        let (client, received, bytes) = (self.client, rfc3339(self.time), self.bytes);
+        let method = self.method.as_ref().map_or("-", Method::as_str);
+        let path = self.path.as_ref().map_or_else(|| "-".to_owned(), |path| quotable(path));
+        let status = self.status.as_ref().map_or("-", StatusCode::as_str);
+        let protocol = self.protocol();
         let mut line = format!(
             "{client} [{received}] \"{method} {path} {protocol}\" {status} {bytes} {:.3}",
             self.duration.as_secs_f64()
@@ -122,10 +147,10 @@ impl AccessLine {
             "time": rfc3339(self.time),
             "client": self.client,
             "host": self.host,
-            "method": self.method.as_str(),
+            "method": self.method.as_ref().map(Method::as_str),
             "path": self.path,
             "protocol": self.protocol(),
-            "status": self.status.as_u16(),
+            "status": self.status.map(|status| status.as_u16()),
             "bytes": self.bytes,
             "seconds": self.duration.as_secs_f64(),
             "complete": self.complete,
@@ -173,10 +198,10 @@ mod tests {
             client: [192, 0, 2, 1].into(),
             time: SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_225_600),
             host: None,
-            method: Method::GET,
-            path: "/a".to_owned(),
+            method: Some(Method::GET),
+            path: Some("/a".to_owned()),
             version: Version::HTTP_3,
-            status: StatusCode::OK,
+            status: Some(StatusCode::OK),
             bytes: 1234,
             duration: Duration::from_millis(42),
             complete: true,
@@ -196,7 +221,7 @@ mod tests {
     fn no_text_of_a_client_can_break_the_line() {
         let hostile = "a\n\"b";
         let line = AccessLine {
-            path: format!("/{hostile}"),
+            path: Some(format!("/{hostile}")),
             host: Some(hostile.into()),
             fields: vec![(LogField::Agent, hostile.into())],
             ..line()
@@ -245,6 +270,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_known_is_a_dash_or_null() {
+        let line = AccessLine { method: None, path: None, status: None, ..line() };
+        let text = line.format(LogFormat::Text);
+        assert!(text.contains(" \"- - HTTP/3\" - 1234 "), "{text}");
+        let json = json(&line);
+        for key in ["method", "path", "status"] {
+            assert_eq!(json.get(key), Some(&serde_json::Value::Null), "{key}");
+        }
+    }
+
+    #[test]
     fn a_referrer_is_logged_without_its_query() {
         let long = "x".repeat(1000);
         let headers: HeaderMap = [
@@ -258,5 +294,34 @@ mod tests {
         let agent = LogField::Agent.of(&headers).unwrap();
         assert_eq!(agent.len(), LONGEST_FIELD);
         assert_eq!(LogField::Agent.of(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn the_trace_of_a_request_is_logged_by_its_id() {
+        let id = "4bf92f3577b34da6a3ce929d0e0e4736";
+        let trace = |value: &str| {
+            let headers = [("traceparent".parse().unwrap(), value.parse().unwrap())];
+            LogField::Trace.of(&HeaderMap::from_iter(headers))
+        };
+        assert_eq!(trace(&format!("00-{id}-0123456789012345-01")).as_deref(), Some(id));
+        assert_eq!(trace(&format!("cc-{id}-0123456789012345-01-more")).as_deref(), Some(id));
+        let zeros = "0".repeat(32);
+        for invalid in [
+            String::new(),
+            id.to_owned(),
+            format!("00-{id}-0123456789012345-01-more"),
+            format!("ff-{id}-0123456789012345-01"),
+            format!("00-{}-0123456789012345-01", id.to_uppercase()),
+            format!("00-{zeros}-0123456789012345-01"),
+            format!("00-{id}-0000000000000000-01"),
+            format!("00-{id}-0123456789012345"),
+        ] {
+            assert_eq!(trace(&invalid), None, "{invalid}");
+        }
+        let name: http::HeaderName = "traceparent".parse().unwrap();
+        let one: http::HeaderValue = format!("00-{id}-0123456789012345-01").parse().unwrap();
+        let mut twice = HeaderMap::from_iter([(name.clone(), one.clone())]);
+        twice.append(name, one);
+        assert_eq!(LogField::Trace.of(&twice), None);
     }
 }

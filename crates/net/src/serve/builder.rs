@@ -445,9 +445,6 @@ impl Source {
         let client = |upstream| {
             UpstreamClient::new(upstream, metrics.upstream.clone()).map_err(ServerError::System)
         };
-        let upstreams = |sites: Sites<UpstreamClient>| {
-            Origin::Upstream(Box::new(Upstreams::new(sites, certificates.clone())))
-        };
         Ok(match self {
             Self::Directory(directory) => {
                 let root = Root::open(&directory)
@@ -455,12 +452,15 @@ impl Source {
                 Origin::Files(Files { root, cache_control })
             }
             Self::Upstream(upstream) => {
-                upstreams(Sites::default().with_default(*upstream).map(client)?)
+                let sites = Sites::default().with_default(*upstream).map(client)?;
+                Origin::Upstream(Box::new(Upstreams::new(sites, certificates.clone())))
             }
             Self::Sites(sites) => {
                 let known = certificates.known();
                 let beside = |upstream: Upstream| client(upstream.beside(known.clone(), names));
-                upstreams(sites.map(beside)?)
+                let upstreams = Upstreams::new(sites.map(beside)?, certificates.clone());
+                upstreams.check_hosts()?;
+                Origin::Upstream(Box::new(upstreams))
             }
         })
     }

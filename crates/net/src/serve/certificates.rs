@@ -3,13 +3,30 @@
 use crate::front::CertificateTable;
 use crate::tls::{Certificate, KnownCertificates};
 use bentpipe_quic::tls::{Randomness, provider};
+use rustls::pki_types::CertificateDer;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
 /// The certificates for new connections. Clones share them.
 #[derive(Debug, Clone)]
-pub struct CertificateResolver(Arc<RwLock<Certificates>>);
+pub struct CertificateResolver {
+    certificates: Arc<RwLock<Certificates>>,
+    /// The tables before, and until when servers beside this one may still show what was in them.
+    before: Arc<Mutex<VecDeque<(Instant, CertificateTable)>>>,
+    /// Told when a server beside this one shows a certificate that is not known.
+    unknown: Arc<Notify>,
+}
+
+/// Time for which the certificates of a table that was replaced stay known: a web server reads a
+/// renewed one later than its files change. Our choice (decision 164).
+const KNOWN_AFTER: Duration = Duration::from_secs(300);
+/// Most tables that were replaced and are remembered. Our choice.
+const TABLES_BEFORE: usize = 16;
 
 #[derive(Debug)]
 enum Certificates {
@@ -35,11 +52,34 @@ impl CertificateResolver {
     }
 
     fn of(certificates: Certificates) -> Self {
-        Self(Arc::new(RwLock::new(certificates)))
+        let certificates = Arc::new(RwLock::new(certificates));
+        Self { certificates, before: Arc::default(), unknown: Arc::default() }
     }
 
     fn set(&self, certificates: Certificates) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = certificates;
+        let mut current = self.certificates.write().unwrap_or_else(PoisonError::into_inner);
+        let replaced = std::mem::replace(&mut *current, certificates);
+        drop(current);
+        if let Certificates::ByHost(table) = replaced {
+            let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+            before.truncate(TABLES_BEFORE - 1);
+            before.push_front((Instant::now() + KNOWN_AFTER, table));
+        }
+    }
+
+    /// Returns whether `certificate` was one of `host` in a table that was replaced a short time
+    /// ago.
+    fn was_known(&self, certificate: &[u8], host: &str) -> bool {
+        let (now, mut before) =
+            (Instant::now(), self.before.lock().unwrap_or_else(PoisonError::into_inner));
+        before.retain(|(until, _)| now < *until);
+        before.iter().any(|(_, table)| table.knows(certificate, host))
+    }
+
+    /// Waits until a server beside this one shows a certificate that is neither known nor trusted:
+    /// a renewed one, perhaps, whose files have to be read.
+    pub async fn asked_for_unknown(&self) {
+        self.unknown.notified().await;
     }
 
     /// Uses `certificate` for new connections. Those that are open, and sessions that are resumed,
@@ -61,7 +101,7 @@ impl CertificateResolver {
     /// Returns what `ask` returns for the certificates of hosts. `None` if there is one certificate
     /// for all.
     pub(super) fn with_table<T>(&self, ask: impl FnOnce(&CertificateTable) -> T) -> Option<T> {
-        match &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.certificates.read().unwrap_or_else(PoisonError::into_inner) {
             Certificates::One(_) => None,
             Certificates::ByHost(table) => Some(ask(table)),
         }
@@ -70,9 +110,13 @@ impl CertificateResolver {
     /// Returns the certificates that servers beside this one are expected to have.
     pub(super) fn known(&self) -> KnownCertificates {
         let resolver = self.clone();
-        KnownCertificates(Arc::new(move |certificate, host| {
-            resolver.with_table(|table| table.knows(certificate, host)).unwrap_or(false)
-        }))
+        let known = move |certificate: &CertificateDer<'_>, host: &str| {
+            // A host that has no certificate any more is not asked for.
+            let known = resolver
+                .with_table(|table| (table.knows(certificate, host), !table.of(host).is_empty()));
+            known.is_some_and(|(known, has)| known || has && resolver.was_known(certificate, host))
+        };
+        KnownCertificates { is_known: Arc::new(known), unknown: self.unknown.clone() }
     }
 }
 
@@ -83,7 +127,7 @@ fn certified(certificate: &Certificate) -> Result<Arc<CertifiedKey>, rustls::Err
 
 impl ResolvesServerCert for CertificateResolver {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        match &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.certificates.read().unwrap_or_else(PoisonError::into_inner) {
             Certificates::One(certificate) => Some(certificate.clone()),
             Certificates::ByHost(table) => {
                 table.resolve(hello.server_name()?, hello.signature_schemes())

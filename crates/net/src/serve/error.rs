@@ -65,6 +65,12 @@ pub enum ServerError {
     /// The server before this one is not taken over.
     #[error(transparent)]
     HandOver(#[from] HandOverError),
+    /// An upstream has health checks, and no host that they could ask it for.
+    #[error(
+        "no certificate names a host for health checks of the upstream of {0}; allowed: an \
+         upstream of a NAME, or of hosts of which a certificate names one without an asterisk"
+    )]
+    NoHost(String),
     /// The system lacks a resource.
     #[error("{0}")]
     System(String),

@@ -1,5 +1,6 @@
 //! HTTP/3. Each connection and each request has a task, which the endpoint runs.
 
+use super::http3_asker::{Asker, Context, refused};
 use super::http3_content::{misstates_length, read_content, within};
 use super::http3_websocket::{Agreed, relay};
 use super::malformed::is_malformed;
@@ -29,7 +30,6 @@ use h3::server::{RequestResolver, RequestStream};
 use http::header::{LINK, TRAILER};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use std::future::{Future, poll_fn};
-use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -80,9 +80,6 @@ pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, guard: ConnectionGuar
         .build::<_, Bytes>(transport)
         .await;
     let Ok(mut connection) = built else { return };
-    let client = conn
-        .remote_address()
-        .map_or(IpAddr::from([0, 0, 0, 0]), |remote| remote.ip().to_canonical());
     let mut shutdown = shared.shutdown.clone();
     let idle = Duration::from(shared.limits.idle_time);
     let mut last_active = tokio::time::Instant::now();
@@ -104,7 +101,6 @@ pub(super) async fn serve(conn: Conn, shared: Arc<Shared>, guard: ConnectionGuar
                     let context = Context {
                         conn: conn.clone(),
                         shared: shared.clone(),
-                        client,
                         path: path.clone(),
                     };
                     conn.spawn(request(context, Box::new(resolver)));
@@ -165,14 +161,6 @@ fn watch(conn: &Conn, shared: &Shared, mut guard: ConnectionGuard, path: PathVie
     });
 }
 
-/// The connection of a request.
-struct Context {
-    conn: Conn,
-    shared: Arc<Shared>,
-    client: IpAddr,
-    path: PathView,
-}
-
 /// Waits for a request's header. The task is small until the header has arrived. Then the rest of
 /// it is on the heap.
 async fn request(context: Context, mut resolver: Box<RequestResolver<Http3, Bytes>>) {
@@ -207,6 +195,8 @@ async fn receive(
         Output = Result<(Request<()>, RequestStream<BidiStream, Bytes>), StreamError>,
     >,
 ) -> Option<BoxFuture<'static, ()>> {
+    let arrival = context.shared.clock.now();
+    let asker = context.asker().await?;
     // The library itself responds to a header beyond a limit (431, RFC 6585 §5) but does not finish
     // the stream.
     let refusal = context.conn.finish_when_dropped(id);
@@ -216,7 +206,13 @@ async fn receive(
         too_slow(&context);
         return None;
     };
-    let (request, mut stream) = resolved.ok()?;
+    let (request, mut stream) = match resolved {
+        Ok(resolved) => resolved,
+        Err(error) => {
+            refused(&context, asker, &error);
+            return None;
+        }
+    };
     // A proxy reads all of the content and counts it.
     let is_file = matches!(context.shared.origin, Origin::Files(_));
     if is_malformed(&request) || is_file && misstates_length(request.headers(), &mut stream) {
@@ -227,12 +223,9 @@ async fn receive(
     }
     let (stream, mut content) = stream.split();
     context.conn.prioritize_request(id, priority_field(request.headers()));
-    let exchange = Exchange::new(context, id, stream, &request);
-    if exchange.context.shared.request_rates.is_some() {
-        // Early data may have a forged address, whose owner shall not be held to account.
-        exchange.context.conn.validated().await.ok()?;
-    }
-    if let Some(wait) = exchange.context.shared.too_many_requests(exchange.context.client) {
+    let mut exchange = Exchange::new(context, asker, id, stream, &request);
+    exchange.log = exchange.log.since(arrival);
+    if let Some(wait) = exchange.context.shared.too_many_requests(asker.client) {
         content.stop_sending(Code::H3_NO_ERROR);
         let response =
             StreamedResponse::too_many_requests(wait, exchange.context.shared.clock.system());
@@ -251,6 +244,7 @@ async fn receive(
 /// A request that gets a response.
 struct Exchange {
     context: Context,
+    asker: Asker,
     id: StreamId,
     stream: RequestStream<SendStream, Bytes>,
     activity: Arc<Activity>,
@@ -262,23 +256,24 @@ struct Exchange {
 impl Exchange {
     fn new(
         context: Context,
+        asker: Asker,
         id: StreamId,
         stream: RequestStream<SendStream, Bytes>,
         request: &Request<()>,
     ) -> Self {
-        let log = RequestLog::start(&context.shared, context.client, request, Version::HTTP_3)
+        let log = RequestLog::start(&context.shared, asker.client, request, Version::HTTP_3)
             .over(&context.path);
         let accepted = accepts_trailers(request.headers());
         let trailers = (accepted, accepted && *request.method() == Method::GET);
-        Self { context, id, stream, activity: Arc::default(), log, trailers }
+        Self { context, asker, id, stream, activity: Arc::default(), log, trailers }
     }
 
     /// Sends a response, and waits until the client has acknowledged it.
     async fn send(mut self, response: StreamedResponse) {
-        let Context { conn, shared, client, path } = &self.context;
+        let Context { conn, shared, path } = &self.context;
         conn.prioritize_response(self.id, response_priority(response.head.headers()));
         self.log.set_status(response.head.status());
-        let mut grant = shared.send_memory.register(*client);
+        let mut grant = shared.send_memory.register(self.asker.client);
         let (accepted, report) = self.trailers;
         let resume = path.resume.as_ref().filter(|_| report);
         let limits = (&mut grant, shared.limits.stall_time, &*self.activity);
@@ -315,7 +310,7 @@ fn file(exchange: Exchange, request: Arc<Request<()>>) -> impl Future<Output = (
     let shared = exchange.context.shared.clone();
     async move {
         let Origin::Files(files) = &shared.origin else { return };
-        let client = (exchange.context.client, &exchange.activity);
+        let client = (exchange.asker.client, &exchange.activity);
         let now = shared.clock.system();
         let response = StreamedResponse::file(&shared, files, request, client, now).await;
         Box::pin(exchange.send(response)).await;
@@ -352,12 +347,13 @@ async fn unless_stopped(conn: Conn, id: StreamId, work: BoxFuture<'static, ()>) 
 
 /// Asks the upstream. `None` if the client is gone, or has lost its place.
 async fn ask(
-    Exchange { context, stream, activity, .. }: &mut Exchange,
+    Exchange { context, asker, stream, activity, .. }: &mut Exchange,
     request: &Request<()>,
     content: RequestStream<RecvStream, Bytes>,
 ) -> Option<Answer> {
-    let Context { conn, shared, client, .. } = &*context;
+    let Context { conn, shared, .. } = &*context;
     let Origin::Upstream(upstreams) = &shared.origin else { return None };
+    // Of a client whose address a token has validated.
     let early = conn.connected_at().is_none();
     if early && !request.method().is_safe() {
         conn.handshaken().await.ok()?;
@@ -365,8 +361,8 @@ async fn ask(
     let now = shared.clock.system();
     let route = upstreams.route(request, conn.server_name().as_deref());
     let from = RequestContext {
-        client: *client,
-        port: conn.remote_address().map_or(0, |remote| remote.port()),
+        client: asker.client,
+        port: asker.port,
         activity: activity.clone(),
         version: Version::HTTP_3,
         early: early && request.method().is_safe(),
@@ -398,9 +394,9 @@ type Answer = Either<StreamedResponse, Box<Agreed>>;
 
 /// Relays a WebSocket until it ends.
 async fn relay_websocket(mut exchange: Exchange, agreed: Agreed) {
-    let Context { conn, shared, client, .. } = &exchange.context;
+    let Context { conn, shared, .. } = &exchange.context;
     exchange.log.set_status(agreed.head.status());
-    let mut grant = shared.send_memory.register(*client);
+    let mut grant = shared.send_memory.register(exchange.asker.client);
     let limits = (&mut grant, &*exchange.activity);
     conn.prioritize_response(exchange.id, PriorityField::INCREMENTAL);
     match relay(agreed, (conn, &mut exchange.stream), shared, limits).await {

@@ -14,14 +14,15 @@ use bentpipe_units::Ratio;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Prk, Salt};
 use ring::hmac;
-use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
+use rustls::server::StoresServerSessions;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use zeroize::Zeroizing;
 
-/// TLS sessions in memory that can be resumed, each once. Each takes about 500 bytes. Our choice.
+/// TLS sessions of connections over TCP, in memory, each resumed once. Each takes about 500 bytes.
+/// Without one, a client has a full handshake of as many round trips. Our choice.
 pub(super) const SESSIONS: usize = 16_384;
 
 /// The keys of a server.
@@ -46,7 +47,7 @@ impl ServerKeys {
         warnings: &mut Vec<String>,
         failures: &Arc<AtomicU64>,
     ) -> Result<Self, ServerError> {
-        let Some(file) = file else { return Self::draw() };
+        let Some(file) = file else { return Self::draw(settings, clock, failures) };
         let error = match ServerFile::open(file) {
             Ok(opened) => {
                 warnings.extend(opened.warning());
@@ -59,7 +60,7 @@ impl ServerKeys {
             Err(OpenError::Unavailable(error)) => error,
         };
         warnings.push(format!("keys and TLS sessions are kept in memory only: {error}"));
-        Self::draw()
+        Self::draw(settings, clock, failures)
     }
 
     fn read(
@@ -76,7 +77,12 @@ impl ServerKeys {
         })
     }
 
-    fn draw() -> Result<Self, ServerError> {
+    fn draw(
+        settings: &str,
+        clock: &RealClock,
+        failures: &Arc<AtomicU64>,
+    ) -> Result<Self, ServerError> {
+        let kept = ServerFile::in_memory()?;
         let none = |_| ServerError::System("the system has no random numbers".to_owned());
         let random = Randomness::System.generator();
         let [mut drawn, mut resets] = [Zeroizing::new([0; 32]), Zeroizing::new([0; 32])];
@@ -86,7 +92,7 @@ impl ServerKeys {
             path_tokens: Secret::draw(random).map_err(none)?,
             address_tokens: Arc::new(AddressTokenKey::new(&drawn)),
             resets,
-            sessions: ServerSessionMemoryCache::new(SESSIONS),
+            sessions: Arc::new(kept.sessions(settings, clock.epoch(), failures.clone())?),
         })
     }
 

@@ -17,7 +17,8 @@ pub struct Limits {
     /// connections that are left.
     pub per_client: usize,
     /// Concurrent handshakes. From this number on, clients first have to validate their addresses
-    /// (Retry, RFC 9000 §8.1.2). From four times as many on, all are refused.
+    /// (Retry, RFC 9000 §8.1.2). From four times as many on, all are refused. One client may have
+    /// an eighth of these.
     pub handshakes: usize,
     /// Concurrent requests of one connection.
     pub requests: u32,

@@ -14,12 +14,13 @@ const CONNECTION_FIELDS: [HeaderName; 5] = [
 ];
 
 /// Returns whether an HTTP/3 request is malformed (RFC 9114 §4.1.2) in a way that the library
-/// accepts: it has a field for one connection, a `TE` other than `trailers`, or it is a `CONNECT`
-/// with more than an authority (§4.4).
+/// accepts: it has a field for one connection, a `TE` other than `trailers`, a `:protocol` without
+/// `CONNECT` (RFC 9220 §3), or it is a `CONNECT` with more than an authority (§4.4).
 pub(super) fn is_malformed<T>(request: &Request<T>) -> bool {
     let headers = request.headers();
     let extended = request.extensions().get::<h3::ext::Protocol>().is_some();
-    if request.method() == Method::CONNECT && request.uri().scheme().is_some() && !extended {
+    let connect = request.method() == Method::CONNECT;
+    if connect && request.uri().scheme().is_some() && !extended || extended && !connect {
         return true;
     }
     CONNECTION_FIELDS.iter().any(|name| headers.contains_key(name))

@@ -15,6 +15,7 @@ mod gate;
 mod holdback;
 mod http2_trailers;
 mod http3;
+mod http3_asker;
 mod http3_content;
 mod http3_websocket;
 mod keys;

@@ -1,9 +1,11 @@
 //! The source of responses.
 
 use super::certificates::CertificateResolver;
+use super::error::ServerError;
 use crate::front::Sites;
 use crate::http::Files;
 use crate::proxy::{UpstreamClient, host};
+use http::uri::Authority;
 use http::{Request, StatusCode};
 
 /// The source of responses.
@@ -71,6 +73,36 @@ impl Upstreams {
 
     /// Returns all of them.
     pub fn all(&self) -> impl Iterator<Item = &UpstreamClient> {
-        self.sites.all()
+        self.sites.hosts().map(|(_, upstream)| upstream)
+    }
+
+    /// Returns a host whose upstream this is, to ask it for: the one that it was given for, or the
+    /// first one that a certificate names. `None` if there are only wildcards.
+    pub fn host_of(&self, upstream: &UpstreamClient) -> Option<Authority> {
+        let is_this = |other: &UpstreamClient| std::ptr::eq(other, upstream);
+        let name = |host: &str| host.parse().ok().filter(|_| !host.starts_with("*."));
+        let mut own = self.sites.hosts().filter(|(_, other)| is_this(other));
+        own.find_map(|(host, _)| name(host?)).or_else(|| {
+            let first = self.certificates.with_table(|table| {
+                let mut names = table.hosts().map(|(name, _)| name);
+                names.find_map(|host| {
+                    name(host).filter(|_| self.sites.of(host).is_some_and(is_this))
+                })
+            });
+            first.flatten()
+        })
+    }
+
+    /// Checks that each upstream with health checks can be asked for a host.
+    ///
+    /// # Errors
+    /// One that cannot: the name that it was given for.
+    pub fn check_hosts(&self) -> Result<(), ServerError> {
+        let checked = |upstream: &UpstreamClient| upstream.needs_host_for_checks();
+        let lost = |upstream| checked(upstream) && self.host_of(upstream).is_none();
+        let found = self.sites.hosts().find(|(_, upstream)| lost(upstream));
+        found.map_or(Ok(()), |(host, _)| {
+            Err(ServerError::NoHost(host.unwrap_or("all hosts").to_owned()))
+        })
     }
 }

@@ -29,7 +29,7 @@ pub(super) struct RequestLog {
 }
 
 impl RequestLog {
-    /// Starts with status 500 and no content.
+    /// Starts without a status and content.
     pub fn start<T>(
         shared: &Arc<Shared>,
         client: IpAddr,
@@ -37,25 +37,40 @@ impl RequestLog {
         version: Version,
     ) -> Self {
         let fields = shared.log_fields.iter();
+        let mut log = Self::unread(shared, client, version);
+        log.line.host = shared.access_log.as_ref().and_then(|_| host(request));
+        log.line.method = Some(request.method().clone());
+        log.line.path = Some(truncate(request.uri().path()));
+        log.line.fields =
+            fields.filter_map(|field| Some((*field, field.of(request.headers())?))).collect();
+        log
+    }
+
+    /// Starts for a request whose header is not read.
+    pub fn unread(shared: &Arc<Shared>, client: IpAddr, version: Version) -> Self {
         let line = AccessLine {
             client,
             time: shared.clock.system(),
-            host: shared.access_log.as_ref().and_then(|_| host(request)),
-            method: request.method().clone(),
-            path: truncate(request.uri().path()),
+            host: None,
+            method: None,
+            path: None,
             version,
-            status: StatusCode::INTERNAL_SERVER_ERROR,
+            status: None,
             bytes: 0,
             duration: Duration::ZERO,
             complete: false,
-            fields: fields
-                .filter_map(|field| Some((*field, field.of(request.headers())?)))
-                .collect(),
+            fields: Vec::new(),
             seen: None,
             group: None,
         };
         let (shared, started) = (shared.clone(), shared.clock.now());
         Self { shared, line, path: None, started, delivered: None, counted: false }
+    }
+
+    /// Counts the time from `arrival` on: the request has waited for the handshake since.
+    pub fn since(mut self, arrival: Time) -> Self {
+        self.started = arrival;
+        self
     }
 
     /// Also logs the group of the client, and what the connection sees of its path.
@@ -67,7 +82,7 @@ impl RequestLog {
 
     /// Sets the status of the response.
     pub fn set_status(&mut self, status: StatusCode) {
-        self.line.status = status;
+        self.line.status = Some(status);
     }
 
     /// Counts content that was handed to the transport.
@@ -86,7 +101,8 @@ impl RequestLog {
     pub fn delivered(&mut self) {
         let time = self.shared.clock.now().since(self.started);
         self.delivered = Some(time);
-        let counted = self.line.status.is_success() && self.line.bytes > 0;
+        let succeeded = self.line.status.is_some_and(|status| status.is_success());
+        let counted = succeeded && self.line.bytes > 0;
         let metrics = self.shared.metrics.deliveries.as_ref().filter(|_| counted);
         let rtt = || self.path.as_ref()?.sender.as_ref()?.stats().rtt_min();
         if let (Some(metrics), Some(group)) = (metrics, self.line.group)
@@ -99,8 +115,9 @@ impl RequestLog {
     fn count(&mut self) {
         let (line, metrics) = (&mut self.line, &self.shared.metrics);
         line.duration = self.shared.clock.now().since(self.started).into();
-        let class = usize::from(line.status.as_u16() / 100).saturating_sub(1);
-        metrics.responses.get(class).into_iter().for_each(|count| _ = count.fetch_add(1, Relaxed));
+        let class = line.status.map(|status| usize::from(status.as_u16() / 100).saturating_sub(1));
+        let responses = class.and_then(|class| metrics.responses.get(class));
+        responses.into_iter().for_each(|count| _ = count.fetch_add(1, Relaxed));
         if !line.complete {
             metrics.broken.fetch_add(1, Relaxed);
         }

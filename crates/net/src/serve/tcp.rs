@@ -19,7 +19,7 @@ use crate::socket::ACCEPT_RETRY;
 use bentpipe_quic::panic_message;
 use futures_util::FutureExt;
 use http::header::{ALT_SVC, HeaderValue};
-use http::{Request, Response, StatusCode};
+use http::{Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -147,7 +147,10 @@ async fn serve(
         let driven =
             drive(connection, |connection| connection.graceful_shutdown(), &shared, &requests);
         return tokio::select! {
-            () = driven => {}
+            refused = driven => {
+                let refused = refused.into_iter();
+                refused.for_each(|error| count_refused(&shared, remote, &error));
+            }
             // The request's slot is taken back, and so its client is cut off.
             () = activity.revoked() => {
                 shared.metrics.slow.fetch_add(1, Relaxed);
@@ -170,30 +173,43 @@ async fn serve(
     drive(connection, |connection| connection.graceful_shutdown(), &shared, &requests).await;
 }
 
+/// Counts a request over HTTP/1.1 that the library has refused, and logs one whose header is too
+/// large. Over HTTP/2 it says nothing of those.
+fn count_refused(shared: &Arc<Shared>, remote: SocketAddr, error: &hyper::Error) {
+    if error.is_parse_too_large() {
+        let client = remote.ip().to_canonical();
+        let mut log = RequestLog::unread(shared, client, Version::HTTP_11);
+        log.set_status(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+        log.complete();
+    } else if error.is_parse() {
+        shared.metrics.malformed.fetch_add(1, Relaxed);
+    }
+}
+
 /// Serves a connection until it ends, is idle for too long, or the server is stopped; `shut_down`
-/// lets it finish the requests under way.
-async fn drive<C: Future>(
+/// lets it finish the requests under way. Returns the error that it ended with, which concerns
+/// nobody else.
+async fn drive<C: Future<Output = hyper::Result<()>>>(
     mut connection: Pin<&mut C>,
     shut_down: impl Fn(Pin<&mut C>),
     shared: &Shared,
     requests: &Requests,
-) {
+) -> Option<hyper::Error> {
     let mut shutdown = shared.shutdown.clone();
     let idle = Duration::from(shared.limits.idle_time);
     let mut forced = shared.shutdown.clone();
     let mut ending = false;
     loop {
         let end = tokio::select! {
-            // An error of the client's connection concerns nobody else.
-            _ = connection.as_mut() => return,
-            () = forced.forced() => return,
+            ended = connection.as_mut() => return ended.err(),
+            () = forced.forced() => return None,
             () = shutdown.started(), if !ending => true,
             () = sleep(idle / 4) => requests.idle_time() >= idle,
         };
         if end {
             // A client that stays after GOAWAY is cut off.
             if std::mem::replace(&mut ending, true) && requests.idle_time() >= idle {
-                return;
+                return None;
             }
             shut_down(connection.as_mut());
         }

@@ -17,5 +17,6 @@ pub(super) async fn watch(shared: Arc<Shared>) {
             }
         });
     }
-    join_all(upstreams.all().map(UpstreamClient::check_health)).await;
+    let check = |upstream| UpstreamClient::check_health(upstream, || upstreams.host_of(upstream));
+    join_all(upstreams.all().map(check)).await;
 }

@@ -1,8 +1,8 @@
-//! SQLite files of this crate: opening them, and their errors.
+//! SQLite files of this crate: opening and preparing them, and their errors.
 
 use super::open_error::OpenError;
 use bentpipe_quic::path_memory::StoreError;
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
@@ -38,6 +38,44 @@ pub(crate) fn open(file: &Path) -> Result<Connection, OpenError> {
         Ok(database)
     });
     opened.map_err(|error| OpenError::Unavailable(failed(file, &error)))
+}
+
+/// Lets changes of a file go to a log first, so that a killed process loses none, and no change
+/// waits for the disk. Of processes that open a new file at once, one does it for all.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn log_ahead(database: &Connection) -> rusqlite::Result<()> {
+    match database.pragma_update(None, "journal_mode", "WAL") {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {}
+        other => other?,
+    }
+    database.pragma_update(None, "synchronous", "NORMAL")
+}
+
+/// Makes `tables` where they are missing, in a file that is new or has this `application_id`.
+/// Returns false, and changes nothing, if it is another program's.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn prepare(
+    database: &Connection,
+    application: i64,
+    tables: &str,
+) -> rusqlite::Result<bool> {
+    // One process after another, so that none finds the tables of another without its mark.
+    let transaction = Transaction::new_unchecked(database, TransactionBehavior::Immediate)?;
+    let number = |query| transaction.query_row(query, [], |row| row.get::<_, i64>(0));
+    let found = number("PRAGMA application_id")?;
+    let objects = number("SELECT count(*) FROM sqlite_schema")?;
+    if found != application && (found, objects) != (0, 0) {
+        return Ok(false);
+    }
+    transaction.execute_batch(tables)?;
+    if found != application {
+        transaction.pragma_update(None, "application_id", application)?;
+    }
+    transaction.commit().map(|()| true)
 }
 
 /// Returns the error about `file`, with what to do.

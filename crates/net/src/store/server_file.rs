@@ -1,14 +1,16 @@
 //! What a server needs to recognize clients after a restart: secrets of its tokens, and TLS
 //! sessions.
 
-use super::database::{damaged, failed, open, storage};
+use super::database::{damaged, failed, log_ahead, open, prepare, storage};
 use super::open_error::OpenError;
+use crate::admission::client::{client_network, site_network};
 use crate::tls::foreign_or_open;
 use bentpipe_quic::EpochClock;
 use bentpipe_quic::path_memory::StoreError;
-use bentpipe_quic::tls::Randomness;
+use bentpipe_quic::tls::{Randomness, handshake_peer};
 use rusqlite::{Connection, OptionalExtension, params};
 use rustls::server::StoresServerSessions;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -17,8 +19,16 @@ use zeroize::Zeroizing;
 
 /// Identifies the file (`PRAGMA application_id`): "bpsv".
 const APPLICATION: i64 = 0x6270_7376;
-/// TLS sessions in the file. The oldest are removed first. Each takes about 500 bytes. Our choice.
-const MAX_SESSIONS: i64 = 16_384;
+/// TLS sessions that are kept. The oldest are removed first. Each takes about 500 bytes. A
+/// handshake brings two, so our choice is enough for 65,536 visits in a day.
+const MAX_SESSIONS: i64 = 131_072;
+/// TLS sessions of one client: an IPv4 address or an IPv6 /56. An IPv6 /48 has twice as many. Our
+/// choice: 2,048 visits of people behind one address, and 32 addresses have to act together to
+/// remove the sessions of others.
+const MAX_OF_CLIENT: i64 = 4096;
+/// One in this many sessions is followed by the removal of those beyond these bounds, which reads
+/// the table. Chosen by the session's random ID, which no client knows beforehand. Our choice.
+const TRIM_ONE_IN: u8 = 64;
 /// Lifetime of a session, seconds: that of tickets of rustls, one day.
 const LIFETIME: u64 = 86_400;
 /// Sessions that may wait to be written. Further ones are not kept, which costs their clients a
@@ -36,7 +46,9 @@ CREATE TABLE IF NOT EXISTS session (
     number    INTEGER PRIMARY KEY,
     id        BLOB    NOT NULL UNIQUE,
     value     BLOB    NOT NULL,
-    expires_s INTEGER NOT NULL
+    expires_s INTEGER NOT NULL,
+    client    TEXT,
+    site      TEXT
 ) STRICT;
 CREATE TABLE IF NOT EXISTS valid_for (circumstances TEXT NOT NULL) STRICT;
 ";
@@ -54,25 +66,31 @@ impl ServerFile {
     pub fn open(file: &Path) -> Result<Self, OpenError> {
         let database = open(file)?;
         let fails = |error: rusqlite::Error| OpenError::Unavailable(failed(file, &error));
-        let application: i64 =
-            database.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(fails)?;
-        let objects: i64 = database
-            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-            .map_err(fails)?;
-        if application != APPLICATION && (application, objects) != (0, 0) {
+        // Used sessions are overwritten.
+        database.pragma_update(None, "secure_delete", "ON").map_err(fails)?;
+        if !prepare(&database, APPLICATION, TABLES).map_err(fails)? {
             let reason = "it is another program's database";
             return Err(OpenError::Refused(storage(file, reason, "name another file")));
         }
-        let prepare = || {
-            // A killed process loses no transaction, and used sessions are overwritten.
-            database.pragma_update(None, "journal_mode", "WAL")?;
-            database.pragma_update(None, "synchronous", "NORMAL")?;
-            database.pragma_update(None, "secure_delete", "ON")?;
-            database.execute_batch(TABLES)?;
-            database.pragma_update(None, "application_id", APPLICATION)
-        };
-        prepare().map_err(fails)?;
+        log_ahead(&database).map_err(fails)?;
+        add_clients(&database).map_err(fails)?;
         Ok(Self { file: file.to_owned(), database })
+    }
+
+    /// Opens a file that is in memory only, and ends with the program.
+    ///
+    /// # Errors
+    /// There is too little memory.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        let file = PathBuf::from("memory");
+        let database = Connection::open_in_memory()
+            .and_then(|database| {
+                database.execute_batch(TABLES)?;
+                add_clients(&database)?;
+                Ok(database)
+            })
+            .map_err(|error| failed(&file, &error))?;
+        Ok(Self { file, database })
     }
 
     /// Returns a warning, with what to do, if other users may read or change the file: it may have
@@ -174,6 +192,29 @@ impl ServerFile {
     }
 }
 
+/// Adds what a file of an earlier version lacks: the clients of its sessions, by which they are
+/// found.
+fn add_clients(database: &Connection) -> rusqlite::Result<()> {
+    for column in ["client", "site"] {
+        let has = "SELECT count(*) FROM pragma_table_info('session') WHERE name = ?1";
+        if database.query_row(has, [column], |row| row.get::<_, i64>(0))? == 0 {
+            database.execute_batch(&format!("ALTER TABLE session ADD COLUMN {column} TEXT"))?;
+        }
+        database.execute_batch(&format!(
+            "CREATE INDEX IF NOT EXISTS session_{column} ON session ({column}, number)"
+        ))?;
+    }
+    Ok(())
+}
+
+/// A session that waits to be written.
+#[derive(Debug)]
+struct NewSession {
+    id: Vec<u8>,
+    value: Vec<u8>,
+    client: Option<IpAddr>,
+}
+
 /// TLS sessions in a file. Each is used once, by one process.
 #[derive(Debug)]
 pub(crate) struct Sessions {
@@ -182,7 +223,7 @@ pub(crate) struct Sessions {
     clock: EpochClock,
     failures: Arc<AtomicU64>,
     /// Sessions that a thread of its own writes.
-    new: SyncSender<(Vec<u8>, Vec<u8>)>,
+    new: SyncSender<NewSession>,
 }
 
 fn lock(database: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
@@ -205,21 +246,46 @@ fn write(
     database: &Mutex<Connection>,
     clock: &EpochClock,
     failures: &AtomicU64,
-    inbox: &Receiver<(Vec<u8>, Vec<u8>)>,
+    inbox: &Receiver<NewSession>,
 ) {
-    while let Ok((id, value)) = inbox.recv() {
+    while let Ok(new) = inbox.recv() {
         let database = lock(database);
-        let put = || {
-            let put = "INSERT OR REPLACE INTO session (id, value, expires_s) VALUES (?1, ?2, ?3)";
-            database.execute(put, params![id, value, seconds(clock).saturating_add(LIFETIME)])?;
-            // By the number, because a count would read the whole table.
-            let oldest = database.last_insert_rowid().saturating_sub(MAX_SESSIONS);
-            database.execute("DELETE FROM session WHERE number <= ?1", [oldest])
-        };
-        if let Err(error) = put() {
+        let written = put(&database, &new, seconds(clock).saturating_add(LIFETIME), MAX_SESSIONS);
+        if let Err(error) = written {
             failed_to_keep(file, &error, failures);
         }
     }
+}
+
+/// Writes a session that ends at `expires`, and sometimes removes the oldest beyond the bounds:
+/// `most` of all, and those of its client.
+fn put(
+    database: &Connection,
+    NewSession { id, value, client }: &NewSession,
+    expires: u64,
+    most: i64,
+) -> rusqlite::Result<()> {
+    let site = client.and_then(site_network).map(|site| site.to_string());
+    let client = client.map(|client| client_network(client).to_string());
+    let put = "INSERT OR REPLACE INTO session (id, value, expires_s, client, site) \
+               VALUES (?1, ?2, ?3, ?4, ?5)";
+    database.prepare_cached(put)?.execute(params![id, value, expires, client, site])?;
+    if id.first().is_none_or(|first| first % TRIM_ONE_IN != 0) {
+        return Ok(());
+    }
+    for (column, network, most) in
+        [("client", client, MAX_OF_CLIENT), ("site", site, 2 * MAX_OF_CLIENT)]
+    {
+        let trim = format!(
+            "DELETE FROM session WHERE number IN (SELECT number FROM session WHERE {column} = ?1 \
+             ORDER BY number DESC LIMIT -1 OFFSET ?2)"
+        );
+        database.prepare_cached(&trim)?.execute(params![network, most])?;
+    }
+    let trim = "DELETE FROM session WHERE number IN (SELECT number FROM session ORDER BY number \
+                LIMIT max(0, (SELECT count(*) FROM session) - ?1))";
+    database.prepare_cached(trim)?.execute([most])?;
+    Ok(())
 }
 
 impl Sessions {
@@ -233,7 +299,7 @@ impl Sessions {
 
 impl StoresServerSessions for Sessions {
     fn put(&self, id: Vec<u8>, value: Vec<u8>) -> bool {
-        self.new.try_send((id, value)).is_ok()
+        self.new.try_send(NewSession { id, value, client: handshake_peer() }).is_ok()
     }
 
     fn get(&self, id: &[u8]) -> Option<Vec<u8>> {
@@ -296,19 +362,63 @@ mod tests {
         }
     }
 
+    /// Writes `count` sessions of `client`, of which the IDs begin with `first`.
+    fn put_many(kept: &Sessions, client: IpAddr, first: u8, count: u32, most: i64) {
+        let database = lock(&kept.database);
+        for number in 0..count {
+            // All but the last are followed by no removal.
+            let begin = if number + 1 == count { 64 } else { 1 };
+            let id = [&[begin, first][..], &number.to_be_bytes()].concat();
+            let new = NewSession { id, value: vec![1], client: Some(client) };
+            put(&database, &new, u64::from(u32::MAX), most).unwrap();
+        }
+    }
+
+    fn count(kept: &Sessions) -> i64 {
+        let count = "SELECT count(*) FROM session";
+        lock(&kept.database).query_row(count, [], |row| row.get(0)).unwrap()
+    }
+
     #[test]
     fn the_oldest_sessions_are_removed() {
+        let kept = ServerFile::in_memory().unwrap();
+        let kept =
+            kept.sessions_in("a", "boot", EpochClock::new(1_800_000_000), Arc::default()).unwrap();
+        put_many(&kept, [192, 0, 2, 1].into(), 1, 10, 8);
+        assert_eq!(count(&kept), 8);
+        assert_eq!(kept.take(&[1, 1, 0, 0, 0, 1]), None);
+        assert!(kept.take(&[1, 1, 0, 0, 0, 2]).is_some());
+        assert!(kept.take(&[64, 1, 0, 0, 0, 9]).is_some());
+    }
+
+    /// One address made 8,300 handshakes, and no ticket of others was left.
+    #[test]
+    fn the_sessions_of_one_client_remove_its_own_only() {
+        let kept = ServerFile::in_memory().unwrap();
+        let kept =
+            kept.sessions_in("a", "boot", EpochClock::new(1_800_000_000), Arc::default()).unwrap();
+        put_many(&kept, [192, 0, 2, 1].into(), 1, 1, MAX_SESSIONS);
+        put_many(&kept, [192, 0, 2, 2].into(), 2, 5000, MAX_SESSIONS);
+        assert_eq!(count(&kept), 1 + MAX_OF_CLIENT);
+        assert!(kept.take(&[64, 1, 0, 0, 0, 0]).is_some(), "that of the other client");
+        for network in 0..3 {
+            let client = IpAddr::from([0x2001, 0xdb8, 7, network << 8, 0, 0, 0, 1]);
+            put_many(&kept, client, 3 + network as u8, 4000, MAX_SESSIONS);
+        }
+        assert_eq!(count(&kept), 3 * MAX_OF_CLIENT, "a /48 has twice as many");
+    }
+
+    #[test]
+    fn a_file_of_an_earlier_version_is_read() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("server.sqlite");
-        let kept = sessions(&file, "a", "boot");
-        keep(&kept, b"old");
-        keep(&kept, b"middle");
-        let many = "UPDATE session SET number = 16384 WHERE id = ?1";
-        lock(&kept.database).execute(many, [&b"middle"[..]]).unwrap();
-        keep(&kept, b"new");
-        assert_eq!(kept.take(b"old"), None);
-        assert!(kept.take(b"middle").is_some());
-        assert!(kept.take(b"new").is_some());
+        keep(&sessions(&file, "a", "boot"), b"id");
+        let before = "DROP INDEX session_client; DROP INDEX session_site; \
+                      ALTER TABLE session DROP COLUMN client; ALTER TABLE session DROP COLUMN site";
+        Connection::open(&file).unwrap().execute_batch(before).unwrap();
+        let after = sessions(&file, "a", "boot");
+        keep(&after, b"new");
+        assert!(after.take(b"id").is_some());
     }
 
     #[test]

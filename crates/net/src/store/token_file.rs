@@ -1,6 +1,6 @@
 //! A client's tokens and TLS tickets in a file.
 
-use super::database::{failed, open, storage};
+use super::database::{failed, log_ahead, open, prepare, storage};
 use super::waiting_tokens::{Kind, TICKETS, Token, WaitingTokens};
 use bentpipe_quic::noq_proto::TokenStore;
 use bentpipe_quic::path_memory::StoreError;
@@ -66,22 +66,14 @@ impl TokenFile {
     pub fn open(file: &Path) -> Result<Self, StoreError> {
         let database = open(file)?;
         let failed = |error: rusqlite::Error| failed(file, &error);
-        let application: i64 = database
-            .pragma_query_value(None, "application_id", |row| row.get(0))
-            .map_err(failed)?;
-        let objects: i64 = database
-            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-            .map_err(failed)?;
-        if application != APPLICATION && (application, objects) != (0, 0) {
+        // Used and deleted tokens are overwritten.
+        database.pragma_update(None, "secure_delete", "ON").map_err(failed)?;
+        if !prepare(&database, APPLICATION, TABLES).map_err(failed)? {
             return Err(storage(file, "it is another program's database", "name another file"));
         }
-        let prepare = || {
-            database.execute_batch(TABLES)?;
-            database.pragma_update(None, "application_id", APPLICATION)?;
-            // Used and deleted tokens are overwritten.
-            database.pragma_update(None, "secure_delete", "ON")
-        };
-        prepare().map_err(failed)?;
+        // A first flight waits for what is taken from the file, but not for the disk: after a power
+        // failure, a token or ticket that was used shortly before may be used again.
+        log_ahead(&database).map_err(failed)?;
         let is_private = is_private(file);
         if !is_private {
             tracing::warn!(
@@ -317,6 +309,33 @@ impl TokenStore for TokenFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processes_that_begin_at_once_share_a_new_file_that_waits_for_no_disk() {
+        for _ in 0..20 {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("tokens.sqlite");
+            std::thread::scope(|scope| {
+                for number in 0..8 {
+                    let path = &path;
+                    scope.spawn(move || {
+                        let file = TokenFile::open(path).unwrap();
+                        let server = number.to_string();
+                        file.insert(&server, Bytes::from_static(b"token"));
+                        assert!(TokenStore::take(&file, &server).is_some());
+                    });
+                }
+            });
+            let file = TokenFile::open(&path).unwrap();
+            let database = file.database();
+            let mode = |name| {
+                let text = |row: &rusqlite::Row<'_>| row.get::<_, rusqlite::types::Value>(0);
+                database.pragma_query_value(None, name, text).unwrap()
+            };
+            assert_eq!(mode("journal_mode"), "wal".to_owned().into());
+            assert_eq!(mode("synchronous"), 1.into());
+        }
+    }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn of_a_flood_of_tokens_the_newest_is_kept() {

@@ -11,6 +11,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
+use tokio::sync::Notify;
 
 /// Which servers a client trusts.
 #[derive(Debug, Clone, Default)]
@@ -49,7 +50,7 @@ impl Trust {
             .map_err(|error| TrustError(error.to_string()))?;
         let config = match self {
             Self::Anybody => {
-                let known = KnownCertificates(Arc::new(|_, _| true));
+                let known = KnownCertificates::new(|_, _| true);
                 let verifier = KnownOrTrusted { known, others: None, provider };
                 builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
             }
@@ -125,7 +126,19 @@ type IsKnown = dyn Fn(&CertificateDer<'_>, &str) -> bool + Send + Sync;
 
 /// The certificates that this program has itself, whose servers are beside it.
 #[derive(Clone)]
-pub(crate) struct KnownCertificates(pub Arc<IsKnown>);
+pub(crate) struct KnownCertificates {
+    pub is_known: Arc<IsKnown>,
+    /// Told when a server shows one that is neither known nor trusted.
+    pub unknown: Arc<Notify>,
+}
+
+impl KnownCertificates {
+    pub fn new(
+        is_known: impl Fn(&CertificateDer<'_>, &str) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self { is_known: Arc::new(is_known), unknown: Arc::default() }
+    }
+}
 
 impl fmt::Debug for KnownCertificates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -151,12 +164,16 @@ impl ServerCertVerifier for KnownOrTrusted {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        if (self.known.0)(own, &name.to_str().to_ascii_lowercase()) {
+        if (self.known.is_known)(own, &name.to_str().to_ascii_lowercase()) {
             return Ok(ServerCertVerified::assertion());
         }
         let unknown = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
-        let others = self.others.as_ref().ok_or(unknown)?;
-        others.verify_server_cert(own, chain, name, ocsp, now)
+        let verified = self
+            .others
+            .as_ref()
+            .ok_or(unknown)
+            .and_then(|others| others.verify_server_cert(own, chain, name, ocsp, now));
+        verified.inspect_err(|_| self.known.unknown.notify_one())
     }
 
     fn verify_tls12_signature(

@@ -2,18 +2,19 @@
 
 use super::content;
 use super::exchange::{early_over_http3, tls};
-use super::kit::{certificate, listener, soon, until};
+use super::kit::{LogBuffer, certificate, listener, soon, until};
 use super::relay::Relay;
-use bentpipe_net::Trust;
 use bentpipe_net::get::Client;
 use bentpipe_net::proxy::Upstream;
 use bentpipe_net::serve::Server;
+use bentpipe_net::{LogFormat, Trust};
 use bentpipe_quic::noq_proto::crypto::rustls::QuicClientConfig;
 use bentpipe_quic::tls::ALPN_H3;
 use bentpipe_units::Span;
 use http::{HeaderMap, Request};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -46,9 +47,15 @@ impl Counting {
         (found.clone().count(), found.filter(|head| head.contains("early-data: 1\r\n")).count())
     }
 
-    async fn proxy(&self, keys: &Path, certificate: bentpipe_net::Certificate) -> Server {
+    async fn proxy(
+        &self,
+        keys: &Path,
+        certificate: bentpipe_net::Certificate,
+        log: &LogBuffer,
+    ) -> Server {
         let upstream = Upstream::new(&format!("http://{}", self.address)).unwrap();
-        Server::proxy(upstream, certificate).keys(keys).start().await.unwrap()
+        let builder = Server::proxy(upstream, certificate).keys(keys);
+        builder.access_log(LogFormat::Text, Box::new(log.clone())).start().await.unwrap()
     }
 }
 
@@ -100,31 +107,64 @@ async fn flight(server: SocketAddr, trust: &Trust, method: &'static str) -> Vec<
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_replayed_flight_passes_safe_requests_once_and_others_never() {
+async fn a_flight_from_an_address_that_nobody_has_validated_passes_nothing() {
     let here = tempfile::tempdir().unwrap();
     let keys = here.path().join("server.sqlite");
-    let upstream = Counting::new().await;
+    let (upstream, log) = (Counting::new().await, LogBuffer::default());
     let (certificate, trust) = certificate();
-    let server = upstream.proxy(&keys, certificate.clone()).await;
+    let server = upstream.proxy(&keys, certificate.clone(), &log).await;
     let get = flight(server.address(), &trust, "GET").await;
     let post = flight(server.address(), &trust, "POST").await;
     assert_eq!(upstream.count("get /order"), (2, 0), "one visit before each flight");
-    // The early data of the flight is good: a safe request passes, marked. Its session is used up.
+    // The handshake is never completed, so the client is not known to have asked.
     for _ in 0..3 {
         replay(&get, server.address()).await;
+        replay(&post, server.address()).await;
     }
-    assert_eq!(upstream.count("get /order"), (3, 1));
-    // The handshake is never completed, so the client is not known to have asked.
-    replay(&post, server.address()).await;
-    replay(&post, server.address()).await;
-    assert_eq!(upstream.count("post /order"), (0, 0));
     // Another server with the same keys and sessions.
     soon(server.stop(Span::from_millis(100))).await;
-    let server = upstream.proxy(&keys, certificate).await;
+    let server = upstream.proxy(&keys, certificate, &log).await;
     replay(&get, server.address()).await;
     replay(&post, server.address()).await;
-    assert_eq!(upstream.count("get /order"), (3, 1));
-    assert_eq!(upstream.count("post /order"), (0, 0));
+    assert_eq!((upstream.count("get /order"), upstream.count("post /order")), ((2, 0), (0, 0)));
+    soon(server.stop(Span::from_millis(100))).await;
+    assert_eq!(log.text().lines().count(), 2, "nobody is said to have asked: {}", log.text());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flight_with_a_token_passes_once() {
+    let here = tempfile::tempdir().unwrap();
+    let keys = here.path().join("server.sqlite");
+    let (upstream, log) = (Counting::new().await, LogBuffer::default());
+    let (certificate, trust) = certificate();
+    let server = upstream.proxy(&keys, certificate.clone(), &log).await;
+    let relay = Relay::new(Some(server.address()), Duration::ZERO).await;
+    let client = Client::builder().trust(trust).build().unwrap();
+    let url = format!("https://{}/order", relay.address).parse().unwrap();
+    let response = client.get(&url, &HeaderMap::new()).await.unwrap();
+    assert_eq!(content(response).await.unwrap(), b"ok");
+    sleep(Duration::from_millis(200)).await;
+    client.disconnect().await;
+    // The client hears nothing, so it cannot complete the handshake.
+    relay.sent.lock().unwrap().clear();
+    relay.muted.store(true, Relaxed);
+    let again = tokio::spawn(async move { client.get(&url, &HeaderMap::new()).await.map(|_| ()) });
+    until("the early request", || upstream.count("get /order") == (2, 1)).await;
+    again.abort();
+    let flight = relay.sent.lock().unwrap().clone();
+    for _ in 0..3 {
+        replay(&flight, server.address()).await;
+    }
+    soon(server.stop(Span::from_millis(100))).await;
+    let server = upstream.proxy(&keys, certificate, &log).await;
+    replay(&flight, server.address()).await;
+    assert_eq!(upstream.count("get /order"), (2, 1), "its session and its token are used up");
+    soon(server.stop(Span::from_millis(100))).await;
+    // By which the sessions of each are bounded.
+    let client = "SELECT client FROM session LIMIT 1";
+    let file = rusqlite::Connection::open(&keys).unwrap();
+    let client: String = file.query_row(client, [], |row| row.get(0)).unwrap();
+    assert_eq!(client, "127.0.0.1/32");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -132,7 +172,8 @@ async fn a_request_that_is_too_early_is_sent_again_after_the_handshake() {
     let here = tempfile::tempdir().unwrap();
     let upstream = Counting::new().await;
     let (certificate, trust) = certificate();
-    let server = upstream.proxy(&here.path().join("server.sqlite"), certificate).await;
+    let log = LogBuffer::default();
+    let server = upstream.proxy(&here.path().join("server.sqlite"), certificate, &log).await;
     // The server sees a request of the first flight long before the handshake is complete.
     let relay = Relay::new(Some(server.address()), Duration::from_millis(50)).await;
     let client = Client::builder().trust(trust).build().unwrap();

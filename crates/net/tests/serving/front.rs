@@ -102,7 +102,7 @@ impl Hosts {
 
 /// Answers one request after the other with its own head, until the client closes. `name` is in the
 /// field `X-Server`.
-async fn echo(mut stream: impl AsyncRead + AsyncWrite + Unpin, name: String) {
+pub async fn echo(mut stream: impl AsyncRead + AsyncWrite + Unpin, name: String) {
     let mut head = Vec::new();
     while let Ok(byte) = stream.read_u8().await {
         head.push(byte);
@@ -225,7 +225,7 @@ pub fn acceptor(hosts: &Hosts, alpn: Option<&[u8]>) -> TlsAcceptor {
 
 /// Returns a web server over TLS with the certificate of `a.test`, and the names that clients ask
 /// it for.
-async fn secure_web(hosts: &Hosts) -> (String, Arc<Mutex<Vec<String>>>) {
+pub async fn secure_web(hosts: &Hosts) -> (String, Arc<Mutex<Vec<String>>>) {
     let acceptor = acceptor(hosts, None);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
@@ -318,6 +318,35 @@ async fn renewed_certificates_replace_those_before() {
     fs::remove_dir_all(directory.join("authority/a.test")).unwrap();
     server.certificates().replace_table(hosts.store.reload(now).table.unwrap());
     assert!(hosts.ask(&server, "a.test", "https://a.test/", &[]).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sites_own_server_may_renew_its_certificate_before_the_front_and_after_it() {
+    let mut hosts = Hosts::new();
+    let (late, _) = secure_web(&hosts).await;
+    let renewed = write(hosts.directory.path(), &["a.test"]);
+    let (early, _) = secure_web(&hosts).await;
+    let [late, early] = [late, early].map(|url| Sites::default().with_default(upstream(&url)));
+    let [late, early] = [hosts.front(late).await, hosts.front(early).await];
+    let status = async |hosts: &Hosts, server: &Server| {
+        let answer = hosts.ask(server, "a.test", "https://a.test/", &[]).await;
+        answer.unwrap().head.status().as_u16()
+    };
+    // The server has it already, and the front is told to look at the files.
+    assert_eq!(status(&hosts, &early).await, 502);
+    soon(early.certificates().asked_for_unknown()).await;
+    let table = hosts.store.reload(RealClock::new().system()).table.unwrap();
+    hosts.trust = Trust::Only(vec![renewed]);
+    early.certificates().replace_table(table.clone());
+    assert_eq!(status(&hosts, &early).await, 200);
+    // The front has it already, and the server still shows the one before.
+    late.certificates().replace_table(table);
+    assert_eq!(status(&hosts, &late).await, 200);
+    // A host without a certificate has none before either.
+    fs::remove_dir_all(hosts.directory.path().join("authority/a.test")).unwrap();
+    let table = hosts.store.reload(RealClock::new().system()).table.unwrap();
+    late.certificates().replace_table(table);
+    assert!(hosts.ask(&late, "a.test", "https://a.test/", &[]).await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

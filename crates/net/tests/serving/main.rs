@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests make files as they need")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
+mod accounting;
 mod balancer;
 mod book;
 mod conformance;
@@ -11,6 +12,7 @@ mod exchange;
 mod fallback;
 mod frames;
 mod front;
+mod front_upstreams;
 mod full_disk;
 mod grpc;
 mod handover;

@@ -1,7 +1,7 @@
 //! Refusals. Other clients are served all the same.
 
 use super::kit::{LogBuffer, certificate, until};
-use super::{TestServer, content};
+use super::{TestServer, content, tcp};
 use bentpipe_net::LogFormat;
 use bentpipe_net::serve::{Limits, Server, ServerBuilder};
 use bentpipe_units::Span;
@@ -10,6 +10,7 @@ use std::net::UdpSocket;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+use tokio::net::TcpSocket;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn paths_outside_the_directory_are_not_found() {
@@ -100,6 +101,32 @@ async fn under_load_a_client_validates_its_address_and_is_served() {
     until("the first flight did not arrive", || site.server.connections() > 0).await;
     assert_eq!(content(site.get(&client, "/hello.txt").await.unwrap()).await.unwrap(), b"hello");
     assert_eq!(site.server.metrics().retried.load(Relaxed), 1);
+    client.disconnect().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_client_that_says_nothing_leaves_places_for_handshakes() {
+    // 64 in all, for longer than the test lasts.
+    let limits =
+        Limits { handshakes: 16, handshake_time: Span::from_secs(600), ..Limits::default() };
+    let site = TestServer::limited(limits).await;
+    let mut silent = Vec::new();
+    for _ in 0..64 {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(([127, 0, 0, 2], 0).into()).unwrap();
+        silent.push(socket.connect(site.server.address()).await.unwrap());
+    }
+    let metrics = site.server.metrics();
+    until("the server did not see all", || {
+        metrics.refused.load(Relaxed) + site.server.connections() as u64 >= 64
+    })
+    .await;
+    let client = site.client();
+    assert_eq!(content(site.get(&client, "/hello.txt").await.unwrap()).await.unwrap(), b"hello");
+    let mut stream = tcp::connect_as(&site, [127, 0, 0, 3], b"http/1.1").await;
+    let request = "GET /hello.txt HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
+    assert!(tcp::ask(&mut stream, request).await.contains("200 OK"));
+    assert_eq!(metrics.refused.load(Relaxed), 56, "an eighth is for one client");
     client.disconnect().await;
 }
 

@@ -243,7 +243,7 @@ fn extended_connect(path: &str, protocol: &[u8]) -> Vec<u8> {
 
 /// Reads the head of a response, and returns its status, of those that are in the static table, and
 /// the rest of its fields.
-async fn status_of(recv: &mut RecvStream) -> (u16, Vec<u8>) {
+pub async fn status_of(recv: &mut RecvStream) -> (u16, Vec<u8>) {
     let mut start = [0; 2];
     soon(recv.read_exact(&mut start)).await.unwrap();
     assert_eq!(start[0], frames::HEADERS);
@@ -309,6 +309,8 @@ async fn over_http3_each_has_a_stream() {
         ("/liar", b"websocket", 502),
         ("/ws", b"connect-udp", 501),
         ("/ws", b"webtransport", 501),
+        ("/ws", b"connect-ip", 501),
+        ("/ws", b"foo", 501),
     ] {
         let (_, mut recv) = peer.ask(&extended_connect(path, protocol)).await;
         assert_eq!(status_of(&mut recv).await.0, status, "{path}");

@@ -83,6 +83,8 @@ pub(crate) struct State {
     pub spawned: Vec<Task>,
     /// True once the peer's address is validated (RFC 9000 §8), which the stack keeps private.
     pub(super) validated: bool,
+    /// The peer's address on the last path that was validated, at a server.
+    pub(super) validated_address: Option<SocketAddr>,
     /// Tasks that wait for `validated`.
     pub(super) validation: Vec<Waker>,
     /// Tasks that wait for the end of the handshake or of the connection.
@@ -127,6 +129,7 @@ impl State {
             send_window: None,
             spawned: Vec::new(),
             validated: false,
+            validated_address: None,
             validation: Vec::new(),
             state_changes: Vec::new(),
             resume_state: ResumeState::default(),
@@ -193,6 +196,11 @@ impl State {
     /// Returns the peer's current address and port while the connection has a path.
     pub fn remote_address(&self) -> Option<SocketAddr> {
         self.quic.network_path(PathId::ZERO).ok().map(|path| path.remote())
+    }
+
+    /// Notes where the peer has shown to receive, on its current path or the last one before.
+    pub fn set_validated_address(&mut self, address: SocketAddr) {
+        self.validated_address = Some(address);
     }
 
     /// Marks the peer's address as validated.

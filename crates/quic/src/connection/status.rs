@@ -60,6 +60,13 @@ impl Conn {
         self.lock().remote_address()
     }
 
+    /// Returns the address and port at which the peer has shown to receive: of its current path, or
+    /// of the last one before that was validated (RFC 9000 §8). `None` before the first, and at a
+    /// client.
+    pub fn validated_address(&self) -> Option<SocketAddr> {
+        self.lock().validated_address
+    }
+
     /// Returns the peer's current IP address while the connection has a path.
     pub(crate) fn remote_ip(&self) -> Option<IpAddr> {
         self.remote_address().map(|address| address.ip())

@@ -12,10 +12,11 @@
 use super::transmit::Transmit;
 use crate::connection::State;
 use crate::observer::{Kind, Space, split};
+use crate::tls::with_handshake_peer;
 use crate::tls::wrapped::WrapKeys;
 use bytes::BytesMut;
-use noq_proto::PathId;
-use noq_proto::crypto::{CryptoError, PacketKey};
+use noq_proto::crypto::{CryptoError, PacketKey, Session};
+use noq_proto::{PathId, TransportError};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -113,6 +114,15 @@ impl AddressLimit {
         let new =
             Unvalidated { address: source, received: bytes, sent: 0, challenges: VecDeque::new() };
         push_bounded(&mut addresses.unvalidated, new, MAX_ADDRESSES);
+    }
+
+    /// Returns `current`, the address of the client's path, if the client receives there, or the
+    /// last address at which it has shown to.
+    pub(super) fn validated(&self, current: Option<SocketAddr>) -> Option<SocketAddr> {
+        let addresses = self.lock();
+        current
+            .filter(|current| addresses.is_validated(*current))
+            .or_else(|| addresses.validated.back().copied())
     }
 
     /// Notes that the client receives at `address`.
@@ -235,6 +245,15 @@ impl SendLimit {
 }
 
 impl WrapKeys for AddressLimit {
+    fn read_handshake(
+        &self,
+        session: &mut dyn Session,
+        bytes: &[u8],
+    ) -> Result<bool, TransportError> {
+        let source = self.lock().source.map(|source| source.ip());
+        with_handshake_peer(source, || session.read_handshake(bytes))
+    }
+
     fn packet(&self, key: Box<dyn PacketKey>, space: Space) -> Box<dyn PacketKey> {
         match space {
             Space::Initial => key,

@@ -70,6 +70,10 @@ impl Entry {
     /// Updates the path memory and the start limiter. A store that fails is no reason to
     /// end a connection.
     pub fn flush(&mut self, now: Time, over: bool) {
+        // This runs as often as the connection does, and the RTT is behind its lock.
+        if self.attachments.start_lease.is_none() && self.attachments.path_lease.is_none() {
+            return;
+        }
         let unused = over || now.since(self.heard) >= silence(self.conn.lock().smoothed_rtt());
         if let Some(lease) = self.attachments.start_lease.as_ref().filter(|_| unused) {
             lease.leave();

@@ -260,6 +260,9 @@ impl Endpoint {
                     state.set_now(now);
                     receive(&mut state, &mut entry.early, event, short_header);
                     state.on_datagram(bytes);
+                    let limit = entry.send_limit.limit();
+                    let validated = limit.and_then(|limit| limit.validated(state.remote_address()));
+                    validated.into_iter().for_each(|address| state.set_validated_address(address));
                     drop(state);
                     self.run(key, now);
                 }
@@ -317,7 +320,9 @@ impl Endpoint {
             Ok((handle, connection)) => {
                 let conn = Conn::new(connection, now, self.clock);
                 if validated {
-                    conn.lock().set_validated();
+                    let mut state = conn.lock();
+                    state.set_validated_address(remote);
+                    state.set_validated();
                 }
                 self.adopt(handle.0, conn, app, attachments, now);
             }

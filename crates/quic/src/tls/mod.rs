@@ -2,6 +2,7 @@
 
 mod config;
 mod error;
+mod handshake_peer;
 mod identity;
 mod long_flight;
 mod null_protection;
@@ -12,6 +13,8 @@ pub(crate) mod wrapped;
 
 pub use config::{ALPN_H3, ALPN_RAW, Client, provider, server};
 pub use error::TlsError;
+pub use handshake_peer::handshake_peer;
+pub(crate) use handshake_peer::with_handshake_peer;
 pub use identity::Identity;
 pub use long_flight::server_for_long_flights;
 pub use null_protection::{null_client, null_server};

@@ -10,5 +10,5 @@ pub const COSTS: &[Cost] = &[
     Cost { controller: "copa", time_ratio: 1.2529, worst_ratio: 8.6063, others_kept: 1.1438 },
     Cost { controller: "cubic", time_ratio: 1.0327, worst_ratio: 1.2415, others_kept: 0.9626 },
     Cost { controller: "hybla", time_ratio: 1.4229, worst_ratio: 11.5782, others_kept: 0.8426 },
-    Cost { controller: "newreno", time_ratio: 1.1069, worst_ratio: 2.2627, others_kept: 1.1229 },
+    Cost { controller: "newreno", time_ratio: 1.0976, worst_ratio: 2.2340, others_kept: 1.1229 },
 ];

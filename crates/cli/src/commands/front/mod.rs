@@ -26,6 +26,9 @@ use tokio::time::{Duration, Instant, sleep_until};
 /// Most upstreams of hosts. Our choice: each has its own connections.
 const MAX_SITES: usize = 64;
 
+/// Shortest time between two looks for changed certificates. Our choice.
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+
 /// Directories in which other programs keep certificates, if they exist.
 const KNOWN_PLACES: [&str; 4] = [
     "/etc/letsencrypt/live",
@@ -154,13 +157,16 @@ struct Certificates {
     store: CertificateStore,
     interval: Duration,
     next: Instant,
+    /// When it was looked for changes.
+    looked: Instant,
     drain: Span,
 }
 
 impl Certificates {
     fn new(store: CertificateStore, interval: Span, drain: Span) -> Self {
         let interval = interval.into();
-        Self { store, interval, next: Instant::now() + interval, drain }
+        let looked = Instant::now();
+        Self { store, interval, next: looked + interval, looked, drain }
     }
 }
 
@@ -169,21 +175,30 @@ impl Reload for Certificates {
         Hangup::HandOver(self.drain)
     }
 
-    async fn due(&mut self) {
-        sleep_until(self.next).await;
+    async fn due(&mut self, certificates: &CertificateResolver) {
+        tokio::select! {
+            () = sleep_until(self.next) => {}
+            // A site's own server may have a new one, which is in a file by then.
+            () = certificates.asked_for_unknown() => sleep_until(self.looked + MIN_PAUSE).await,
+        }
     }
 
     fn reload(&mut self, certificates: &CertificateResolver, messages: &Messages) {
         let store = &mut self.store;
-        let reloaded = tokio::task::block_in_place(|| store.reload(RealClock::new().system()));
-        self.next = Instant::now() + self.interval;
+        let now = RealClock::new().system();
+        let reloaded = tokio::task::block_in_place(|| store.reload(now));
+        // Also when the next one expires. That second is its own.
+        let end = store.next_end().and_then(|end| end.duration_since(now).ok());
+        let end = end.map_or(self.interval, |left| left + Duration::from_secs(1));
+        self.looked = Instant::now();
+        self.next = self.looked + self.interval.min(end);
         reloaded.warnings.iter().for_each(|warning| messages.warn(warning));
         let Some(table) = reloaded.table else { return };
-        messages.info(&format!(
-            "{} certificates were read again; {} hosts",
-            reloaded.read,
-            table.len()
-        ));
+        let hosts = table.len();
+        messages.info(&match reloaded.read {
+            0 => format!("certificates have expired or are gone; {hosts} hosts"),
+            read => format!("{read} certificates were read again; {hosts} hosts"),
+        });
         certificates.replace_table(table);
     }
 }
