@@ -57,7 +57,8 @@ pub struct Counters {
     /// Time spent sending packets that have left the transmitter.
     ///
     /// On a link with a rate trace: the time that their bytes take at the trace's mean rate.
-    /// Divided by the length of the run, it is the utilisation.
+    /// Over [`DirectionModel::sending_time`](crate::DirectionModel::sending_time) it is the
+    /// utilisation.
     pub busy: Span,
     /// Accepted and not yet returned by [`Link::poll`](crate::Link::poll): queued, being sent or
     /// propagating.

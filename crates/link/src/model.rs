@@ -245,6 +245,17 @@ impl DirectionModel {
         self.rate.capacity(from, to)
     }
 
+    /// Returns the time from `from` to `to` in the measure of [`Counters::busy`], so that busy time
+    /// over it is the utilisation.
+    ///
+    /// Of a trace: the opportunities after `from`, each with the time of a full packet at the mean
+    /// rate. There may be more of that time than passes, or less.
+    ///
+    /// [`Counters::busy`]: crate::Counters::busy
+    pub fn sending_time(&self, from: Time, to: Time) -> Span {
+        self.rate.sending_time(from, to)
+    }
+
     /// Returns the limit of the queue in bytes, with a base RTT of `rtt` for the whole path. `None`
     /// if the queue counts packets.
     pub fn queue_limit_bytes(&self, rtt: Span) -> Option<u64> {
@@ -329,6 +340,22 @@ mod tests {
                 "{from} to {to} ms"
             );
         }
+    }
+
+    #[test]
+    fn the_sending_time_of_a_trace_is_that_of_its_opportunities() {
+        let trace = DeliveryTrace { millis: vec![1, 2, 3, 1000], period_ms: 1000 };
+        let model = DirectionModel {
+            rate: RateModel::Trace(Arc::new(trace)),
+            ..with_rate(RateConfig::Constant(Rate::from_mbps(1)))
+        };
+        // A full packet takes 250 ms at the mean rate. The opportunity at 1 ms is not after 1 ms.
+        assert_eq!(model.sending_time(ms(0), ms(3)), Span::from_millis(750));
+        assert_eq!(model.sending_time(ms(1), ms(3)), Span::from_millis(500));
+        assert_eq!(model.sending_time(ms(3), ms(999)), Span::ZERO);
+        assert_eq!(model.sending_time(ms(0), ms(2000)), Span::from_secs(2));
+        let constant = with_rate(RateConfig::Constant(Rate::from_mbps(1)));
+        assert_eq!(constant.sending_time(ms(1), ms(3)), Span::from_millis(2));
     }
 
     #[test]

@@ -45,6 +45,14 @@ impl PolicerConfig {
         matches!(self, Self::None)
     }
 
+    /// Returns the size of the bucket if a packet of `mtu` never passes it.
+    pub fn below(&self, mtu: Bytes) -> Option<Bytes> {
+        match self {
+            Self::TokenBucket { burst, .. } if *burst < mtu => Some(*burst),
+            Self::None | Self::TokenBucket { .. } => None,
+        }
+    }
+
     /// Checks that full packets can pass the policer.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         match self {

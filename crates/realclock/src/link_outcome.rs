@@ -2,12 +2,14 @@
 
 use super::visit_report::VisitReport;
 use bentpipe_emu::{DirectionReport, LinkReport, Report};
+use bentpipe_link::DirectionModel;
 use bentpipe_sim::{Direction, LinkOutcome, RunSpec};
 use bentpipe_timeseries::LinkSeries;
 use bentpipe_units::{Span, Time};
 
 /// Returns the outcome of `link`. Utilisation is averaged from `measured_from` to the last packet.
 pub(super) fn link_outcome(
+    spec: &RunSpec,
     direction: &DirectionReport,
     link: &LinkReport,
     visits: &[VisitReport<'_>],
@@ -34,7 +36,10 @@ pub(super) fn link_outcome(
         }
     }
     let last = counters.filter_map(|(_, counters)| counters.last).max();
-    let active = measured_from.zip(last).map_or(Span::ZERO, |(from, last)| last.since(from));
+    let active = measured_from.zip(last).map_or(Span::ZERO, |(from, last)| {
+        let model = model(spec, &link.name);
+        model.map_or(last.since(from), |model| model.sending_time(from, last))
+    });
     let busy = link.counters.busy.as_secs_f64();
     LinkOutcome {
         name: link.name.clone(),
@@ -45,17 +50,19 @@ pub(super) fn link_outcome(
     }
 }
 
+/// Returns the model of the link with this name.
+fn model<'a>(spec: &'a RunSpec, name: &str) -> Option<&'a DirectionModel> {
+    let (hop, direction) = name.split_once('/')?;
+    let hop = spec.hops.iter().find(|candidate| candidate.name == hop)?;
+    Some(if direction.starts_with("forward") { &hop.forward } else { &hop.reverse })
+}
+
 /// Returns the time series of all links.
 pub(super) fn link_traces(spec: &RunSpec, report: &Report) -> Vec<LinkSeries> {
-    let model = |name: &str| {
-        let (hop, direction) = name.split_once('/')?;
-        let hop = spec.hops.iter().find(|candidate| candidate.name == hop)?;
-        Some(if direction.starts_with("forward") { &hop.forward } else { &hop.reverse })
-    };
     let links = report.directions().into_iter().flat_map(|direction| &direction.links);
     links
         .filter_map(|link| {
-            let model = model(&link.name)?;
+            let model = model(spec, &link.name)?;
             let recorder = link.recorder.clone()?;
             let outages = |end| model.total_losses(end).collect();
             let series = recorder.series_with_rate(model, None, outages);

@@ -54,7 +54,7 @@ pub fn outcome(spec: &RunSpec, visits: Vec<VisitOutcome>, report: Report) -> Run
         .directions()
         .into_iter()
         .flat_map(|direction| direction.links.iter().map(move |link| (direction, link)))
-        .map(|(direction, link)| link_outcome(direction, link, &reports, measured_from))
+        .map(|(direction, link)| link_outcome(spec, direction, link, &reports, measured_from))
         .collect();
     let measured = || reports.iter().filter(|report| report.visit.measured);
     let accounts: Vec<_> =

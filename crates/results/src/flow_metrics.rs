@@ -201,6 +201,11 @@ const COMPUTED: &[Computed] = &[
          percent of those sent; of a ping also replies.",
         |flow| {
             let lost = &flow.metrics;
+            // The packets of proxies that forward data are among those lost and not among those
+            // sent.
+            if lost.pep_buffer_max_bytes.is_some_and(|bytes| bytes > 0) {
+                return None;
+            }
             let sum = lost.packets_lost_policer
                 + lost.packets_lost_queue
                 + lost.packets_lost_channel
@@ -482,6 +487,19 @@ mod tests {
             assert!(!words.any(|word| ["these", "These", "This"].contains(&word)), "{about}");
             assert!(!about.starts_with("The same"), "{about}");
         }
+    }
+
+    #[test]
+    fn losses_behind_proxies_are_no_part_of_what_the_sender_sent() {
+        let lost = |pep_buffer_max_bytes| {
+            let mut flow = Flow::default();
+            (flow.metrics.packets_sent, flow.metrics.packets_lost_channel) = (1389, 1999);
+            flow.metrics.pep_buffer_max_bytes = pep_buffer_max_bytes;
+            find_metric("lost_percent").unwrap().read(&flow)
+        };
+        assert_eq!(lost(Some(40_000)), None);
+        // A proxy that only filters acknowledgements forwards no data.
+        assert!(lost(Some(0)).is_some() && lost(None).is_some());
     }
 
     #[test]

@@ -86,7 +86,7 @@ pub struct User {
     pub completion_s: Option<f64>,
     /// Lower bound of the completion time on the idle path, in seconds.
     pub ideal_s: f64,
-    /// Packets sent by the sender of the data.
+    /// Packets sent by the sender of the data, and by proxies on its way.
     pub packets_sent: u64,
     /// Packets that the network dropped or lost.
     pub packets_dropped: u64,

@@ -28,6 +28,7 @@ mod orbit_check;
 mod orbit_text;
 mod packet_threshold;
 mod pep;
+mod policer_check;
 mod population;
 mod preset;
 mod probe_check;

@@ -89,10 +89,17 @@ impl LinkState {
     /// `measured_from`.
     pub fn outcome(&self, measured_from: Option<Time>, end: Time) -> LinkOutcome {
         let counters = *self.link.counters();
-        let active = measured_from.map_or(Span::ZERO, |from| self.last.since(from));
+        // What it carried before the first measured visit does not count, nor does the time before
+        // its own first packet.
+        let from = measured_from.zip(self.first_in).map(|(from, first)| from.max(first));
+        let active = from.map_or(Span::ZERO, |from| self.model.sending_time(from, self.last));
         let busy = counters.busy.saturating_sub(self.busy_before);
-        let utilisation =
-            if active.is_zero() { 0.0 } else { busy.as_secs_f64() / active.as_secs_f64() };
+        // A packet or a frame may reach past either end.
+        let utilisation = if active.is_zero() {
+            0.0
+        } else {
+            (busy.as_secs_f64() / active.as_secs_f64()).min(1.0)
+        };
         let waited =
             self.link.queue_time(end).waited_packets / u128::from(counters.packets_in.max(1));
         LinkOutcome {

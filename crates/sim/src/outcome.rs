@@ -274,14 +274,16 @@ pub struct FlowOutcome {
     pub packets_sent: u64,
     /// Bytes of these, including IP headers.
     pub bytes_sent: u64,
-    /// Of these, packets dropped by a policer.
+    /// Packets of the data that proxies sent; they are not in [`Self::packets_sent`].
+    pub packets_forwarded: u64,
+    /// Of both, packets dropped by a policer.
     pub packets_lost_policer: u64,
-    /// Of these, packets dropped by a queue: full, or by AQM.
+    /// Of both, packets dropped by a queue: full, or by AQM.
     pub packets_lost_queue: u64,
-    /// Of these, packets lost by a loss process, or dropped by a node that the caller has put on
+    /// Of both, packets lost by a loss process, or dropped by a node that the caller has put on
     /// the path.
     pub packets_lost_channel: u64,
-    /// Of these, packets lost in a mesh for other reasons than a link: link down, no route, or hop
+    /// Of both, packets lost in a mesh for other reasons than a link: link down, no route, or hop
     /// limit.
     pub packets_lost_routing: u64,
     /// Packets of the data that reached its receiver; `None` if not measured.
@@ -300,7 +302,7 @@ pub struct FlowOutcome {
     pub flow_control: Option<FlowControlStats>,
     /// Packets of the reverse direction.
     pub reverse_packets: u64,
-    /// Of these, packets lost or dropped for whatever reason.
+    /// Of these and of those that proxies sent, packets lost or dropped for whatever reason.
     pub reverse_packets_lost: u64,
     /// Bytes of these.
     pub reverse_bytes: ReverseBytes,
@@ -353,7 +355,7 @@ pub struct LinkOutcome {
     pub queue_mean: Span,
     /// Bytes by flow index.
     pub carried: Vec<(usize, u64)>,
-    /// Fraction of time spent transmitting, from the start of the first measured visit to its last
-    /// packet.
+    /// Fraction of time spent transmitting, from its first packet since the start of the first
+    /// measured visit to its last event; of a trace, the used part of the opportunities. At most 1.
     pub utilisation: f64,
 }

@@ -7,7 +7,7 @@ use crate::checks::{self, LinkAudit};
 use crate::datagram::Datagram;
 use crate::error::SimError;
 use crate::event_queue::{Component, EventQueue};
-use crate::flow::{Flow, Shared};
+use crate::flow::{Flow, LostPacket, Shared};
 use crate::hop_ends::HopEnds;
 use crate::hop_path::HopPath;
 use crate::hosts::Hosts;
@@ -292,11 +292,11 @@ impl<N: PacketNetwork> Simulation<N> {
     }
 
     fn lost(&mut self, packet_id: PacketId, lost: LossReason, at: Time) {
-        let &Datagram { flow, toward, visit, position, .. } = self.packet_arena.get(packet_id);
+        let &Datagram { flow, toward, to, visit, position, .. } = self.packet_arena.get(packet_id);
         self.packet_arena.remove(packet_id);
         let carried = packet_id.serialised();
         let progress = self.flows[flow as usize].progress_mut();
-        progress.count_lost(toward, visit, lost, carried, position, at);
+        progress.count_lost(LostPacket { toward, to, visit, reason: lost, carried, position }, at);
     }
 
     /// Delivers a packet at `net_node` or passes it to the next link.

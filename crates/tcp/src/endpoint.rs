@@ -60,7 +60,8 @@ enum State {
 struct Syn {
     /// True if it must be sent at the next poll.
     wanted: bool,
-    /// Time of the latest transmission.
+    /// Time of the first transmission, and of the latest.
+    first_at: Time,
     sent_at: Time,
     /// Number of transmissions.
     sent: u32,
@@ -412,7 +413,19 @@ impl Endpoint {
         } else {
             (self.syn.sent == 1).then(|| now.since(self.syn.sent_at))
         };
-        let opening = Opening { rtt, window: segment.window, seq: segment.seq, ecn: self.ecn };
+        let opening = Opening {
+            rtt,
+            window: segment.window,
+            seq: segment.seq,
+            ecn: self.ecn,
+            // The first one arrived, only late, if its timestamp is echoed: Linux,
+            // `tcp_try_undo_spurious_syn`.
+            repeated: if segment.echo == self.syn.first_at && segment.echo > Time::ZERO {
+                0
+            } else {
+                self.syn.sent.saturating_sub(1)
+            },
+        };
         self.sender = Some(Box::new(Sender::new(
             now,
             &self.settings,
@@ -480,6 +493,9 @@ impl Endpoint {
         };
         self.receiver.fill(now, &mut segment);
         segment.ack = u64::from(answer);
+        if self.syn.sent == 0 {
+            self.syn.first_at = now;
+        }
         self.syn.sent_at = now;
         let backoff: Span = self.settings.initial_rto * (1 << self.syn.sent.min(20));
         self.syn.due = Some(now + backoff.min(self.settings.max_rto));

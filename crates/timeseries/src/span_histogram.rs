@@ -11,8 +11,8 @@ const SMALLEST_NS: u64 = 1_000;
 /// Largest value in nanoseconds: an hour.
 const LARGEST_NS: u64 = 3_600_000_000_000;
 
-/// Counts times from 1 µs to one hour with two significant digits, such as RTTs or one-way delays.
-/// The smallest one and the mean are exact.
+/// Counts times from 1 µs to one hour, to 1 % or 1 µs, such as RTTs or one-way delays.
+/// The smallest and the largest one and the mean are exact.
 ///
 /// Values fall into the same bins as those of an HDR histogram (Tene) with these bounds. Only the
 /// bins between the smallest and the largest value seen are stored: the times of a path have the
@@ -27,12 +27,15 @@ pub struct SpanHistogram {
     sum: u128,
     /// Smallest value; without values, zero.
     min: Span,
+    /// Largest value; without values, zero.
+    max: Span,
 }
 
 impl SpanHistogram {
     /// Counts a value. In quantiles, values outside the bounds count as the nearest bound.
     pub fn record(&mut self, value: Span) {
         self.min = if self.total == 0 { value } else { self.min.min(value) };
+        self.max = self.max.max(value);
         self.sum += u128::from(value.as_nanos());
         self.add_count(bin(value.as_nanos().clamp(SMALLEST_NS, LARGEST_NS)), 1);
     }
@@ -43,6 +46,7 @@ impl SpanHistogram {
             return;
         }
         self.min = if self.is_empty() { other.min } else { self.min.min(other.min) };
+        self.max = self.max.max(other.max);
         self.sum += other.sum;
         for (bin, &count) in (other.first..).zip(&other.counts) {
             if count > 0 {
@@ -91,15 +95,15 @@ impl SpanHistogram {
         Some(Span::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
     }
 
-    /// Returns the largest value of the bin that contains the given quantile; zero if there are no
-    /// values.
+    /// Returns the largest value of the bin that contains the given quantile, or the largest one
+    /// counted if that is smaller; zero if there are no values.
     pub fn quantile(&self, quantile: f64) -> Span {
         let rank = ((quantile * self.total as f64).ceil() as u64).max(1);
         let mut below = 0;
         for (bin, count) in (self.first..).zip(&self.counts) {
             below += count;
             if below >= rank {
-                return Span::from_nanos(end(bin) - 1);
+                return Span::from_nanos(end(bin) - 1).min(self.max);
             }
         }
         Span::ZERO
@@ -149,6 +153,15 @@ mod tests {
         assert_eq!(SpanHistogram::default().quantile(0.99), Span::ZERO);
     }
 
+    #[test]
+    fn no_quantile_is_above_the_largest_value() {
+        let mut histogram = of(&[20_014]);
+        assert_eq!(histogram.quantile(0.99), Span::from_nanos(20_014));
+        histogram.add(&of(&[674, 700, 600_000_001]));
+        assert_eq!(histogram.quantile(1.0), Span::from_nanos(600_000_001));
+        assert_eq!(of(&[674, 700]).quantile(0.5), Span::from_nanos(700));
+    }
+
     proptest! {
         #[test]
         fn quantiles_and_sums_are_those_of_an_hdr_histogram(
@@ -169,8 +182,9 @@ mod tests {
             let mean = (sum / values.len() as u128) as u64;
             prop_assert_eq!(histogram.mean(), Some(Span::from_nanos(mean)));
             prop_assert_eq!(histogram.min(), values.iter().min().map(|&min| Span::from_nanos(min)));
-            let expected = Span::from_nanos(model.value_at_quantile(quantile));
-            prop_assert_eq!(histogram.quantile(quantile), expected);
+            let largest = values.iter().copied().max().unwrap_or_default();
+            let expected = model.value_at_quantile(quantile).min(largest);
+            prop_assert_eq!(histogram.quantile(quantile), Span::from_nanos(expected));
         }
     }
 }

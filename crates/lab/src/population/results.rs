@@ -164,7 +164,7 @@ fn user(expansion: &Expansion, owner: Owner, spec: &RunSpec, outcome: &FlowOutco
         start_s: outcome.start.as_secs_f64(),
         completion_s: completion.map(|time| time.as_secs_f64()),
         ideal_s: ideal.as_secs_f64(),
-        packets_sent: outcome.packets_sent,
+        packets_sent: outcome.packets_sent + outcome.packets_forwarded,
         packets_dropped: outcome.packets_lost_policer
             + outcome.packets_lost_queue
             + outcome.packets_lost_channel

@@ -47,6 +47,14 @@ impl RateModel {
         Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
+    /// See [`DirectionModel::sending_time`](crate::DirectionModel::sending_time).
+    pub fn sending_time(&self, from: Time, to: Time) -> Span {
+        let Self::Trace(trace) = self else { return to.since(from) };
+        let passed = trace.opportunities(from + Span::from_nanos(1), to);
+        let full = DeliveryTrace::OPPORTUNITY - DeliveryTrace::OVERHEAD;
+        trace.mean_rate().time_for(Bytes::new(passed.saturating_mul(full.into())))
+    }
+
     /// See [`DirectionModel::has_outages`](crate::DirectionModel::has_outages).
     pub fn has_outages(&self) -> bool {
         match self {

@@ -120,6 +120,24 @@ fn errors_of_wrong_paths_name_what_exists() {
 }
 
 #[test]
+fn a_policer_has_room_for_a_full_packet_of_the_path() {
+    let policed = |mtu: &str, burst: &str| {
+        let mut source = Source::new("x.toml", TEXT);
+        source.add("--set", format!("path.mtu={mtu}"));
+        let policer = format!("{{ rate = \"10 Mbps\", burst = \"{burst}\" }}");
+        source.add("--set", format!("path.forward.policer={policer}"));
+        read(&source).map(|_| ()).map_err(|problem| source.locate(problem).to_string())
+    };
+    assert_eq!(policed("9000 B", "9000 B"), Ok(()));
+    assert_eq!(policed("1500 B", "2000 B"), Ok(()));
+    let error = policed("9000 B", "2000 B").unwrap_err();
+    for word in ["`policer.burst` of 2 kB", "never lets a full packet", "allowed: 9 kB (path.mtu)"]
+    {
+        assert!(error.contains(word), "{error}");
+    }
+}
+
+#[test]
 fn the_resolved_scenario_contains_the_changes_of_set() {
     let mut source = Source::new("x.toml", TEXT);
     assert_eq!(Document::parse(&source).unwrap().resolved(), TEXT);

@@ -13,6 +13,8 @@ const RETURN_BIN: Span = Span::from_millis(100);
 pub struct PacketCounters {
     pub data_packets: u64,
     pub data_bytes: u64,
+    /// Packets of the data that proxies sent.
+    pub forwarded: u64,
     pub lost_policer: u64,
     pub lost_queue: u64,
     pub lost_random: u64,
@@ -61,6 +63,7 @@ impl PacketCounters {
         Self {
             data_packets: 0,
             data_bytes: 0,
+            forwarded: 0,
             lost_policer: 0,
             lost_queue: 0,
             lost_random: 0,

@@ -18,7 +18,7 @@ mod transport;
 mod visit_account;
 
 pub use media_direction::{MediaDirection, between as call_media, finish as finish_call};
-pub use progress::FlowProgress;
+pub use progress::{FlowProgress, LostPacket};
 pub use report::FlowResults;
 pub use send_schedule::SendSchedule;
 pub use shared::Shared;

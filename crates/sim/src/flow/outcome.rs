@@ -55,6 +55,7 @@ pub fn flow_outcome(
         episodes: account.map(|account| account.episodes).unwrap_or_default(),
         packets_sent: counters.data_packets,
         bytes_sent: counters.data_bytes,
+        packets_forwarded: counters.forwarded,
         packets_lost_policer: counters.lost_policer,
         packets_lost_queue: counters.lost_queue,
         packets_lost_channel: counters.lost_random,

@@ -19,6 +19,22 @@ use bentpipe_timeseries::{Series, SeriesLimit};
 use bentpipe_units::{Span, Time};
 use std::net::SocketAddr;
 
+/// A packet that the network has lost.
+pub struct LostPacket {
+    /// Its direction.
+    pub toward: PathDirection,
+    /// The node that it was for: an end, or a proxy.
+    pub to: u16,
+    /// Number of the visit during which it was sent.
+    pub visit: u32,
+    /// Why it was lost.
+    pub reason: LossReason,
+    /// Time for which it had occupied the slowest link.
+    pub carried: Span,
+    /// Position in the sent bytes, for time series.
+    pub position: f64,
+}
+
 /// Progress of a flow's visits.
 pub struct FlowProgress {
     pub spec: FlowSpec,
@@ -228,16 +244,16 @@ impl FlowProgress {
         }
     }
 
-    /// Counts the loss of a packet that was sent during visit number `visit`.
-    pub fn count_lost(
-        &mut self,
-        toward: PathDirection,
-        visit: u32,
-        lost: LossReason,
-        carried: Span,
-        position: f64,
-        now: Time,
-    ) {
+    /// Counts a packet sent by a node between the ends.
+    pub fn count_forwarded(&mut self, toward: PathDirection) {
+        if let Some(visit) = &mut self.current {
+            visit.counters.forwarded += u64::from(toward == visit.data_direction);
+        }
+    }
+
+    /// Counts the loss of a packet.
+    pub fn count_lost(&mut self, packet: LostPacket, now: Time) {
+        let LostPacket { toward, to, visit, reason: lost, carried, position } = packet;
         let is_current = visit == self.visit();
         // A lost reply also counts as a lost echo.
         let is_ping =
@@ -245,7 +261,7 @@ impl FlowProgress {
         let Some(current) = self.current.as_mut().filter(|_| is_current) else { return };
         let is_data = toward == current.data_direction;
         if let Some(account) = &mut current.account {
-            account.lost(now, is_data, lost, carried);
+            account.lost(now, to, is_data, lost, carried);
         }
         let counters = &mut current.counters;
         counters.no_route += u64::from(lost == LossReason::NoRoute);

@@ -148,8 +148,8 @@ impl Outbox<'_> {
         &mut self.packet_arena.scratch
     }
 
-    /// Sends a packet: counts it, unless a node between the ends sends it, and stores it. `layers`
-    /// divides its bytes.
+    /// Sends a packet: counts it, apart from the others if a node between the ends sends it, and
+    /// stores it. `layers` divides its bytes.
     // Inlined, so that a packet is written where it stays.
     #[inline(always)]
     pub fn send(
@@ -160,6 +160,8 @@ impl Outbox<'_> {
         let Outgoing { toward, to, connection, bytes, ecn, position, answers, held, body } = packet;
         if self.side().is_some() {
             self.progress.count_sent(self.now, toward, bytes, layers);
+        } else {
+            self.progress.count_forwarded(toward);
         }
         let mut trip = self.progress.trip(self.now, self.node, toward, answers);
         trip.held += held;

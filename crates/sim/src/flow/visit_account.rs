@@ -98,8 +98,13 @@ impl VisitAccount {
         }
     }
 
-    /// Handles the loss of a packet that had occupied the slowest link for `carried`.
-    pub fn lost(&mut self, now: Time, is_data: bool, lost: LossReason, carried: Span) {
+    /// Handles the loss of a packet for the node `to`, which had occupied the slowest link for
+    /// `carried`. Before and behind the proxies whose connection is accounted for, losses are not
+    /// those of this connection.
+    pub fn lost(&mut self, now: Time, to: u16, is_data: bool, lost: LossReason, carried: Span) {
+        if to != if is_data { self.receiver } else { self.sender } {
+            return;
+        }
         let place = match DropKind::from(lost) {
             DropKind::Channel => LossPlace::Channel,
             DropKind::Queue => LossPlace::Queue,

@@ -80,7 +80,9 @@ impl ReceiveWindow {
             taken: 0,
         };
         window.limit = window.of(buffer);
-        window.taken = window.limit.min(FIRST_FLIGHT * segment).max(1);
+        // Half of the window at most: where large segments fill it with fewer, no round could read
+        // more than a first flight.
+        window.taken = (window.limit / 2).min(FIRST_FLIGHT * segment).max(1);
         window
     }
 
@@ -273,6 +275,19 @@ mod tests {
             now += rtt;
         }
         assert_eq!(window.limit, 3 << 20);
+    }
+
+    #[test]
+    fn the_buffer_grows_for_segments_of_which_its_window_has_room_for_seven() {
+        let settings = TcpSettings { segment: 8948, ..TcpSettings::default() };
+        let mut window = ReceiveWindow::new(&settings);
+        let rtt = Span::from_millis(600);
+        window.open(Time::ZERO, 1);
+        window.on_rtt(rtt);
+        for round in 1..10 {
+            window.on_consumed(Time::ZERO + rtt * round, round * 7 * 8948);
+        }
+        assert!(window.limit >= 2 * 7 * 8948, "{}", window.limit);
     }
 
     #[test]

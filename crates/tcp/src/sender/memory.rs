@@ -59,7 +59,7 @@ impl Sender {
         let control = self.controller.send_control();
         let srtt = self.rto.srtt().unwrap_or_default();
         let rate = match control.pacing_rate {
-            Some(rate) if self.rate_based => rate.as_bps() / 8,
+            Some(rate) if self.controller.is_rate_based() => rate.as_bps() / 8,
             _ if srtt.is_zero() => return MIN_SEGMENTS,
             _ => {
                 let early = control

@@ -89,7 +89,6 @@ pub(crate) struct Counts {
 pub(crate) struct Sender {
     settings: Arc<TcpSettings>,
     controller: Box<dyn Controller>,
-    rate_based: bool,
     metrics: Option<SenderMetrics>,
     sent_packets: SentPackets,
     board: Scoreboard,
@@ -139,6 +138,8 @@ pub(crate) struct Sender {
     /// The sender has responded to marks of transmissions before this number.
     marked: u64,
     gave_up: bool,
+    /// The timer has expired, and the first segment leaves whatever is in flight.
+    repeats_first: bool,
     counts: Counts,
     /// Buffer kept to avoid allocation.
     newly: Vec<(u64, Sent)>,
@@ -155,6 +156,8 @@ pub(crate) struct Opening {
     pub(crate) seq: u64,
     /// ECN that was negotiated.
     pub(crate) ecn: EcnSupport,
+    /// How often the SYN or SYN-ACK of this side was sent again.
+    pub(crate) repeated: u32,
 }
 
 impl Sender {
@@ -167,8 +170,10 @@ impl Sender {
         opening: &Opening,
     ) -> Self {
         let mtu = Bytes::new(u64::from(settings.segment.max(1)));
-        let initial_window = Bytes::new(mtu.get() * u64::from(settings.initial_window.max(1)));
-        let mut controller = make(&ControllerConfig {
+        // RFC 6928 §2 excuses one SYN that was lost; after more, RFC 5681 §3.1 has one segment.
+        let segments = if opening.repeated > 1 { 1 } else { settings.initial_window.max(1) };
+        let initial_window = Bytes::new(mtu.get() * u64::from(segments));
+        let controller = make(&ControllerConfig {
             now,
             mtu,
             initial_window,
@@ -181,7 +186,6 @@ impl Sender {
         }
         let sender = Self {
             settings: Arc::clone(settings),
-            rate_based: controller.rate_based().is_some(),
             controller,
             metrics,
             sent_packets: SentPackets::new(),
@@ -215,6 +219,7 @@ impl Sender {
             cwr: false,
             marked: 0,
             gave_up: false,
+            repeats_first: false,
             counts: Counts::default(),
             newly: Vec::new(),
         };

@@ -144,7 +144,7 @@ impl Sender {
         }
         self.cwr = true;
         self.prr = None;
-        if !self.rate_based && control.ssthresh == Some(window) {
+        if !self.controller.is_rate_based() && control.ssthresh == Some(window) {
             let outstanding =
                 (self.nxt - self.una).saturating_sub(self.board.sacked_bytes()) + delivered;
             let segment = u64::from(self.settings.segment.max(1));
@@ -180,6 +180,8 @@ impl Sender {
             self.mark_lost(now, index);
         }
         self.mark_lost(now, first);
+        // RFC 6298 §5.4: what RACK has not given up may still fill a window of one segment.
+        self.repeats_first = true;
         self.tlp.cancel();
         self.rack.due = None;
         self.prr = None;
@@ -227,7 +229,10 @@ impl Sender {
         self.rack.reordered();
         self.controller.on_spurious_loss(now);
         // A timeout reduces the window further than controllers remember.
-        if undo.timeout && !self.rate_based && self.controller.send_control().cwnd < undo.window {
+        if undo.timeout
+            && !self.controller.is_rate_based()
+            && self.controller.send_control().cwnd < undo.window
+        {
             let ssthresh = Some(undo.ssthresh.unwrap_or(Bytes::MAX));
             let to = Restart {
                 now,

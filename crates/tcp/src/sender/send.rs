@@ -48,12 +48,13 @@ impl Sender {
         }
         if let Some(index) = self.board.first_lost() {
             let bytes = self.board.get(index).map_or(Bytes::ZERO, |segment| segment.bytes());
-            if self.is_full(bytes) {
+            if self.is_full(bytes) && !self.repeats_first {
                 return Err(SendLimit::Congestion);
             }
             if self.pacer.blocked(now).is_some() {
                 return Err(SendLimit::Pacing);
             }
+            self.repeats_first = false;
             return self.send_again(now, index).ok_or(SendLimit::Application);
         }
         let segment = Bytes::new(u64::from(self.settings.segment.max(1)));
@@ -236,7 +237,8 @@ impl Sender {
     /// model the path handle idle periods themselves.
     fn restart_after_idleness(&mut self, now: Time) {
         let Some(last_sent) = self.last_sent else { return };
-        if !self.settings.idle_restart || self.rate_based || !self.board.is_empty() {
+        if !self.settings.idle_restart || self.controller.is_rate_based() || !self.board.is_empty()
+        {
             return;
         }
         let control = self.controller.send_control();

@@ -5,7 +5,7 @@ use crate::support;
 use bentpipe_congestion::SenderMetrics;
 use bentpipe_tcp::{AckPolicy, TcpSettings};
 use bentpipe_timeseries::SeriesLimit;
-use bentpipe_units::{Rate, Span, Time};
+use bentpipe_units::{Bytes, Rate, Span, Time};
 use std::collections::BTreeSet;
 use support::{CLIENT, Pair, SERVER, Sent, Treatment};
 
@@ -187,6 +187,27 @@ fn the_timeout_backs_off_and_the_transfer_continues_when_the_path_is_back() {
     let doubling = gaps[..4].windows(2).all(|pair| (pair[0] * 2).abs_diff(pair[1]) <= 2);
     assert!(doubling, "{gaps:?}");
     assert!(pair.ends[SERVER].record().timeouts >= 5);
+}
+
+#[test]
+fn after_a_timeout_the_first_segment_leaves_though_others_fill_a_window_of_one() {
+    // BBRv1 keeps one segment after a timeout; the tail loss probe was sent too late to be lost.
+    let path = Pair::path(10, Span::from_millis(600));
+    let small = TcpSettings {
+        receive_buffer: Bytes::new(100_000),
+        autotune: false,
+        ..TcpSettings::default()
+    };
+    let mut pair = Pair::probed([small.clone(), small], "bbr1", &path, 1, None);
+    pair.logs = false;
+    pair.applications[SERVER].to_write = 1448 * 50_000;
+    pair.run(Time::from_secs(30));
+    let away = pair.now;
+    pair.set_treatment(move |sent| {
+        if sent.at < away + Span::from_secs(2) { Treatment::Drop } else { Treatment::Pass }
+    });
+    pair.run(away + Span::from_secs(12));
+    assert_eq!(pair.ends[SERVER].record().timeouts, 1);
 }
 
 #[test]

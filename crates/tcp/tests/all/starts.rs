@@ -10,7 +10,7 @@ use bentpipe_link::{LossConfig, QueueConfig, QueueLimit};
 use bentpipe_tcp::{MakeController, TcpSettings};
 use bentpipe_units::{Bytes, Ratio, Span, Time};
 use std::sync::Arc;
-use support::{Pair, SERVER};
+use support::{Pair, SERVER, Treatment};
 
 /// 50 Mbps over a satellite, with a queue of half a bandwidth-delay product.
 fn geo() -> [bentpipe_link::DirectionConfig; 2] {
@@ -111,4 +111,85 @@ fn a_jump_that_loses_retreats_and_recovers_without_a_timeout() {
     assert!(pair.finish(Time::from_secs(300)));
     assert!(handle.retreated());
     assert_eq!(pair.ends[SERVER].record().timeouts, 0);
+}
+
+#[test]
+fn a_controller_that_models_the_path_is_known_behind_a_start_and_a_resumption() {
+    let rate_based = |controller: &str, start: &str, resume: &str| {
+        let congestion = CongestionConfig {
+            controller: controller.parse().unwrap(),
+            slow_start: start.parse().unwrap(),
+            resume: resume.parse().unwrap(),
+            ..CongestionConfig::default()
+        };
+        let setup = ControllerConfig {
+            now: Time::ZERO,
+            mtu: Bytes::new(1448),
+            initial_window: Bytes::new(14_480),
+            distance_m: None,
+            rtt: Some(Span::from_millis(600)),
+        };
+        make(congestion, Some(ResumeHandle::new()))(&setup).is_rate_based()
+    };
+    for start in SLOW_STARTS.iter().map(|part| part.name) {
+        for resume in ["none", "careful", "jump"] {
+            assert!(rate_based("bbr1", start, resume), "bbr1 {start} {resume:?}");
+            assert!(rate_based("bbr3", start, resume), "bbr3 {start} {resume:?}");
+            assert!(!rate_based("cubic", start, resume), "cubic {start} {resume:?}");
+        }
+    }
+}
+
+#[test]
+fn after_a_pause_a_controller_that_models_the_path_keeps_its_window_whatever_started_it() {
+    let windows = ["auto", "standard"].map(|start| {
+        let congestion = CongestionConfig {
+            controller: "bbr3".parse().unwrap(),
+            slow_start: start.parse().unwrap(),
+            ..CongestionConfig::default()
+        };
+        let mut pair = Pair::made(settings(), make(congestion, None), &geo(), 1, None);
+        pair.logs = false;
+        pair.applications[SERVER].to_write = 40_000_000;
+        pair.run(Time::from_secs(30));
+        pair.applications[SERVER].to_write += 10_000_000;
+        pair.logs = true;
+        pair.run(Time::from_secs(31));
+        pair.data().count()
+    });
+    // More than an initial window within the first second, in which no acknowledgement comes.
+    assert!(windows.iter().all(|sent| *sent > 100), "{windows:?}");
+}
+
+#[test]
+fn after_more_than_one_lost_syn_the_first_flight_is_the_smallest_window() {
+    // One segment for TCP, two for the controllers, which are QUIC's.
+    for (lost, flight) in [(0, 10), (1, 10), (2, 2), (3, 2)] {
+        let mut pair = Pair::new(settings(), "newreno", &geo(), 1);
+        let mut left = lost;
+        pair.set_treatment(move |sent| {
+            let hit = sent.from == SERVER && sent.segment.flags.syn && left > 0;
+            left -= u32::from(hit);
+            if hit { Treatment::Drop } else { Treatment::Pass }
+        });
+        pair.download(1448 * 100);
+        pair.run(Time::from_secs(30));
+        let first = pair.data().next().map(|sent| sent.at).unwrap();
+        let sent = pair.data().filter(|sent| sent.at < first + Span::from_millis(300)).count();
+        assert_eq!(sent, flight, "{lost} lost");
+    }
+}
+
+#[test]
+fn a_syn_that_was_only_late_costs_no_window() {
+    let mut path = geo();
+    path[SERVER].delay = bentpipe_link::DelayConfig::Constant(Span::from_secs(4));
+    let mut pair = Pair::new(settings(), "newreno", &path, 1);
+    pair.download(1448 * 100);
+    pair.run(Time::from_secs(30));
+    let syns = pair.log.iter().filter(|sent| sent.from == SERVER && sent.segment.flags.syn);
+    assert!(syns.count() > 2);
+    let first = pair.data().next().map(|sent| sent.at).unwrap();
+    let sent = pair.data().filter(|sent| sent.at < first + Span::from_millis(300)).count();
+    assert_eq!(sent, 10);
 }

@@ -20,8 +20,10 @@ pub struct Applications {
     /// Connections whose handshakes the page does not know yet: number, origin, and number among
     /// those of the origin.
     connecting: Vec<(usize, usize, usize)>,
-    /// Start of the interval in which HTTP flow control blocks the data.
-    blocked_since: Option<Time>,
+    /// Start of the interval in which HTTP flow control blocks the data, and for how long the
+    /// peers' windows had blocked it by then.
+    blocked_since: Option<(Time, Span)>,
+    /// Time for which only HTTP flow control has blocked the data.
     blocked: Span,
     /// True while HTTP's flow control or the send buffer limits the data's sender.
     flow_control_limited: bool,
@@ -101,9 +103,13 @@ impl Applications {
         self.ready
     }
 
-    /// Returns how long HTTP flow control has blocked the data by `now`.
-    pub fn blocked(&self, now: Time) -> Span {
-        self.blocked + self.blocked_since.map_or(Span::ZERO, |since| now.since(since))
+    /// Returns how long HTTP flow control has blocked the data by `now`, without the time in which
+    /// the peer's window did too: by now, that has blocked it for `by_peer`.
+    pub fn blocked(&self, now: Time, by_peer: Span) -> Span {
+        let current = self.blocked_since.map_or(Span::ZERO, |(since, before)| {
+            now.since(since).saturating_sub(by_peer.saturating_sub(before))
+        });
+        self.blocked + current
     }
 
     /// Returns the number of the next connection to open.
@@ -181,7 +187,7 @@ impl Applications {
             self.progress.answered(now);
         }
         if side == self.data_direction.source() {
-            self.update_limits(now, &round);
+            self.update_limits(now, &round, connections);
         }
         self.note_handshakes(now);
         round.again | self.take_events(now)
@@ -255,7 +261,7 @@ impl Applications {
     }
 
     /// Updates what limits the data's sender.
-    fn update_limits(&mut self, now: Time, round: &Round) {
+    fn update_limits(&mut self, now: Time, round: &Round, connections: &TcpConnections) {
         if round.limited != self.flow_control_limited {
             self.flow_control_limited = round.limited;
             if let Some(limits) = &self.limits {
@@ -265,9 +271,9 @@ impl Applications {
             }
         }
         match (round.blocked, self.blocked_since) {
-            (true, None) => self.blocked_since = Some(now),
-            (false, Some(since)) => {
-                self.blocked += now.since(since);
+            (true, None) => self.blocked_since = Some((now, connections.blocked_by_peer(now))),
+            (false, Some(_)) => {
+                self.blocked = self.blocked(now, connections.blocked_by_peer(now));
                 self.blocked_since = None;
             }
             _ => {}

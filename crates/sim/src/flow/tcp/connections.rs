@@ -216,6 +216,13 @@ impl TcpConnections {
         first.metrics.clone()
     }
 
+    /// Returns for how long the peers' windows have blocked the data's senders by `now`: the sum
+    /// over the connections.
+    pub fn blocked_by_peer(&self, now: Time) -> Span {
+        let blocked = |connection: &TcpConnection| connection.metrics.stats().blocked_by(now);
+        self.tcp_connections.iter().map(blocked).fold(Span::ZERO, |sum, one| sum + one)
+    }
+
     /// Returns the traces of all connections.
     pub fn qlog(&self) -> Vec<QlogFile> {
         self.tcp_connections

@@ -152,13 +152,14 @@ impl Transport for TcpTransport {
     fn report(&mut self, now: Time, _progress: &FlowProgress) -> Option<VisitReport> {
         let ActiveVisit { direction, applications, opener, .. } = self.visit.take()?;
         let path = opener.end();
+        let by_peer = self.connections.blocked_by_peer(now);
         let metrics = self.connections.record();
         let handshake = applications.ready();
         self.has_ticket |= handshake.is_some();
         self.tickets.extend(applications.tickets());
         let reverse = {
             let mut stats = metrics.stats();
-            stats.window_blocked += applications.blocked(now);
+            stats.window_blocked = by_peer + applications.blocked(now, by_peer);
             applications.acks.reverse(stats.series.as_mut())
         };
         let full = Segment { len: self.stack.tcp.segment, ..Segment::default() };
