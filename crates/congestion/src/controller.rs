@@ -351,8 +351,13 @@ pub trait Controller: Debug + Send + Sync {
         let _ = report;
     }
 
+    /// Returns true if it models rate and RTT, whatever stands in front of it at present.
+    fn is_rate_based(&self) -> bool {
+        false
+    }
+
     /// Returns the interface for Careful Resume of a rate-based controller, `None` for a
-    /// window-based one.
+    /// window-based one, and while a slow start in front of it decides.
     fn rate_based(&mut self) -> Option<&mut dyn RateBased> {
         None
     }
@@ -457,6 +462,11 @@ macro_rules! forward_to {
     (@ $field:ident report_state) => {
         fn report_state(&self, report: &mut dyn FnMut($crate::controller_state::StateField)) {
             self.$field.report_state(report);
+        }
+    };
+    (@ $field:ident is_rate_based) => {
+        fn is_rate_based(&self) -> bool {
+            self.$field.is_rate_based()
         }
     };
     (@ $field:ident rate_based) => {

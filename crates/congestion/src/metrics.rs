@@ -252,6 +252,11 @@ impl SenderStats {
         self.blocked_since = blocked.then_some(now);
     }
 
+    /// Returns [`Self::window_blocked`] as of `now`, of a sender that reports its peer's window.
+    pub fn blocked_by(&self, now: Time) -> Span {
+        self.window_blocked + self.blocked_since.map_or(Span::ZERO, |since| now.since(since))
+    }
+
     /// Records the controller's limits and the bytes in flight, if series or a trace are recorded.
     pub fn on_state(&mut self, now: Time, control: &SendControl, in_flight: Bytes) {
         let smoothed_rtt = self.smoothed_rtt;

@@ -21,7 +21,7 @@ impl WindowCap {
 impl Controller for WindowCap {
     forward_to!(controller:
         on_packet_sent, on_loss, on_ecn_ce, on_timeout, on_spurious_loss, on_path_change);
-    forward_to!(controller: on_mtu_update, restart, report_state, rate_based);
+    forward_to!(controller: on_mtu_update, restart, report_state, is_rate_based, rate_based);
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
         // An unused part of the window must not grow.

@@ -195,7 +195,7 @@ impl ChanceFilter {
 impl Controller for ChanceFilter {
     forward_to!(controller:
         on_packet_sent, on_timeout, on_spurious_loss, on_upcoming_path_change, on_mtu_update,
-        report_state, rate_based);
+        report_state, is_rate_based, rate_based);
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
         self.delay.note(ack.now, ack.rtt);

@@ -17,7 +17,7 @@ parameters! {
         rank: 0.6, 0.0 => 1.0, "",
             "mean rank of RTTs at losses among those without, from 0 to 1, that is exceeded where \
              a queue loses packets";
-        alike: 0.0, 0.0 => 0.1, "",
+        alike: 0.005, 0.0 => 0.1, "",
             "difference of RTTs, relative to the minimum RTT, up to which they rank alike";
         queue: 4.0, 0.0 => 1000.0, "ms", "smallest increase of the RTT that is a queue";
         queue_share: 0.01, 0.0 => 1.0, "", "the same, relative to the minimum RTT";

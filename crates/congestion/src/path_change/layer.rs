@@ -178,7 +178,7 @@ impl PathChangeLayer {
 
 impl Controller for PathChangeLayer {
     forward_to!(controller: on_spurious_loss, on_upcoming_path_change, restart,
-        restart_after_chance, start_measures_path, report_state, rate_based);
+        restart_after_chance, start_measures_path, report_state, is_rate_based, rate_based);
 
     fn on_packet_sent(&mut self, packet: &SentPacket) {
         self.advance(packet.sent_at);

@@ -112,7 +112,7 @@ impl CarefulResume {
 }
 
 impl Controller for CarefulResume {
-    forward_to!(controller: report_state);
+    forward_to!(controller: report_state, is_rate_based);
 
     fn on_packet_sent(&mut self, packet: &SentPacket) {
         (self.flight_size, self.next_number) = (packet.in_flight, packet.number.saturating_add(1));

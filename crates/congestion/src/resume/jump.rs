@@ -57,7 +57,7 @@ impl UnsafeJump {
         let rate = saved.rate().max(Rate::from_bps(1));
         self.jump =
             Some(OpenJump { first: self.next_number, window: saved.window, rate, rounds: 2 });
-        let by_rate = self.controller.rate_based().is_some();
+        let by_rate = self.controller.is_rate_based();
         self.controller.restart(&Restart {
             now,
             window: saved.window,
@@ -81,7 +81,7 @@ impl UnsafeJump {
         if ack.round_start {
             jump.rounds = jump.rounds.saturating_sub(1);
         }
-        if jump.rounds == 0 || self.controller.rate_based().is_none() {
+        if jump.rounds == 0 || !self.controller.is_rate_based() {
             self.end();
         }
     }
@@ -105,7 +105,8 @@ impl UnsafeJump {
 }
 
 impl Controller for UnsafeJump {
-    forward_to!(controller: on_timeout, on_spurious_loss, on_mtu_update, report_state);
+    forward_to!(controller: on_timeout, on_spurious_loss, on_mtu_update, report_state,
+        is_rate_based);
 
     fn on_packet_sent(&mut self, packet: &SentPacket) {
         self.next_number = packet.number.saturating_add(1);

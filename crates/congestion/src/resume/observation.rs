@@ -10,7 +10,11 @@
 //!
 //! **Excluded rounds.** Rounds that Careful Resume itself controlled, and rounds in which the
 //! application or flow control limited the sender, unless they delivered more than the current
-//! value: a browser's flow control may limit the very round that fills the path.
+//! value (§4.1): a browser's flow control may limit the very round that fills the path. Without a
+//! current value they count from a rate on: the path may carry more, and a jump to half of little
+//! would take the place of a start that soon sends as much.
+//!
+//! **The last round** of what the application had is over once its packets are delivered.
 //!
 //! **Replacement.** The largest value of the last period is reported. A larger one replaces it at
 //! once. A smaller one replaces an earlier observation or the offered saved parameters only if the
@@ -24,7 +28,7 @@ use super::parameters::Parameters;
 use super::saved::SavedParameters;
 use crate::controller::Ack;
 use crate::limited_range::LimitedRange;
-use bentpipe_units::{Bytes, Span, Time};
+use bentpipe_units::{Bytes, Rate, Span, Time};
 
 /// Rounds of use after which a smaller value is reported. Our choice: they take five seconds on a
 /// geostationary path.
@@ -49,6 +53,8 @@ pub(super) struct PathObserver {
     period: Span,
     /// Windows smaller than this are not worth saving.
     minimum: Bytes,
+    /// Nor are, as a first value, rounds that cwnd did not limit and that were slower than this.
+    least_limited: Rate,
     first_rounds: FirstRounds,
     /// Latest report.
     reported: Option<SavedParameters>,
@@ -68,6 +74,7 @@ impl PathObserver {
             buckets: [None; BUCKETS],
             period: Span::from_secs_f64(parameters.observation_period),
             minimum: initial_window.mul_f64(parameters.minimum_saved_windows),
+            least_limited: Rate::from_bps((1e6 * parameters.least_limited) as u64),
             first_rounds: FirstRounds::default(),
             reported: None,
             used: 0,
@@ -94,24 +101,24 @@ impl PathObserver {
         }
         let was_limited = newest.app_limited || self.limited_packets.contains(newest.number);
         self.limited |= ack.app_limited || was_limited;
-        if !ack.round_start {
+        let delivered = ack.delivered.saturating_sub(newest.delivered);
+        // The last round of what the application had ends with its own packets, since none follow
+        // that would begin another. A few may be missing: the peer may close before it acknowledges
+        // them.
+        let over = ack.app_limited && ack.bytes_in_flight.mul_f64(8.0) <= delivered;
+        if !ack.round_start && !over {
             return;
         }
-        let limited = std::mem::take(&mut self.limited);
+        let limited = if ack.round_start { std::mem::take(&mut self.limited) } else { true };
         if newest.number < self.from || ack.rtt.is_zero() {
             return;
         }
         let rtt = self.min_rtt().min(ack.rtt);
-        let delivered = ack.delivered.saturating_sub(newest.delivered);
         let window = delivered.mul_f64(rtt.as_secs_f64() / ack.rtt.as_secs_f64());
         // A round that cwnd did not limit is no sign of less capacity, but the path did carry the
         // delivered bytes.
-        if limited
-            && self
-                .reported
-                .or_else(|| handle.current())
-                .is_none_or(|current| window <= current.window)
-        {
+        let least = self.reported.or_else(|| handle.current()).map(|current| current.window);
+        if limited && window <= least.unwrap_or_else(|| self.least_limited.bytes_in(rtt)) {
             return;
         }
         self.bucket(ack.now).window_at_least(window);

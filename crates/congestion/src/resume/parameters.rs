@@ -24,6 +24,9 @@ parameters! {
             "multiple of the saved RTT above which the path differs (RFC 9959 §4.2.1)";
         minimum_saved_windows: 4.0, 0.0 => 1e6, "initial windows",
             "smallest window worth saving (RFC 9959 §3.1)";
+        least_limited: 16.0, 0.0 => 1e6, "Mbps",
+            "smallest rate of a round worth saving that the application or flow control limited \
+             (our choice: eight times that of a start's first burst, ten packets in 50 ms)";
         observation_period: 300.0, 1.0 => 86_400.0, "s",
             "lifetime of an observation (RFC 9959 §4.1: five minutes, as an example)";
     }

@@ -121,7 +121,7 @@ impl WithSlowStart {
 }
 
 impl Controller for WithSlowStart {
-    forward_to!(controller: on_timeout, on_upcoming_path_change, report_state);
+    forward_to!(controller: on_timeout, on_upcoming_path_change, report_state, is_rate_based);
 
     fn on_packet_sent(&mut self, packet: &SentPacket) {
         self.controller.on_packet_sent(packet);

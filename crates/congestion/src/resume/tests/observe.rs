@@ -167,3 +167,30 @@ fn a_limited_round_counts_if_it_delivers_more_than_the_current_value() {
     rounds(&mut rig, [90], 600, true);
     assert!(window(&rig) > stands, "{:?}", window(&rig));
 }
+
+#[test]
+fn the_last_round_of_what_the_application_had_counts_once_it_is_delivered() {
+    let mut rig = Rig::new(ResumeMode::Observe, None);
+    rounds(&mut rig, [20], 100, false);
+    rig.send(300);
+    rig.now += Span::from_millis(100);
+    // ACKs at the pace of the packets; nothing is sent after them.
+    for part in 0..30 {
+        let first = 20 + 10 * part;
+        rig.ack_as(first, first + 9, true);
+        rig.now += Span::from_millis(1);
+        assert!(part > 20 || window(&rig).is_none(), "{part}: {:?}", window(&rig));
+    }
+    // 300 packets in 129 ms, of which 29 are not the path's.
+    let least = packets(300).mul_f64(100.0 / 130.0);
+    assert!(window(&rig) > Some(least) && window(&rig) < Some(packets(300)), "{:?}", window(&rig));
+}
+
+#[test]
+fn a_limited_round_is_a_first_value_only_at_a_rate_that_a_start_does_not_soon_reach() {
+    for (packets_per_round, saved) in [(150, false), (250, true)] {
+        let mut rig = Rig::new(ResumeMode::Observe, None);
+        rounds(&mut rig, [packets_per_round], 100, true);
+        assert_eq!(window(&rig).is_some(), saved, "{packets_per_round} in 100 ms");
+    }
+}

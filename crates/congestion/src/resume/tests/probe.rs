@@ -34,6 +34,10 @@ impl Controller for Model {
             ..SendControl::window(cwnd, self.startup, phase)
         }
     }
+    fn is_rate_based(&self) -> bool {
+        true
+    }
+
     fn rate_based(&mut self) -> Option<&mut dyn RateBased> {
         Some(self)
     }

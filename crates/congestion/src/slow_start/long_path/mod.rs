@@ -123,8 +123,10 @@ impl SlowStart for LongPath {
     fn on_ack(&mut self, ack: &Ack<'_>) -> Progress {
         let goes_on = |start: &mut Box<LongPath>| start.on_ack(ack) == Progress::Continue;
         self.without_loss = self.without_loss.take_if(goes_on);
-        if !matches!(self.step, Step::Waiting) {
-            self.path.note(ack);
+        match self.step {
+            Step::Waiting => {}
+            Step::Growing(first) => self.path.note(ack, ack.newest().number >= first),
+            _ => self.path.note(ack, true),
         }
         let next = match &mut self.step {
             Step::Waiting => self.begin(ack),

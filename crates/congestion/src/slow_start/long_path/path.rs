@@ -152,11 +152,13 @@ impl Path {
         let window = self.mtu.mul_f64(burst / self.shares.max(1) as f64).max(self.window);
         self.first_flight = window;
         self.send(window.get() as f64, self.first_rate());
-        self.note(ack);
+        self.note(ack, false);
     }
 
-    /// Adds an ACK to all measurements.
-    pub(super) fn note(&mut self, ack: &Ack<'_>) {
+    /// Adds an ACK to all measurements. `of_bursts` is true for ACKs of the bursts: what was sent
+    /// before them says nothing about aggregation, since the receiver's timer holds back the ACK of
+    /// the last packet, and no rate is known that would tell.
+    pub(super) fn note(&mut self, ack: &Ack<'_>, of_bursts: bool) {
         if ack.round_start {
             let delivered =
                 ack.delivered.saturating_sub(ack.bytes).saturating_sub(self.round_delivered);
@@ -177,7 +179,9 @@ impl Path {
             self.gap = ack.now;
         }
         self.frames.note(ack.now, quiet);
-        self.ack_aggregation.note(ack.now, ack.delivered, self.proven, idle);
+        if of_bursts {
+            self.ack_aggregation.note(ack.now, ack.delivered, self.proven, idle);
+        }
         self.arrivals.note(ack.now, ack.delivered, ack.newest().sent_at);
         self.delay.note(ack.now, ack.rtt, ack.round_start);
         let covered = ack.now.since(self.gap) >= self.tuning.max_ack_aggregation;

@@ -115,6 +115,28 @@ fn a_burst_delivered_as_fast_as_sent_proves_its_rate() {
 }
 
 #[test]
+fn an_initial_window_whose_last_ack_waited_for_a_timer_leaves_the_rate_as_it_is() {
+    // Ten packets of early data's response; the receiver acknowledges two at a time, and the last
+    // one after 25 ms.
+    let windows = [600, 625].map(|last| {
+        let mut sender = Sender::new();
+        sender.send(0, 10);
+        sender.ack(600, 8, false);
+        sender.ack(last, 9, false);
+        for step in 0..60 {
+            sender.send(600 + step, 2);
+        }
+        for step in 0..50 {
+            sender.ack(1200 + step, 10 + 2 * step, false);
+            sender.ack(1200 + step, 11 + 2 * step, false);
+        }
+        assert_eq!(sender.slow_start.phase(), "bursts");
+        sender.slow_start.window()
+    });
+    assert_eq!(windows[0], windows[1]);
+}
+
+#[test]
 fn bursts_that_spurious_losses_have_ended_go_on() {
     let senders = [true, false].map(|lose| {
         let mut sender = Sender::begun();

@@ -528,6 +528,10 @@ impl Controller for Bbr1 {
         }
     }
 
+    fn is_rate_based(&self) -> bool {
+        true
+    }
+
     fn rate_based(&mut self) -> Option<&mut dyn RateBased> {
         Some(self)
     }

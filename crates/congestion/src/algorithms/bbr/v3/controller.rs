@@ -121,6 +121,10 @@ impl Controller for Bbr3 {
         self.report(report);
     }
 
+    fn is_rate_based(&self) -> bool {
+        true
+    }
+
     fn rate_based(&mut self) -> Option<&mut dyn RateBased> {
         Some(self)
     }
