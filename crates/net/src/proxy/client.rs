@@ -9,6 +9,7 @@ use super::pool::{ActiveRequest, Member, Pool, Slot, UpstreamCounts};
 use super::proxy_protocol::Source;
 use super::response_body::ResponseBody;
 use super::send_error::{Fate, SendError, Unanswered};
+use super::tried::Tried;
 use super::upload::{Fault, Upload};
 use super::upstream::{HealthCheck, Protocol, Upstream};
 use super::websocket::{Handshake, SILENCE, WebSocket, asks_for_websocket};
@@ -401,10 +402,10 @@ impl UpstreamClient {
         limits: &RequestLimits,
     ) -> Result<(Response<Incoming>, (ActiveRequest, Option<ActiveStream>)), StatusCode> {
         let (again, mut upload) = (upload.is_empty(), Some(upload));
-        let (mut tried, mut status) = (Vec::new(), StatusCode::BAD_GATEWAY);
+        let (mut tried, mut status) = (Tried::default(), StatusCode::BAD_GATEWAY);
         for attempt in 0..MAX_ATTEMPTS {
             let Some(content) = upload.take() else { break };
-            let Some(active) = self.pool.select(&tried, Instant::now()) else { break };
+            let Some(active) = tried.next(&self.pool, Instant::now()) else { break };
             if attempt > 0 {
                 self.pool.counts.retries.fetch_add(1, Relaxed);
             }
@@ -425,16 +426,14 @@ impl UpstreamClient {
             if failure.fate == Fate::Refused {
                 self.pool.refused(&member, Instant::now());
             }
-            let unseen = failure.fate != Fate::Unknown || outgoing.method.is_idempotent();
+            let seen = matches!(failure.fate, Fate::Unknown | Fate::Ended);
+            let unseen = !seen || outgoing.method.is_idempotent();
             if failure.another && again && unseen {
                 upload = Some(Upload::empty());
             } else if failure.another {
                 upload = failure.unsent;
             }
-            // One that only ended a connection may be asked again.
-            if failure.fate != Fate::Unprocessed {
-                tried.push(member);
-            }
+            tried.note(member, failure.fate);
         }
         Err(status)
     }

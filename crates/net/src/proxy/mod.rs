@@ -19,6 +19,7 @@ mod probe;
 mod proxy_protocol;
 mod response_body;
 mod send_error;
+mod tried;
 mod upload;
 mod upstream;
 mod websocket;

@@ -90,6 +90,9 @@ pub(super) enum Fate {
     Unusable,
     /// The server says that it has not processed the request (RFC 9113 §8.7), or was not sent it.
     Unprocessed,
+    /// The connection ended. The request may have been processed; more likely the server closed an
+    /// unused connection just when it was sent.
+    Ended,
     /// It may have been processed.
     Unknown,
 }
@@ -116,6 +119,26 @@ impl SendError {
     fn with_refusal(mut self) -> Self {
         if self.fate == Fate::Unusable && self.causes().any(|error| error.is::<NotAccepted>()) {
             self.fate = Fate::Refused;
+        }
+        self
+    }
+
+    /// Says so if the connection ended before a response.
+    fn with_end(mut self) -> Self {
+        const ENDS: [io::ErrorKind; 4] = [
+            io::ErrorKind::ConnectionReset,
+            io::ErrorKind::ConnectionAborted,
+            io::ErrorKind::BrokenPipe,
+            io::ErrorKind::UnexpectedEof,
+        ];
+        let ends = |error: &(dyn Error + 'static)| {
+            let hyper = error.downcast_ref().is_some_and(hyper::Error::is_incomplete_message);
+            let http2 = error.downcast_ref().is_some_and(h2::Error::is_io);
+            let kind = error.downcast_ref().map(io::Error::kind);
+            hyper || http2 || kind.is_some_and(|kind| ENDS.contains(&kind))
+        };
+        if self.fate == Fate::Unknown && self.causes().any(ends) {
+            self.fate = Fate::Ended;
         }
         self
     }
@@ -148,7 +171,7 @@ impl fmt::Display for SendError {
 impl From<legacy::Error> for SendError {
     fn from(error: legacy::Error) -> Self {
         let fate = if error.is_connect() { Fate::Unusable } else { Fate::Unknown };
-        Self { fate, source: Arc::new(error) }.with_refusal()
+        Self { fate, source: Arc::new(error) }.with_refusal().with_end()
     }
 }
 
@@ -167,7 +190,7 @@ impl From<hyper::Error> for SendError {
         if unprocessed {
             failed.fate = Fate::Unprocessed;
         }
-        failed
+        failed.with_end()
     }
 }
 

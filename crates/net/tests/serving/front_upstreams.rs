@@ -248,4 +248,7 @@ async fn what_may_have_arrived_on_a_kept_connection_is_not_repeated() {
     assert_eq!((ask("GET").await, counted(&counts)), (200, [1, 1]));
     assert_eq!((ask("POST").await, counted(&counts)), (502, [1, 2]), "it has come, and ends there");
     assert_eq!((ask("GET").await, counted(&counts)), (200, [2, 3]));
+    // A GET is asked again on a new connection, and not more often.
+    assert_eq!((ask("GET").await, counted(&counts)), (200, [3, 5]));
+    assert_eq!((ask("PUT").await, counted(&counts)), (200, [4, 7]), "without content");
 }
