@@ -36,7 +36,7 @@ pub(crate) enum Full {
     Connections,
     /// The limit on connections of this client is reached.
     Client,
-    /// The limit on incomplete handshakes is reached, of this client or of all.
+    /// The limit on incomplete handshakes is reached.
     Handshakes,
     /// The free memory is too small.
     Memory,
@@ -70,7 +70,7 @@ impl Reservation for () {
 pub(crate) struct HandshakeLimits {
     /// From this number on, clients have to validate their addresses (Retry, RFC 9000 §8.1.2).
     pub retry_from: usize,
-    /// From this number on, all clients are refused. A client is, from an eighth of it on.
+    /// From this number on, all clients are refused. From an eighth of it on, one client waits.
     pub refuse_from: usize,
 }
 
@@ -90,6 +90,8 @@ impl HandshakeLimits {
 pub(crate) enum Denial {
     /// It may try again with a validated address.
     Retry,
+    /// It waits until one of its own handshakes has ended: it has as many as it may have at a time.
+    Wait,
     /// It is refused.
     Refuse(Full),
 }
@@ -243,26 +245,47 @@ impl AdmissionControl {
             Err(Full::Client) if !validated => return Err(Denial::Retry),
             Err(full) => return Err(Denial::Refuse(full)),
         }
-        let incomplete = state.handshakes.total();
-        if incomplete >= handshakes.refuse_from {
-            return Err(Denial::Refuse(Full::Handshakes));
-        }
-        if incomplete >= handshakes.retry_from && !validated {
-            return Err(Denial::Retry);
-        }
-        if Self::has_share(&state.handshakes, &client, validated, handshakes.per_client()) {
-            return Err(if validated { Denial::Refuse(Full::Handshakes) } else { Denial::Retry });
-        }
+        state.check_handshake(&client, validated, handshakes)?;
         state.connections.add(client, validated);
         state.handshakes.add(client, validated);
         drop(state);
-        Ok(ConnectionGuard {
-            control: self.clone(),
-            client,
-            validated,
-            in_handshake: true,
-            reservation: (),
-        })
+        Ok(self.guard(client, validated, true))
+    }
+
+    /// Admits a connection over TCP, whose address is validated, or says why not. It counts as a
+    /// handshake from [`ConnectionGuard::begin_handshake`] on.
+    pub fn admit_before_handshake(&self, address: IpAddr) -> Result<ConnectionGuard, Denial> {
+        let client = client_network(address);
+        let mut state = self.state();
+        self.check(&state, &client, true).map_err(Denial::Refuse)?;
+        state.connections.add(client, true);
+        drop(state);
+        Ok(self.guard(client, true, false))
+    }
+
+    fn guard(&self, client: IpPrefix, validated: bool, in_handshake: bool) -> ConnectionGuard {
+        ConnectionGuard { control: self.clone(), client, validated, in_handshake, reservation: () }
+    }
+}
+
+impl State {
+    /// Says whether a client may begin a handshake, or why not.
+    fn check_handshake(
+        &self,
+        client: &IpPrefix,
+        validated: bool,
+        limits: HandshakeLimits,
+    ) -> Result<(), Denial> {
+        let (incomplete, per_client) = (self.handshakes.total(), limits.per_client());
+        if incomplete >= limits.refuse_from {
+            Err(Denial::Refuse(Full::Handshakes))
+        } else if incomplete >= limits.retry_from && !validated {
+            Err(Denial::Retry)
+        } else if AdmissionControl::has_share(&self.handshakes, client, validated, per_client) {
+            Err(if validated { Denial::Wait } else { Denial::Retry })
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -280,6 +303,15 @@ impl<R: Reservation> ConnectionGuard<R> {
     /// What was reserved for the connection.
     pub const fn reservation(&self) -> &R {
         &self.reservation
+    }
+
+    /// Counts the connection among the handshakes, or says why it may not begin its own yet.
+    pub fn begin_handshake(&mut self, limits: HandshakeLimits) -> Result<(), Denial> {
+        let mut state = self.control.state();
+        state.check_handshake(&self.client, self.validated, limits)?;
+        state.handshakes.add(self.client, self.validated);
+        self.in_handshake = true;
+        Ok(())
     }
 
     /// Removes the connection from the handshakes. A complete handshake validates the address, so
@@ -521,8 +553,13 @@ mod tests {
         assert_eq!((forged.len(), denied(admit(ip(1), false))), (16, Denial::Retry));
         let mut own = fill(ip(1), true);
         assert_eq!(own.len(), 16, "what others forge takes no place of its owner");
-        assert_eq!(denied(admit(ip(1), true)), Denial::Refuse(Full::Handshakes));
+        assert_eq!(denied(admit(ip(1), true)), Denial::Wait);
+        let mut over_tcp = control.admit_before_handshake(ip(1)).unwrap();
+        assert_eq!(over_tcp.begin_handshake(limits), Err(Denial::Wait));
         own[0].handshake_complete().unwrap();
+        over_tcp.begin_handshake(limits).unwrap();
+        assert_eq!(denied(admit(ip(1), true)), Denial::Wait);
+        drop(over_tcp);
         own.push(admit(ip(1), true).unwrap());
         assert!(admit(ip(1), true).is_err());
         // A /48 has twice as much, whatever the number of its networks.

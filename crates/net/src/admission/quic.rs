@@ -27,6 +27,8 @@ impl QuicGate {
                 Admission::Admit
             }
             Err(Denial::Retry) => Admission::Retry,
+            // The client sends its first packet again (RFC 9002 §6.2.4).
+            Err(Denial::Wait) => Admission::Ignore,
             Err(Denial::Refuse(_)) => Admission::Refuse,
         }
     }

@@ -7,6 +7,8 @@ use crate::admission::quic::QuicGate;
 use bentpipe_quic::Admission;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use tokio::time::sleep;
 
 /// Returns the bounds on incomplete handshakes. Those from addresses that may be forged take at
 /// most half of the places.
@@ -20,12 +22,35 @@ pub(super) fn handshake_limits(limits: &Limits) -> HandshakeLimits {
 /// Admits a TCP connection, whose handshake has validated the address.
 pub(super) fn admit_tcp(
     admission: &AdmissionControl,
-    limits: &Limits,
     metrics: &Metrics,
     address: IpAddr,
 ) -> Option<ConnectionGuard> {
-    let admitted = admission.admit(address, true, handshake_limits(limits));
-    admitted.inspect_err(|denial| count(metrics, *denial)).ok()
+    let admitted = admission.admit_before_handshake(address);
+    admitted.inspect_err(|_| _ = metrics.refused.fetch_add(1, Relaxed)).ok()
+}
+
+/// Time between two tries to begin a handshake. Our choice: the handshakes before it take a few
+/// milliseconds of processor time each.
+const HANDSHAKE_RETRY: Duration = Duration::from_millis(20);
+
+/// Waits until a TCP connection may begin its TLS handshake: those of its own client come first,
+/// as many as it may have at a time. False if it is refused, because all together have too many.
+pub(super) async fn begin_handshake(
+    guard: &mut ConnectionGuard,
+    limits: &Limits,
+    metrics: &Metrics,
+) -> bool {
+    let limits = handshake_limits(limits);
+    loop {
+        match guard.begin_handshake(limits) {
+            Ok(()) => return true,
+            Err(Denial::Wait) => sleep(HANDSHAKE_RETRY).await,
+            Err(Denial::Retry | Denial::Refuse(_)) => {
+                metrics.refused.fetch_add(1, Relaxed);
+                return false;
+            }
+        }
+    }
 }
 
 /// Decides on a QUIC connection from `address`, and counts refusals.
@@ -42,14 +67,6 @@ pub(super) fn decide_quic(
         Admission::Admit | Admission::Ignore => {}
     }
     decision
-}
-
-fn count(metrics: &Metrics, denial: Denial) {
-    let counter = match denial {
-        Denial::Retry => &metrics.retried,
-        Denial::Refuse(_) => &metrics.refused,
-    };
-    counter.fetch_add(1, Relaxed);
 }
 
 #[cfg(test)]
@@ -84,7 +101,7 @@ mod tests {
         assert_eq!(quic(9, true).0, Admission::Admit);
         control.close();
         assert_eq!(quic(9, true).0, Admission::Refuse, "a shutdown");
-        assert!(admit_tcp(&control, &limits, &metrics, ip(9)).is_none());
+        assert!(admit_tcp(&control, &metrics, ip(9)).is_none());
         assert_eq!((metrics.refused.into_inner(), metrics.retried.into_inner()), (3, 1));
     }
 

@@ -18,7 +18,7 @@ pub struct Limits {
     pub per_client: usize,
     /// Concurrent handshakes. From this number on, clients first have to validate their addresses
     /// (Retry, RFC 9000 §8.1.2). From four times as many on, all are refused. One client may have
-    /// an eighth of these.
+    /// an eighth of these at a time; its further ones wait.
     pub handshakes: usize,
     /// Concurrent requests of one connection.
     pub requests: u32,

@@ -70,7 +70,7 @@ pub(super) struct HeldBack {
 impl Shared {
     /// Admits a TCP connection from `address`.
     pub fn admit_tcp(&self, address: IpAddr) -> Option<ConnectionGuard> {
-        gate::admit_tcp(&self.admission, &self.limits, &self.metrics, address)
+        gate::admit_tcp(&self.admission, &self.metrics, address)
     }
 
     /// Counts a request of `client`. If the client has made too many, returns the time after which

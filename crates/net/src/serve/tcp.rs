@@ -2,6 +2,7 @@
 //! (Alt-Svc, RFC 7838).
 
 use super::client_stream::ClientStream;
+use super::gate::begin_handshake;
 use super::http2_trailers::TrailerCheck;
 use super::malformed::lacks_host;
 use super::origin::{Origin, Route};
@@ -97,9 +98,17 @@ async fn serve(
     // Small HTTP/2 frames should not wait for acknowledgements. An error only makes them slower.
     let _ = stream.set_nodelay(true);
     let stream = ClientStream::new(stream, limits, shared.metrics.clone());
-    let Ok(Ok(stream)) = timeout(limits.handshake_time.into(), tls.accept(stream)).await else {
-        shared.metrics.handshakes_failed.fetch_add(1, Relaxed);
-        return;
+    let handshake = async {
+        begin_handshake(&mut guard, &limits, &shared.metrics).await.then_some(())?;
+        Some(tls.accept(stream).await)
+    };
+    let stream = match timeout(limits.handshake_time.into(), handshake).await {
+        Ok(Some(Ok(stream))) => stream,
+        Ok(None) => return,
+        Ok(Some(Err(_))) | Err(_) => {
+            shared.metrics.handshakes_failed.fetch_add(1, Relaxed);
+            return;
+        }
     };
     // The address of a TCP connection is validated from the start.
     let _ = guard.handshake_complete();

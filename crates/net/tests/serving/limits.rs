@@ -3,10 +3,11 @@
 
 use super::kit::{LONG, until};
 use super::slow_peers::{Http2, open_for};
-use super::tcp::{ask, connect, connect_as};
+use super::tcp::{ask, connect, connect_as, secured};
 use super::{TestServer, content};
 use bentpipe_net::serve::Limits;
 use bentpipe_units::Span;
+use futures_util::future::join_all;
 use http_body_util::BodyExt;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -114,6 +115,30 @@ async fn bursts_of_one_address_wait_and_lose_nothing() {
         assert!(status == 200 && (bytes == 5 || bytes == 100_000), "{status}: {bytes} bytes");
     }
     assert_eq!(site.server.metrics().busy.load(Relaxed), 0, "after {:?}", begun.elapsed());
+}
+
+/// As many connections as clients behind an address translator open at once, whose handshakes begin
+/// when all are open.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn handshakes_of_one_address_wait_for_each_other_and_none_fails() {
+    // Four times as many in all, and an eighth of those for one client.
+    let site = TestServer::limited(Limits { handshakes: 16, ..Limits::default() }).await;
+    let mut streams = Vec::new();
+    for _ in 0..40 {
+        streams.push(TcpStream::connect(site.server.address()).await.unwrap());
+    }
+    until("all are accepted", || site.server.connections() == 40).await;
+    // Others have places meanwhile.
+    assert!(get_as(&site, OTHER, "/hello.txt").await.ends_with("hello"));
+    let request = "GET /hello.txt HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
+    let answers = join_all(streams.into_iter().map(async |stream| {
+        let mut stream = secured(&site, stream, b"http/1.1").await;
+        ask(&mut stream, request).await
+    }));
+    assert!(answers.await.iter().all(|answer| answer.ends_with("hello")));
+    let metrics = site.server.metrics();
+    let failed = [&metrics.refused, &metrics.handshakes_failed].map(|count| count.load(Relaxed));
+    assert_eq!(failed, [0, 0]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

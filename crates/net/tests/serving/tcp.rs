@@ -27,11 +27,20 @@ pub async fn connect_as(
     source: [u8; 4],
     protocol: &[u8],
 ) -> TlsStream<TcpStream> {
-    let config =
-        client_tls(&site.trust, protocol, &[&rustls::version::TLS13, &rustls::version::TLS12]);
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind((source, 0).into()).unwrap();
     let stream = socket.connect(site.server.address()).await.unwrap();
+    secured(site, stream, protocol).await
+}
+
+/// Does the TLS handshake of an open connection.
+pub async fn secured(
+    site: &TestServer,
+    stream: TcpStream,
+    protocol: &[u8],
+) -> TlsStream<TcpStream> {
+    let config =
+        client_tls(&site.trust, protocol, &[&rustls::version::TLS13, &rustls::version::TLS12]);
     TlsConnector::from(Arc::new(config))
         .connect("localhost".try_into().unwrap(), stream)
         .await
