@@ -9,10 +9,15 @@
 //! other crates call these.
 #![expect(clippy::disallowed_methods, reason = "the place of the functions that others may call")]
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use tempfile::Builder;
+
+mod work_dir;
+
+pub use work_dir::WorkDir;
 
 /// Writes `file`, whose name Bentpipe chose. Whatever has that name keeps its content until the new
 /// one is complete; a link, a pipe or a device is replaced as a file is.
@@ -127,8 +132,8 @@ pub fn create_named_dir(path: &Path) -> io::Result<()> {
 /// One of them is a link or a file, or cannot be created.
 pub fn create_dir_below(root: &Path, below: &Path) -> io::Result<PathBuf> {
     let mut path = root.to_owned();
-    for part in below {
-        path.push(part);
+    for part in below.components() {
+        path.push(normal(part, below)?);
         match fs::create_dir(&path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 let metadata = fs::symlink_metadata(&path)?;
@@ -144,6 +149,45 @@ pub fn create_dir_below(root: &Path, below: &Path) -> io::Result<PathBuf> {
         }
     }
     Ok(path)
+}
+
+/// Reads the file `name` of the directory `root`, which may come from somebody else.
+///
+/// # Errors
+/// [`check_below`] refuses it, or it cannot be read.
+pub fn read_below(root: &Path, name: &Path) -> io::Result<Vec<u8>> {
+    check_below(root, name)?;
+    fs::read(root.join(name))
+}
+
+/// Checks that the file `name` of the directory `root`, which may come from somebody else, is one
+/// of this directory: nothing between them is a link, and it is no pipe or device.
+///
+/// # Errors
+/// It is something else, leads out of `root`, or is not there.
+pub fn check_below(root: &Path, name: &Path) -> io::Result<()> {
+    let mut path = root.to_owned();
+    for part in name.components() {
+        path.push(normal(part, name)?);
+        if is_link(&path) {
+            return Err(linked(&path));
+        }
+    }
+    match fs::symlink_metadata(&path)?.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
+    }
+}
+
+/// Returns a part of the path `name` if it does not lead out of the directory that it is in.
+fn normal<'a>(part: Component<'a>, name: &Path) -> io::Result<&'a OsStr> {
+    match part {
+        Component::Normal(part) => Ok(part),
+        _ => {
+            let reason = format!("{} leads out of its directory", name.display());
+            Err(io::Error::new(ErrorKind::InvalidInput, reason))
+        }
+    }
 }
 
 /// Returns `file` with the directory that it is in as a path without links.

@@ -130,3 +130,25 @@ fn directories_below_a_root_are_no_links() {
     assert!(create_dir_below(root.path(), Path::new("file")).is_err());
     assert_eq!(followed(&root.path().join("file")), root.path().join("file"));
 }
+
+#[test]
+fn a_file_of_a_directory_from_elsewhere_is_read_without_following() {
+    let (directory, own, _) = linked_file();
+    let root = directory.path().join("run");
+    fs::create_dir_all(root.join("inputs")).unwrap();
+    fs::write(root.join("inputs/a"), "text").unwrap();
+    symlink(&own, root.join("inputs/link")).unwrap();
+    symlink(directory.path(), root.join("outside")).unwrap();
+    let read = |name: &str| read_below(&root, Path::new(name));
+    assert_eq!(read("inputs/a").unwrap(), b"text");
+    let outside = format!("outside/{}", own.file_name().unwrap().display());
+    for name in ["inputs/link", &outside, "../own", "/etc/hostname", "inputs", "inputs/b"] {
+        assert!(read(name).is_err(), "{name}");
+    }
+    symlink("/dev/zero", root.join("endless")).unwrap();
+    assert!(read("endless").is_err());
+    // Names that are written stay below, too.
+    for below in ["..", "a/../..", "/etc"] {
+        assert!(create_dir_below(&root, Path::new(below)).is_err(), "{below}");
+    }
+}

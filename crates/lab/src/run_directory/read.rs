@@ -3,12 +3,12 @@
 use super::write::MANIFEST;
 use crate::error::LabError;
 use crate::plan::{Changes, Plan, PlanInput};
+use bentpipe_files::{check_below, read_below};
 use bentpipe_link::ReadFiles;
 use bentpipe_report::Recording;
 use bentpipe_results::{Manifest, Results};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 /// A run directory.
@@ -25,7 +25,7 @@ impl RunDirectory {
     /// # Errors
     /// It is not a run directory, or one of another version.
     pub fn open(path: &Path) -> Result<Self, LabError> {
-        Ok(Self { path: path.to_owned(), manifest: read_json(&path.join(MANIFEST))? })
+        Ok(Self { path: path.to_owned(), manifest: read_json(path, MANIFEST)? })
     }
 
     /// Reads the results.
@@ -33,7 +33,7 @@ impl RunDirectory {
     /// # Errors
     /// They cannot be read.
     pub fn results(&self) -> Result<Results, LabError> {
-        read_json(&self.path.join("results.json"))
+        read_json(&self.path, "results.json")
     }
 
     /// Returns the names of all files of the directory, relative to it. Names that lead out of it
@@ -48,8 +48,8 @@ impl RunDirectory {
     /// # Errors
     /// The file cannot be read.
     pub fn bytes(&self, name: &str) -> Result<Vec<u8>, LabError> {
-        let path = self.path.join(name);
-        fs::read(&path).map_err(|error| LabError::read(path, error))
+        let bytes = read_below(&self.path, Path::new(name));
+        bytes.map_err(|error| LabError::read(self.path.join(name), error))
     }
 
     /// Reads the time series and constellations of all runs; empty if none were recorded.
@@ -58,14 +58,12 @@ impl RunDirectory {
     /// A file cannot be read, or was written by another version.
     pub fn recording(&self) -> Result<Recording, LabError> {
         let mut recording = Recording::default();
-        let index = self.path.join("traces.json");
-        if index.exists() {
-            recording.traces = read_json(&index)?;
+        if self.path.join("traces.json").exists() {
+            recording.traces = read_json(&self.path, "traces.json")?;
             recording.blob = self.bytes("traces.bin")?;
         }
-        let constellations = self.path.join("constellations.json");
-        if constellations.exists() {
-            recording.constellations = read_json(&constellations)?;
+        if self.path.join("constellations.json").exists() {
+            recording.constellations = read_json(&self.path, "constellations.json")?;
         }
         Ok(recording)
     }
@@ -78,12 +76,10 @@ impl RunDirectory {
         let mut files = BTreeMap::new();
         for file in &self.manifest.inputs {
             let name = Path::new(&file.file);
-            // A manifest from elsewhere must not name files outside its directory.
-            if !is_below(name) {
-                return Err(LabError::read(name, "an input outside the run directory"));
-            }
-            let text = self.path.as_path().read(name);
-            let text = text.map_err(|error| LabError::read(self.path.join(name), error))?;
+            // Neither the name nor a link may lead to files outside a directory from elsewhere.
+            let failed = |error: std::io::Error| LabError::read(self.path.join(name), error);
+            check_below(&self.path, name).map_err(failed)?;
+            let text = self.path.as_path().read(name).map_err(failed)?;
             files.insert(PathBuf::from(&file.name), text.to_string());
         }
         Ok(files)
@@ -109,12 +105,13 @@ pub fn is_below(name: &Path) -> bool {
     name.components().all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// Reads the JSON document in `path`, a file of a run directory.
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LabError> {
-    let text = fs::read_to_string(path).map_err(|error| {
-        LabError::read(path, format!("{error}; allowed: a directory that `bentpipe run` wrote"))
+/// Reads the JSON document in the file `name` of the run directory `directory`.
+fn read_json<T: DeserializeOwned>(directory: &Path, name: &str) -> Result<T, LabError> {
+    let path = || directory.join(name);
+    let text = read_below(directory, Path::new(name)).map_err(|error| {
+        LabError::read(path(), format!("{error}; allowed: a directory that `bentpipe run` wrote"))
     })?;
-    serde_json::from_str(&text).map_err(|error| {
-        LabError::read(path, format!("{error}; was it written by another version of Bentpipe?"))
+    serde_json::from_slice(&text).map_err(|error| {
+        LabError::read(path(), format!("{error}; was it written by another version of Bentpipe?"))
     })
 }

@@ -3,6 +3,7 @@
 use super::read::RunDirectory;
 use super::write::replace_file;
 use crate::error::LabError;
+use bentpipe_files::read_below;
 use bentpipe_report::{Editable, data_in, editable_html, html};
 use bentpipe_results::Clock;
 use std::path::{Path, PathBuf};
@@ -28,8 +29,8 @@ pub fn rebuild(directory: &Path) -> Result<PathBuf, LabError> {
 /// `directory` is not a run directory, or a file in it cannot be read.
 pub fn page_data(directory: &Path) -> Result<String, LabError> {
     // The report has them, unless the command was built without the page.
-    let page = std::fs::read_to_string(directory.join("report.html")).unwrap_or_default();
-    if let Some(data) = data_in(&page) {
+    let page = read_below(directory, Path::new("report.html")).unwrap_or_default();
+    if let Some(data) = str::from_utf8(&page).ok().and_then(data_in) {
         return Ok(data.to_owned());
     }
     let opened = RunDirectory::open(directory)?;

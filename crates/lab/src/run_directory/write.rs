@@ -2,22 +2,41 @@
 
 use crate::error::LabError;
 use bentpipe_files as files;
-use bentpipe_results::Manifest;
-use std::ffi::OsString;
+use serde::Deserialize;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Name of the manifest. A directory without this file is not a run directory and never replaced.
+/// Name of the manifest. A directory without this file, or with one of another program, is not a run
+/// directory and never replaced.
 pub const MANIFEST: &str = "manifest.json";
 
 const ALLOWED: &str = "allowed: a directory that is new, empty, or an earlier run";
+
+/// What tells the manifest of a run directory, of any version, from that of another program.
+#[derive(Debug, Deserialize)]
+struct Earlier {
+    #[expect(dead_code, reason = "all manifests have it")]
+    version: String,
+    #[expect(dead_code, reason = "those of others have none")]
+    clock: String,
+    /// Whether all runs are there; a matrix does not say it.
+    complete: Option<bool>,
+}
+
+impl Earlier {
+    /// Returns what the directory `target` says of itself, if it is a run directory.
+    fn read(target: &Path) -> Option<Self> {
+        let text = files::read_below(target, Path::new(MANIFEST)).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+}
 
 /// A run directory that is being written. Dropping it without [`Staging::commit`] removes it.
 #[derive(Debug)]
 pub struct Staging {
     target: PathBuf,
-    directory: PathBuf,
-    committed: bool,
+    directory: files::WorkDir,
 }
 
 impl Staging {
@@ -33,11 +52,9 @@ impl Staging {
         let parent = parent(target);
         files::create_named_dir(&parent)
             .map_err(|error| LabError::write(target, format!("{error}; {ALLOWED}")))?;
-        let directory = parent.join(hidden(name, "partial"));
-        remove_abandoned(&parent, name);
-        fs::create_dir(&directory)
+        let directory = files::WorkDir::create(&parent, &hidden(name, ".partial-"))
             .map_err(|error| LabError::write(target, format!("{error}; {ALLOWED}")))?;
-        Ok(Self { target: target.to_owned(), directory, committed: false })
+        Ok(Self { target: target.to_owned(), directory })
     }
 
     /// Writes the file `name`, a path relative to the run directory.
@@ -46,8 +63,8 @@ impl Staging {
     /// The file cannot be written, for example because the disk is full.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), LabError> {
         let parent = Path::new(name).parent().unwrap_or(Path::new(""));
-        let result = files::create_dir_below(&self.directory, parent)
-            .and_then(|_| files::replace(&self.directory.join(name), bytes));
+        let result = files::create_dir_below(self.directory.path(), parent)
+            .and_then(|_| files::replace(&self.directory.path().join(name), bytes));
         // Name the final path, not the temporary one.
         result.map_err(|error| LabError::write(self.target.join(name), error))
     }
@@ -57,7 +74,7 @@ impl Staging {
     /// # Errors
     /// The file cannot be written.
     pub fn append(&self, name: &str, bytes: &[u8]) -> Result<(), LabError> {
-        let file = files::append(&self.directory.join(name));
+        let file = files::append(&self.directory.path().join(name));
         let result = file.and_then(|mut file| std::io::Write::write_all(&mut file, bytes));
         result.map_err(|error| LabError::write(self.target.join(name), error))
     }
@@ -76,31 +93,28 @@ impl Staging {
     ///
     /// # Errors
     /// `target` cannot be written, or contains something other than an earlier run.
-    pub fn commit_as(mut self, target: &Path) -> Result<PathBuf, LabError> {
+    pub fn commit_as(self, target: &Path) -> Result<PathBuf, LabError> {
         check_replaceable(target)?;
         let failed = |error: std::io::Error| LabError::write(target, error);
         let name = target.file_name().unwrap_or_default();
-        let old = parent(target).join(hidden(name, "old"));
-        let _ = fs::remove_dir_all(&old);
-        // A rename cannot replace a directory that is not empty, so the earlier run is moved first.
-        if target.exists() {
-            fs::rename(target, &old).map_err(failed)?;
-        }
-        if let Err(error) = fs::rename(&self.directory, target) {
-            let _ = fs::rename(&old, target);
+        // A rename cannot replace a directory that is not empty, so the earlier run is moved first,
+        // into a directory that nobody else uses.
+        let replaced = match target.exists() {
+            true => {
+                let old = files::WorkDir::create(&parent(target), &hidden(name, ".old-"));
+                let old = old.map_err(failed)?;
+                fs::rename(target, old.path().join("run")).map_err(failed)?;
+                Some(old)
+            }
+            false => None,
+        };
+        if let Err(error) = self.directory.rename(target) {
+            if let Some(old) = &replaced {
+                let _ = fs::rename(old.path().join("run"), target);
+            }
             return Err(failed(error));
         }
-        self.committed = true;
-        let _ = fs::remove_dir_all(&old);
         Ok(target.to_owned())
-    }
-}
-
-impl Drop for Staging {
-    fn drop(&mut self) {
-        if !self.committed {
-            let _ = fs::remove_dir_all(&self.directory);
-        }
     }
 }
 
@@ -120,11 +134,9 @@ pub fn write_file(file: &Path, bytes: &[u8]) -> Result<(), LabError> {
     files::write(file, bytes).map_err(|error| LabError::write(file, error))
 }
 
-/// Returns true if `directory` is a run directory with all runs of its plan.
+/// Returns true if `directory` is a run directory, of any version, with all runs of its plan.
 pub fn is_complete(directory: &Path) -> bool {
-    let manifest = fs::read(directory.join(MANIFEST)).ok();
-    let manifest = manifest.and_then(|text| serde_json::from_slice::<Manifest>(&text).ok());
-    manifest.is_some_and(|manifest| manifest.complete)
+    Earlier::read(directory).is_some_and(|earlier| earlier.complete == Some(true))
 }
 
 /// Returns the path of `target` with `suffix` added to its name.
@@ -141,35 +153,23 @@ fn parent(target: &Path) -> PathBuf {
     }
 }
 
-/// Removes the directories that processes left behind which were writing `name` below `parent` and
-/// were killed. One with the ID of this process comes from an earlier one.
-fn remove_abandoned(parent: &Path, name: &std::ffi::OsStr) {
-    let Some(prefix) = name.to_str().map(|name| format!(".{name}.partial-")) else { return };
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let file_name = entry.file_name();
-        let id = file_name.to_str().and_then(|name| name.strip_prefix(&prefix)?.parse().ok());
-        if id.is_some_and(|id: u32| id == std::process::id() || has_ended(id)) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-/// Returns true if there is no process with this ID. False where processes cannot be looked up.
-fn has_ended(id: u32) -> bool {
-    Path::new("/proc/self").exists() && !Path::new("/proc").join(id.to_string()).exists()
-}
-
-/// Returns the name of a hidden sibling of the directory `name`.
-fn hidden(name: &std::ffi::OsStr, what: &str) -> OsString {
+/// Returns the beginning of the names of hidden siblings of the directory `name`.
+fn hidden(name: &OsStr, what: &str) -> OsString {
     let mut hidden = OsString::from(".");
     hidden.push(name);
-    hidden.push(format!(".{what}-{}", std::process::id()));
+    hidden.push(what);
     hidden
 }
 
 /// Checks that `target` does not exist, is empty, or is an earlier run.
 fn check_replaceable(target: &Path) -> Result<(), LabError> {
-    if !target.exists() || target.join(MANIFEST).is_file() {
+    if !target.exists() {
+        return match files::is_link(target) {
+            true => Err(LabError::write(target, format!("it is a link to nothing; {ALLOWED}"))),
+            false => Ok(()),
+        };
+    }
+    if Earlier::read(target).is_some() {
         return Ok(());
     }
     let mut entries = fs::read_dir(target).map_err(|_| {
@@ -187,6 +187,11 @@ fn check_replaceable(target: &Path) -> Result<(), LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A manifest of a version that this one cannot read.
+    fn manifest(number: usize, complete: bool) -> String {
+        format!(r#"{{"version": "0.{number}.0", "clock": "virtual", "complete": {complete}}}"#)
+    }
 
     fn names(directory: &Path) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(directory)
@@ -215,33 +220,32 @@ mod tests {
         staging.write(MANIFEST, b"{}").unwrap();
         assert_eq!(staging.commit().unwrap(), target);
         assert_eq!(names(&temporary.path().join("deep")), ["run"]);
+        assert_eq!(names(&target), [MANIFEST]);
     }
 
     #[test]
-    fn what_a_killed_process_left_behind_is_removed() {
+    fn two_processes_that_write_the_same_run_do_not_disturb_each_other() {
         let temporary = tempfile::tempdir().unwrap();
-        // No process has this ID: it is above the largest one that Linux gives.
-        let abandoned = temporary.path().join(".run.partial-4194305");
-        // The first process of the system has not ended.
-        let running = temporary.path().join(".run.partial-1");
-        let other = temporary.path().join(".other.partial-4194305");
-        for directory in [&abandoned, &running, &other] {
-            fs::create_dir(directory).unwrap();
+        let target = temporary.path().join("run");
+        let writers = [1, 2].map(|_| Staging::create(&target).unwrap());
+        for (number, staging) in writers.into_iter().enumerate() {
+            staging.write(MANIFEST, manifest(number, false).as_bytes()).unwrap();
+            staging.commit().unwrap();
         }
-        drop(Staging::create(&temporary.path().join("run")).unwrap());
-        assert_eq!(names(temporary.path()), [".other.partial-4194305", ".run.partial-1"]);
+        assert_eq!(fs::read_to_string(target.join(MANIFEST)).unwrap(), manifest(1, false));
+        assert_eq!(names(temporary.path()), ["run"]);
     }
 
     #[test]
     fn only_an_earlier_run_is_replaced() {
         let temporary = tempfile::tempdir().unwrap();
         let target = temporary.path().join("run");
-        for content in ["1", "2"] {
+        for number in [1, 2] {
             let staging = Staging::create(&target).unwrap();
-            staging.write(MANIFEST, content.as_bytes()).unwrap();
+            staging.write(MANIFEST, manifest(number, false).as_bytes()).unwrap();
             staging.commit().unwrap();
         }
-        assert_eq!(fs::read_to_string(target.join(MANIFEST)).unwrap(), "2");
+        assert_eq!(fs::read_to_string(target.join(MANIFEST)).unwrap(), manifest(2, false));
 
         let other = temporary.path().join("other");
         fs::create_dir(&other).unwrap();
@@ -252,5 +256,43 @@ mod tests {
         assert!(Staging::create(&file).is_err() && Staging::create(&file.join("below")).is_err());
         assert!(Staging::create(Path::new("/")).is_err());
         assert_eq!(names(temporary.path()), ["other", "run"]);
+    }
+
+    #[test]
+    fn a_directory_with_the_manifest_of_another_program_is_not_a_run() {
+        let temporary = tempfile::tempdir().unwrap();
+        let target = temporary.path().join("extension");
+        fs::create_dir(&target).unwrap();
+        let others = [
+            r#"{ "manifest_version": 3, "name": "x", "version": "1.0" }"#,
+            r#"{ "icons": [] }"#,
+            "[]",
+            "not JSON",
+        ];
+        for text in others {
+            fs::write(target.join(MANIFEST), text).unwrap();
+            let error = Staging::create(&target).unwrap_err().to_string();
+            assert!(error.contains("not a run"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn whether_a_run_of_another_version_is_complete_is_known() {
+        let temporary = tempfile::tempdir().unwrap();
+        for complete in [true, false] {
+            let text = manifest(9, complete);
+            fs::write(temporary.path().join(MANIFEST), text).unwrap();
+            assert_eq!(is_complete(temporary.path()), complete);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_nothing_is_refused_before_anything_runs() {
+        let temporary = tempfile::tempdir().unwrap();
+        let target = temporary.path().join("run");
+        std::os::unix::fs::symlink("nowhere", &target).unwrap();
+        let error = Staging::create(&target).unwrap_err().to_string();
+        assert!(error.contains("link to nothing"), "{error}");
     }
 }

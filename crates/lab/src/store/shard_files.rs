@@ -5,6 +5,7 @@ use super::stored_run::StoredRun;
 use crate::error::LabError;
 use crate::plan::{Plan, Task};
 use crate::task_id::TaskId;
+use bentpipe_files::check_below;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -37,16 +38,18 @@ impl ShardFiles {
     pub fn open(directories: &[PathBuf]) -> Result<Self, LabError> {
         let mut files = Self::default();
         for directory in directories {
-            files.add(&directory.join(RECORDS))?;
+            files.add(directory)?;
         }
         Ok(files)
     }
 
-    fn add(&mut self, path: &Path) -> Result<(), LabError> {
+    fn add(&mut self, directory: &Path) -> Result<(), LabError> {
+        let path = directory.join(RECORDS);
         let failed = |error: std::io::Error| {
-            LabError::read(path, format!("{error}; allowed: directories that `run --shard` wrote"))
+            LabError::read(&path, format!("{error}; allowed: directories that `run --shard` wrote"))
         };
-        let file = File::open(path).map_err(failed)?;
+        check_below(directory, Path::new(RECORDS)).map_err(failed)?;
+        let file = File::open(&path).map_err(failed)?;
         let size = file.metadata().map_err(failed)?.len();
         let mut reader = BufReader::new(file);
         let mut at = 0;

@@ -5,6 +5,7 @@ use bentpipe_report::Trace;
 use bentpipe_results::Run;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::path::Path;
 use thiserror::Error;
 
 /// Results and recording of one run.
@@ -156,6 +157,10 @@ pub fn decode_recording(bytes: &[u8]) -> Result<StoredRecording, DecodeError> {
         return Err(DecodeError("the number of files differs".to_owned()));
     }
     for (file, stored) in recording.files.iter_mut().zip(header.files) {
+        // Records come from other machines, too, and their files get these names.
+        if !file.name.is_empty() && Path::new(&file.name).file_name() != Some(file.name.as_ref()) {
+            return Err(DecodeError(format!("`{}` is not the name of a file", file.name)));
+        }
         let content = take(&mut rest, stored.bytes)?;
         file.content = if stored.is_compressed { decompress(content)? } else { content.to_vec() };
     }
@@ -221,6 +226,21 @@ mod tests {
             for length in [0, 7, 8, bytes.len() / 2, bytes.len() - 1] {
                 assert!(StoredRun::from_bytes(&bytes[..length]).is_err(), "{length} bytes");
             }
+        }
+    }
+
+    #[test]
+    fn a_file_with_a_name_that_leads_elsewhere_is_refused() {
+        let decoded = |name: &str| {
+            let file = RunFile { kind: FileKind::Qlog, name: name.to_owned(), content: vec![1] };
+            let recording = StoredRecording { files: vec![file], ..StoredRecording::default() };
+            decode_recording(&encode_recording(&recording)).map(|decoded| decoded == recording)
+        };
+        for name in ["", "main-visit1-client", ".x"] {
+            assert!(decoded(name).unwrap(), "{name}");
+        }
+        for name in ["..", "../../x", "/etc/x", "a/b", "a/", "."] {
+            assert!(decoded(name).is_err(), "{name}");
         }
     }
 
