@@ -2,7 +2,7 @@
 
 use crate::constellation::{self, ConstellationView, TracedNetwork};
 use crate::czml;
-use crate::traces::Trace;
+use crate::traces::{SeriesRef, Trace};
 use bentpipe_orbit::OrbitError;
 use bentpipe_units::{Span, Time};
 
@@ -20,6 +20,16 @@ pub struct Recording {
 }
 
 impl Recording {
+    /// Returns the bytes that the binary data has to have for what traces and constellations refer
+    /// to. With fewer, it is damaged.
+    pub fn needed_bytes(&self) -> usize {
+        let flows = self.traces.iter().flat_map(|trace| &trace.flows).map(|flow| &flow.series);
+        let links = self.traces.iter().flat_map(|trace| &trace.links).map(|link| &link.series);
+        let series = flows.chain(links).flat_map(|series| series.values()).map(SeriesRef::end);
+        let positions = self.constellations.iter().map(|view| view.positions().end);
+        series.chain(positions).max().unwrap_or_default()
+    }
+
     /// Returns the constellation and the routes of the first run as CZML; `None` if that run has
     /// no constellation.
     pub fn czml(&self, name: &str) -> Option<String> {

@@ -90,6 +90,13 @@ pub struct SeriesRef {
     pub unit: String,
 }
 
+impl SeriesRef {
+    /// Returns the offset behind the last byte.
+    pub(crate) fn end(&self) -> usize {
+        self.n.saturating_mul(POINT_BYTES).saturating_add(self.offset)
+    }
+}
+
 /// Bytes of a point.
 pub(crate) const POINT_BYTES: usize = 12;
 

@@ -2,10 +2,11 @@
 
 use bentpipe_results::{Headlines, MAIN_METRICS, Results, Summary, is_size_class};
 
-/// Largest number of rows of that table; the report has all.
+/// Most rows of the metrics after the first one; the report has all.
 const MAX_ROWS: usize = 600;
 
-/// Returns the rows of the main metrics: first what the scenario and its workloads are about.
+/// Returns the rows of the main metrics: first what the scenario and its workloads are about. Each
+/// metric has all of its rows, since they are drawn along the sweep.
 pub fn main_metrics(results: &Results) -> Vec<Summary> {
     let headlines = Headlines::of(results);
     let users = results.runs.iter().flat_map(|run| &run.populations);
@@ -19,9 +20,14 @@ pub fn main_metrics(results: &Results) -> Vec<Summary> {
         }
     }
     let known = |row: &&Summary| row.median.is_some() && !is_size_class(&row.flow);
-    let rows =
-        names.iter().flat_map(|name| results.summary.iter().filter(move |row| row.metric == *name));
-    rows.filter(known).take(MAX_ROWS).cloned().collect()
+    let mut rows: Vec<Summary> = Vec::new();
+    for name in names {
+        let of_metric = || results.summary.iter().filter(|row| row.metric == name).filter(known);
+        if rows.is_empty() || rows.len() + of_metric().count() <= MAX_ROWS {
+            rows.extend(of_metric().cloned());
+        }
+    }
+    rows
 }
 
 #[cfg(test)]
@@ -54,5 +60,25 @@ mod tests {
         let rows = main_metrics(&results);
         let shown: Vec<_> = rows.iter().map(|row| (&row.flow[..], &row.metric[..])).collect();
         assert_eq!(shown, [("group", "link_share_percent"), ("one", "completion_s")]);
+    }
+    #[test]
+    fn each_metric_has_all_of_its_rows_or_none() {
+        let results = |points: usize| -> Results {
+            let of = |metric: &'static str| (0..points).map(move |_| row("one", metric));
+            let summary: Vec<_> = of("completion_s").chain(of("goodput_mbps")).collect();
+            serde_json::from_value(json!({
+                "scenario": "t", "seed": 1, "clock": "virtual", "version": "0.1.0",
+                "runs": [], "expectations": [], "published": [], "summary": summary,
+            }))
+            .unwrap()
+        };
+        let counted = |points: usize| {
+            let rows = main_metrics(&results(points));
+            let of = |metric: &str| rows.iter().filter(|row| row.metric == metric).count();
+            (of("completion_s"), of("goodput_mbps"))
+        };
+        assert_eq!(counted(300), (300, 300));
+        assert_eq!(counted(301), (301, 0));
+        assert_eq!(counted(800), (800, 0));
     }
 }

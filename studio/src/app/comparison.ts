@@ -5,7 +5,7 @@ import { groupBy } from "../data/statistics.ts";
 import { changed, metricValue } from "../format/metric.ts";
 import { type Child, h, replace } from "../page/dom.ts";
 
-/** Largest number of rows of the comparison. */
+/** Largest number of rows of the comparison; it says how many it leaves out. */
 const MAX_ROWS = 60;
 
 /** A run with its summary. */
@@ -61,6 +61,9 @@ export function comparison(runs: ComparedRun[]): HTMLElement | null {
       ),
     );
   }
+  const left = sorted.length - MAX_ROWS;
+  const rest = `${left} more ${left === 1 ? "row is" : "rows are"} in the reports`;
+  if (left > 0) body.push(h("tr", {}, h("td", { colspan: runs.length + 1 }, h("small", {}, rest))));
   replace(
     table,
     h("caption", {}, "Medians", others.length > 0 && `, and their change from run ${base.id}`),

@@ -55,7 +55,7 @@ impl RunDirectory {
     /// Reads the time series and constellations of all runs; empty if none were recorded.
     ///
     /// # Errors
-    /// A file cannot be read, or was written by another version.
+    /// A file cannot be read, is cut off, or was written by another version.
     pub fn recording(&self) -> Result<Recording, LabError> {
         let mut recording = Recording::default();
         if self.path.join("traces.json").exists() {
@@ -64,6 +64,11 @@ impl RunDirectory {
         }
         if self.path.join("constellations.json").exists() {
             recording.constellations = read_json(&self.path, "constellations.json")?;
+        }
+        let (bytes, needed) = (recording.blob.len(), recording.needed_bytes());
+        if bytes < needed {
+            let reason = format!("it has {bytes} bytes, and what is in it ends at {needed}");
+            return Err(LabError::read(self.path.join("traces.bin"), reason));
         }
         Ok(recording)
     }

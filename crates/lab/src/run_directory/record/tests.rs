@@ -165,6 +165,23 @@ fn the_report_can_be_rebuilt_from_the_run_directory() {
 }
 
 #[test]
+fn time_series_that_are_cut_off_are_not_left_out_silently() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().join("run");
+    recorded(TWO_VARIANTS, &Fake, 2, &target);
+    let index = r#"[{ "variant": "a", "point": {}, "run": 0, "links": [], "flows": [{
+        "name": "main", "visit": 1, "start_s": 0.0, "marks": [],
+        "series": { "cwnd": { "offset": 8, "n": 3, "unit": "B" } } }] }]"#;
+    fs::write(target.join("traces.json"), index).unwrap();
+    for (bytes, whole) in [(44, true), (43, false), (0, false)] {
+        fs::write(target.join("traces.bin"), vec![0; bytes]).unwrap();
+        let read = crate::RunDirectory::open(&target).unwrap().recording();
+        assert_eq!(read.is_ok(), whole, "{bytes}: {read:?}");
+        assert!(whole || read.unwrap_err().to_string().contains("traces.bin"));
+    }
+}
+
+#[test]
 fn the_plain_report_has_tables_and_plots_and_escapes_text() {
     let plan =
         plan(&TWO_VARIANTS.replace("name = \"two\"", "name = \"two\"\ntitle = \"<b> & co\""));
