@@ -1,7 +1,15 @@
 /** What the studio does so that no text is lost. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -215,6 +223,48 @@ describe.skipIf(skipped(noCommand))("the studio keeps texts", () => {
     await page.reload();
     await status(page, /2 runs/);
     expect(await panel(page).count()).toBe(0);
+  });
+
+  it("offers a draft until it is restored or discarded", async () => {
+    const page = await open();
+    await retype(page, changed("600 kB"));
+    await status(page, /2 runs/);
+    for (let visit = 0; visit < 2; visit += 1) {
+      await page.reload();
+      await page.waitForSelector("text=Restore it");
+    }
+    await page.click("text=Discard it");
+    await page.reload();
+    await status(page, /2 runs/);
+    expect(await panel(page).count()).toBe(0);
+  });
+
+  it("has nothing to undo in a file that was opened after another", async () => {
+    const page = await open("first.toml");
+    const first = await editorText(page);
+    await page.click(".cm-content");
+    await page.keyboard.press("Control+a");
+    await page.keyboard.press("Delete");
+    await page.selectOption("select[aria-label=Scenario]", "small.toml");
+    await expect.poll(() => editorText(page)).toBe(TEXT);
+    await page.click(".cm-content");
+    await page.keyboard.press("Control+z");
+    expect(await editorText(page)).toBe(TEXT);
+    expect(await page.isDisabled("button:text-is('Save')")).toBe(true);
+    expect(readFileSync(join(place.dir, "first.toml"), "utf8")).toBe(`${first.trimEnd()}\n`);
+  });
+
+  it("keeps the line ends and the mode of a file", async () => {
+    const written = (text: string): string => text.replaceAll("\n", "\r\n");
+    writeFileSync(file, written(TEXT));
+    chmodSync(file, 0o600);
+    const page = await open();
+    expect(await page.isDisabled("button:text-is('Save')"), "nothing is changed").toBe(true);
+    await retype(page, changed("600 kB"));
+    await save(page);
+    await notice(page, /saved small.toml/);
+    expect(readFileSync(file, "utf8")).toBe(written(changed("600 kB")));
+    expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
   it("keeps the text when the command ends, and goes on with a new one", async () => {

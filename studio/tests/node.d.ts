@@ -8,7 +8,8 @@ declare module "node:fs" {
   export function rmSync(path: string, options: { recursive: boolean; force: boolean }): void;
   export function truncateSync(path: string, length: number): void;
   export function existsSync(path: string): boolean;
-  export function statSync(path: string): { size: number };
+  export function statSync(path: string): { size: number; mode: number };
+  export function chmodSync(path: string, mode: number): void;
   export function readdirSync(
     path: string,
     options: { recursive: boolean; encoding: "utf8" },

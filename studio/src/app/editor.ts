@@ -24,7 +24,7 @@ import {
 import { toml } from "@codemirror/legacy-modes/mode/toml";
 import { type Diagnostic, lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
-import { EditorState, Transaction } from "@codemirror/state";
+import { EditorState, type Extension } from "@codemirror/state";
 import {
   EditorView,
   highlightActiveLine,
@@ -84,6 +84,8 @@ export interface EditorEvents {
 export class Editor {
   readonly element: HTMLElement;
   readonly #view: EditorView;
+  readonly #events: EditorEvents;
+  readonly #extensions: Extension;
   #schema: ScenarioSchema | null = null;
 
   constructor(events: EditorEvents) {
@@ -92,40 +94,39 @@ export class Editor {
       call();
       return true;
     };
-    this.#view = new EditorView({
-      parent: this.element,
-      extensions: [
-        lineNumbers(),
-        history(),
-        bracketMatching(),
-        closeBrackets(),
-        highlightActiveLine(),
-        // A line that scrolled sideways would be drawn anew with each key.
-        EditorView.lineWrapping,
-        highlightSelectionMatches(),
-        StreamLanguage.define(toml),
-        syntaxHighlighting(colours),
-        lintGutter(),
-        autocompletion({ override: [(context) => this.#complete(context)] }),
-        hoverTooltip((view, at) => this.#hover(view, at)),
-        EditorState.tabSize.of(2),
-        EditorView.contentAttributes.of({ "aria-label": "Text of the scenario", tabindex: "0" }),
-        keymap.of([
-          { key: "Mod-Enter", run: command(events.run), preventDefault: true },
-          { key: "Mod-s", run: command(events.save), preventDefault: true },
-          ...closeBracketsKeymap,
-          ...defaultKeymap,
-          ...searchKeymap,
-          ...historyKeymap,
-          ...completionKeymap,
-          ...lintKeymap,
-        ]),
-        EditorView.updateListener.of((update) => {
-          if (update.docChanged) events.changed(this.text);
-        }),
-        look,
-      ],
-    });
+    this.#events = events;
+    this.#extensions = [
+      lineNumbers(),
+      history(),
+      bracketMatching(),
+      closeBrackets(),
+      highlightActiveLine(),
+      // A line that scrolled sideways would be drawn anew with each key.
+      EditorView.lineWrapping,
+      highlightSelectionMatches(),
+      StreamLanguage.define(toml),
+      syntaxHighlighting(colours),
+      lintGutter(),
+      autocompletion({ override: [(context) => this.#complete(context)] }),
+      hoverTooltip((view, at) => this.#hover(view, at)),
+      EditorState.tabSize.of(2),
+      EditorView.contentAttributes.of({ "aria-label": "Text of the scenario", tabindex: "0" }),
+      keymap.of([
+        { key: "Mod-Enter", run: command(events.run), preventDefault: true },
+        { key: "Mod-s", run: command(events.save), preventDefault: true },
+        ...closeBracketsKeymap,
+        ...defaultKeymap,
+        ...searchKeymap,
+        ...historyKeymap,
+        ...completionKeymap,
+        ...lintKeymap,
+      ]),
+      EditorView.updateListener.of((update) => {
+        if (update.docChanged) events.changed(this.text);
+      }),
+      look,
+    ];
+    this.#view = new EditorView({ parent: this.element, extensions: this.#extensions });
   }
 
   /** The text. */
@@ -137,19 +138,21 @@ export class Editor {
     this.#schema = schema;
   }
 
-  /** Shows another file; there is nothing to undo. */
+  /** Shows another file; there is nothing to undo, not even in the one before. */
   load(text: string): void {
-    this.#replace(text, false);
+    // A change of the text, even one that is no step itself, would leave the steps before it.
+    this.#view.setState(EditorState.create({ doc: text, extensions: this.#extensions }));
+    this.#events.changed(this.text);
   }
 
   /** Changes the text where it differs, as one step that can be undone. */
   set(text: string): void {
-    this.#replace(text, true);
+    this.#replace(text);
   }
 
   /** Exchanges the text, as one step that can be undone apart from what was typed before. */
   exchange(text: string): void {
-    this.#replace(text, true, true);
+    this.#replace(text, true);
   }
 
   /** Takes back the last change, wherever the focus is. */
@@ -162,7 +165,7 @@ export class Editor {
     redo(this.#view);
   }
 
-  #replace(text: string, undoable: boolean, apart = false): void {
+  #replace(text: string, apart = false): void {
     const old = this.text;
     if (text === old) return;
     let from = 0;
@@ -173,10 +176,7 @@ export class Editor {
       tail += 1;
     this.#view.dispatch({
       changes: { from, to: old.length - tail, insert: text.slice(from, text.length - tail) },
-      annotations: [
-        Transaction.addToHistory.of(undoable),
-        ...(apart ? [isolateHistory.of("full")] : []),
-      ],
+      annotations: apart ? [isolateHistory.of("full")] : [],
     });
   }
 

@@ -5,6 +5,8 @@ import type { Api } from "./api.ts";
 export interface EditEvents {
   text(): string;
   set(text: string): void;
+  /** Counts the files that were opened. */
+  opening(): number;
   /** The text has another value. */
   changed(): Promise<void>;
   guard(work: () => Promise<void>): Promise<void>;
@@ -24,17 +26,27 @@ export class Edits {
     this.#events = events;
   }
 
-  /** Sets a key, or removes it; each change starts from the text of the one before. */
+  /**
+   * Sets a key, or removes it. Each change starts from the text of the one before, with what is
+   * typed until then. None is made in a file that was opened later.
+   */
   change(key: string, value: string | null): Promise<void> {
     const own = Symbol(key);
     this.#latest.set(key, own);
     this.count += 1;
+    const opening = this.#events.opening();
     this.#queue = this.#queue.then(() =>
       this.#events.guard(async () => {
         // A later position of the same slider is what counts.
-        if (this.#latest.get(key) !== own) return;
-        this.#events.set(await this.#api.edit(this.#events.text(), key, value));
-        await this.#events.changed();
+        while (this.#latest.get(key) === own && this.#events.opening() === opening) {
+          const text = this.#events.text();
+          const changed = await this.#api.edit(text, key, value);
+          // What was typed during the request is not in its answer.
+          if (this.#events.opening() !== opening || this.#events.text() !== text) continue;
+          this.#events.set(changed);
+          await this.#events.changed();
+          return;
+        }
       }),
     );
     return this.#queue;

@@ -1,6 +1,7 @@
 /** Panels that ask what is to become of a text that cannot simply be saved. */
 import { button, h, replace, withCode } from "../page/dom.ts";
 import type { Imported } from "./api.ts";
+import type { Draft } from "./drafts.ts";
 import { around, lineDiff } from "./line-diff.ts";
 
 /** What a reader decides about a text that somebody else has changed. */
@@ -106,13 +107,26 @@ export function namePanel(
   return h("section", { class: "panel", "aria-label": what }, form);
 }
 
-/** Says that a draft from before was found. */
-export function draftPanel(at: number, restore: () => void, discard: () => void): HTMLElement {
+/** What a reader decides about a draft. */
+export interface DraftEvents {
+  restore(draft: Draft): void;
+  discard(draft: Draft): void;
+}
+
+/** Says that drafts of earlier visits were found, the newest first. */
+export function draftPanel(drafts: Draft[], events: DraftEvents): HTMLElement {
   return h(
     "section",
     { class: "panel", role: "status", "aria-label": "Draft" },
-    h("p", {}, `A text of ${new Date(at).toLocaleString()} was not saved.`),
-    h("p", { class: "choices" }, button("Restore it", restore), button("Discard it", discard)),
+    [...drafts].reverse().map((draft) => [
+      h("p", {}, `A text of ${new Date(draft.at).toLocaleString()} was not saved.`),
+      h(
+        "p",
+        { class: "choices" },
+        button("Restore it", () => events.restore(draft)),
+        button("Discard it", () => events.discard(draft)),
+      ),
+    ]),
   );
 }
 

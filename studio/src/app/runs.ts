@@ -13,8 +13,8 @@ const MAX_PINS = 4;
 export interface RunsPage {
   /** Shows the report of a run; null: none. */
   showReport(id: number | null): void;
-  /** Puts the text of a run into the editor. */
-  restore(text: string): void;
+  /** Puts the text of a run into the editor, unless another file is opened before it comes. */
+  restore(text: Promise<string>): Promise<void>;
   /** The state of the run that is shown; null if there is none. */
   state(run: RunState | null): void;
   notify(text: string, bad?: boolean): void;
@@ -80,7 +80,7 @@ export class Runs {
         again();
       },
       cancel: (id) => this.cancel(id),
-      restore: (id) => void page.guard(async () => page.restore(await api.textOf(id))),
+      restore: (id) => void page.guard(() => page.restore(api.textOf(id))),
     });
   }
 

@@ -131,12 +131,13 @@ export class Studio {
     this.#edits = new Edits(api, {
       text: () => this.#editor.text,
       set: (text) => this.#editor.set(text),
+      opening: () => this.file.opening,
       changed: () => this.#changedByControl(),
       guard,
     });
     this.runs = new Runs(api, {
       showReport: (id) => page.showReport(id),
-      restore: (text) => this.#editor.set(text),
+      restore: (text) => this.file.take(text),
       state: (run) => {
         this.control.show(run);
         if (run?.error?.includes(TOO_LARGE)) this.#offerOnePoint();
@@ -318,7 +319,7 @@ export class Studio {
   }
 
   async #open(name: string): Promise<void> {
-    await this.file.open(name);
+    if (!(await this.file.open(name))) return;
     this.imports.close();
     this.bar.files.value = name;
     this.#page.opened?.(name);
