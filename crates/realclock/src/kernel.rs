@@ -14,6 +14,13 @@ pub(super) fn kernel_name(name: &str) -> &str {
     CONTROLLERS.iter().find(|(ours, _)| *ours == name).map_or(name, |(_, kernel)| kernel)
 }
 
+/// Returns what a flow with this controller gets, as results name it.
+pub(super) fn label(name: &str) -> String {
+    let kernel = kernel_name(name);
+    let start = if kernel == "cubic" { " + hystart start" } else { "" };
+    format!("{kernel} of the kernel{start}")
+}
+
 /// Checks that the kernel has the controller that `key` names.
 pub(super) fn kernel_controller(key: &str, name: &str) -> Result<(), String> {
     if CONTROLLERS.iter().any(|(ours, _)| *ours == name) {

@@ -68,6 +68,13 @@ impl Runner for RealClock {
         supported::check(spec)
     }
 
+    fn congestion(&self, stack: &Stack) -> Option<String> {
+        match stack {
+            Stack::Tcp(tcp) => Some(kernel::label(tcp.congestion.controller.as_str())),
+            _ => None,
+        }
+    }
+
     fn run(&self, spec: &RunSpec, label: &str, stop: &AtomicBool) -> Result<RunOutcome, RunError> {
         self.check(spec).map_err(RunError::Failed)?;
         let failed = |error: EmuError| RunError::Failed(error.to_string());

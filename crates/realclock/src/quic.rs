@@ -119,8 +119,8 @@ fn command_lines(flow: &FlowSpec, settings: &QuicSettings) -> [String; 2] {
     let server = format!(
         "exec '{{bentpipe}}' serve {{dir}} --listen {{server}}:{{port}} --cert {{cert}} --key \
             {{key}} {server_store} --log none \
-         --congestion {} --slow-start {} --resume {}",
-        congestion.controller, congestion.slow_start, congestion.resume
+         --congestion {} --slow-start {} --loss-filter {} --resume {}",
+        congestion.controller, congestion.slow_start, congestion.loss_filter, congestion.resume
     );
     let mut client = format!(
         "exec '{{bentpipe}}' get --http3-only --insecure {client_store} --json{DISCARDS} {{url}}"
@@ -228,6 +228,15 @@ fn span(seconds: f64) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_server_gets_every_part_of_the_congestion_control() {
+        let flow = FlowSpec::new("web", bentpipe_sim::Stack::Quic(Box::default()), Vec::new());
+        let mut settings = QuicSettings::default();
+        settings.congestion.loss_filter = "none".parse().unwrap();
+        let [server, _] = command_lines(&flow, &settings);
+        assert!(server.contains(" --loss-filter none "), "{server}");
+    }
 
     #[test]
     fn qlog_files_are_named_after_visits_if_each_visit_has_one() {

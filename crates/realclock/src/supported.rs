@@ -4,7 +4,7 @@
 use super::kernel::{kernel_congestion, kernel_controller};
 use super::proxies;
 use bentpipe_link::Dscp;
-use bentpipe_quic::{Handshake, Http};
+use bentpipe_quic::{EcnMode, Handshake, Http};
 use bentpipe_sim::{
     CallCarrier, DatagramTraffic, Direction, FlowSpec, RunSpec, Stack, TcpStack, Visit,
 };
@@ -133,6 +133,14 @@ fn quic(flow: &FlowSpec, settings: &bentpipe_quic::QuicSettings) -> Result<(), S
     };
     if settings.http != Http::H3 {
         return refuse("http", "`bentpipe serve` speaks HTTP", "http = \"h3\"");
+    }
+    if settings.ecn == EcnMode::Ect1 {
+        return refuse(
+            "quic.ecn",
+            "`bentpipe serve` sends ECT(0), also with the controller `prague`, for which `ect1` is \
+             the default",
+            "quic.ecn = \"ect0\"",
+        );
     }
     let congestion = &settings.congestion;
     if !congestion.parameters.is_empty()

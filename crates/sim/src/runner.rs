@@ -3,7 +3,7 @@
 use crate::error::SimError;
 use crate::outcome::RunOutcome;
 use crate::simulation;
-use crate::spec::RunSpec;
+use crate::spec::{RunSpec, Stack};
 use std::sync::atomic::AtomicBool;
 
 /// Executes runs on one of the clocks.
@@ -15,6 +15,12 @@ pub trait Runner: Sync {
     /// Something is not supported. The error gives the reason and what is allowed.
     fn check(&self, _spec: &RunSpec) -> Result<(), String> {
         Ok(())
+    }
+
+    /// Returns the congestion control that flows with `stack` get, if it is not that of the
+    /// scenario, but the nearest that there is.
+    fn congestion(&self, _stack: &Stack) -> Option<String> {
+        None
     }
 
     /// Runs `spec`, shown to users as `label`. Returns early with [`RunError::Interrupted`] once

@@ -235,8 +235,7 @@ impl Controller for CarefulResume {
         self.controller.on_path_change(change);
         // The observations belong to the old path. The store has either read them already or loses
         // them.
-        self.observer = PathObserver::new(&self.parameters, self.initial_window);
-        self.observer.pause(self.next_number);
+        self.observer.on_path_change(&self.parameters, self.initial_window, self.next_number);
         self.handle.set_observed(None);
     }
 

@@ -16,6 +16,11 @@ pub(super) struct FirstRounds {
 }
 
 impl FirstRounds {
+    /// Returns those of a connection whose first packets went over another path.
+    pub(super) fn over() -> Self {
+        Self { begun: 3, rtts: [None; 2] }
+    }
+
     pub(super) fn on_ack(&mut self, rtt: Span, round_start: bool) {
         if round_start {
             self.begun = self.begun.saturating_add(1).min(3);

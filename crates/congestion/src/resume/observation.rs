@@ -84,6 +84,13 @@ impl PathObserver {
         }
     }
 
+    /// Begins again on another path, once packet `from` is acknowledged. The connection's first
+    /// packets did not go over it, so that a delayed round is no wait for capacity.
+    pub(super) fn on_path_change(&mut self, parameters: &Parameters, window: Bytes, from: u64) {
+        *self = Self { first_rounds: FirstRounds::over(), ..Self::new(parameters, window) };
+        self.pause(from);
+    }
+
     /// Pauses the measurement until packet `from` is acknowledged.
     pub(super) fn pause(&mut self, from: u64) {
         self.from = from;

@@ -2,7 +2,7 @@
 
 use super::{Plan, Task, random_notes};
 use crate::error::LabError;
-use bentpipe_results::Clock;
+use bentpipe_results::{Clock, FlowSettings};
 use bentpipe_sim::{Runner, Stack};
 
 impl Plan {
@@ -13,8 +13,17 @@ impl Plan {
     /// A key is supported on the virtual clock only.
     pub fn on_real_clock(mut self, clock: &dyn Runner) -> Result<Self, LabError> {
         let mut quic = false;
-        for case in &self.cases {
+        for case in &mut self.cases {
             let spec = case.spec(self.seed, 0)?;
+            for flow in &spec.flows {
+                let Some(congestion) = clock.congestion(&flow.stack) else { continue };
+                let of_flow = |one: &&mut FlowSettings| one.flows.contains(&flow.name);
+                for settings in case.settings.iter_mut().filter(of_flow) {
+                    settings.congestion = Some(congestion.clone());
+                    // Of the kernel's own.
+                    settings.slow_start = None;
+                }
+            }
             quic |= spec.flows.iter().any(|flow| matches!(flow.stack, Stack::Quic(_)));
             case.check_real_clock()
                 .and_then(|()| clock.check(&spec))

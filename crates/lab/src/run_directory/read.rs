@@ -9,12 +9,15 @@ use bentpipe_report::Recording;
 use bentpipe_results::{Manifest, Results};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Component, Path, PathBuf};
 
 /// A run directory.
 #[derive(Debug)]
 pub struct RunDirectory {
     path: PathBuf,
+    /// Digest of the manifest's text.
+    digest: u64,
     /// Its manifest.
     pub manifest: Manifest,
 }
@@ -25,14 +28,28 @@ impl RunDirectory {
     /// # Errors
     /// It is not a run directory, or one of another version.
     pub fn open(path: &Path) -> Result<Self, LabError> {
-        Ok(Self { path: path.to_owned(), manifest: read_json(path, MANIFEST)? })
+        let text = read_json_text(path, MANIFEST)?;
+        let manifest = parse(path, MANIFEST, &text)?;
+        Ok(Self { path: path.to_owned(), digest: digest(&text), manifest })
+    }
+
+    /// Checks that no other run has replaced this one, whose files are read when they are wanted.
+    fn check_unchanged(&self) -> Result<(), LabError> {
+        let text = read_json_text(&self.path, MANIFEST)?;
+        let reason = "another run has replaced the one that was opened; open it again, and give \
+                      each run that is to be kept a directory of its own";
+        match digest(&text) == self.digest {
+            true => Ok(()),
+            false => Err(LabError::read(&self.path, reason)),
+        }
     }
 
     /// Reads the results.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// They cannot be read, or another run has replaced them since they were opened.
     pub fn results(&self) -> Result<Results, LabError> {
+        self.check_unchanged()?;
         read_json(&self.path, "results.json")
     }
 
@@ -48,6 +65,7 @@ impl RunDirectory {
     /// # Errors
     /// The file cannot be read.
     pub fn bytes(&self, name: &str) -> Result<Vec<u8>, LabError> {
+        self.check_unchanged()?;
         let bytes = read_below(&self.path, Path::new(name));
         bytes.map_err(|error| LabError::read(self.path.join(name), error))
     }
@@ -57,6 +75,7 @@ impl RunDirectory {
     /// # Errors
     /// A file cannot be read, is cut off, or was written by another version.
     pub fn recording(&self) -> Result<Recording, LabError> {
+        self.check_unchanged()?;
         let mut recording = Recording::default();
         if self.path.join("traces.json").exists() {
             recording.traces = read_json(&self.path, "traces.json")?;
@@ -78,6 +97,7 @@ impl RunDirectory {
     /// # Errors
     /// One of them is missing.
     pub fn inputs(&self) -> Result<BTreeMap<PathBuf, String>, LabError> {
+        self.check_unchanged()?;
         let mut files = BTreeMap::new();
         for file in &self.manifest.inputs {
             let name = Path::new(&file.file);
@@ -110,13 +130,27 @@ pub fn is_below(name: &Path) -> bool {
     name.components().all(|part| matches!(part, Component::Normal(_)))
 }
 
+fn digest(text: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
 /// Reads the JSON document in the file `name` of the run directory `directory`.
 fn read_json<T: DeserializeOwned>(directory: &Path, name: &str) -> Result<T, LabError> {
-    let path = || directory.join(name);
-    let text = read_below(directory, Path::new(name)).map_err(|error| {
-        LabError::read(path(), format!("{error}; allowed: a directory that `bentpipe run` wrote"))
-    })?;
-    serde_json::from_slice(&text).map_err(|error| {
-        LabError::read(path(), format!("{error}; was it written by another version of Bentpipe?"))
+    parse(directory, name, &read_json_text(directory, name)?)
+}
+
+fn read_json_text(directory: &Path, name: &str) -> Result<Vec<u8>, LabError> {
+    read_below(directory, Path::new(name)).map_err(|error| {
+        let reason = format!("{error}; allowed: a directory that `bentpipe run` wrote");
+        LabError::read(directory.join(name), reason)
+    })
+}
+
+fn parse<T: DeserializeOwned>(directory: &Path, name: &str, text: &[u8]) -> Result<T, LabError> {
+    serde_json::from_slice(text).map_err(|error| {
+        let reason = format!("{error}; was it written by another version of Bentpipe?");
+        LabError::read(directory.join(name), reason)
     })
 }

@@ -259,6 +259,26 @@ fn datagrams_without_space_for_their_time_are_refused() {
     assert!(error.contains("29 B") && error.contains("allowed"), "{error}");
 }
 
+#[test]
+fn results_name_what_carries_out_the_congestion_control() {
+    let path = "name = \"named\"\n[path]\nforward = { rate = \"8 Mbps\", delay = \"40 ms\" }\n\
+        return = { rate = \"2 Mbps\", delay = \"40 ms\" }\n[workload]\ndownload = \"1 MB\"\n\
+        [defaults]\n";
+    let real = |keys: &str| plan(&format!("{path}{keys}\n")).on_real_clock(&RealClock::default());
+    for (keys, named) in [
+        ("transport = \"tcp\"", "cubic of the kernel + hystart start"),
+        ("transport = \"tcp\"\ncongestion = \"bbr1\"", "bbr of the kernel"),
+        ("loss_filter = \"none\"", "cubic + long-path start"),
+    ] {
+        let plan = real(keys).unwrap();
+        assert_eq!(plan.cases[0].settings[0].congestion.as_deref(), Some(named));
+    }
+    // The controller's own default, which the server does not have.
+    let error = real("congestion = \"prague\"").unwrap_err().to_string();
+    assert!(error.contains("quic.ecn") && error.contains("ECT(0)"), "{error}");
+    real("congestion = \"prague\"\nquic.ecn = \"ect0\"").unwrap();
+}
+
 /// A download over the kernel's TCP, for whose windows there is room everywhere.
 const TCP: &str = r#"
 name = "budget"

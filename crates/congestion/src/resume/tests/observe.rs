@@ -76,6 +76,16 @@ fn a_wait_of_the_first_round_alone_is_saved() {
 }
 
 #[test]
+fn a_delayed_round_after_a_change_of_the_path_is_no_wait_of_the_first_one() {
+    let mut rig = Rig::new(ResumeMode::Observe, None);
+    rounds(&mut rig, [20], 100, false);
+    rig.resume.on_path_change(&PathChange::unknown(rig.now));
+    rounds(&mut rig, [40], 160, false);
+    rounds(&mut rig, [60, 80], 100, false);
+    assert_eq!(rig.handle.observed().unwrap().first_rtt, None);
+}
+
+#[test]
 fn a_smaller_observation_replaces_larger_parameters_only_after_steady_use() {
     let mut rig = Rig::new(ResumeMode::Observe, None);
     assert!(!rig.handle.offer(saved(300)));

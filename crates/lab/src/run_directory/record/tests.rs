@@ -165,6 +165,24 @@ fn the_report_can_be_rebuilt_from_the_run_directory() {
 }
 
 #[test]
+fn what_another_run_has_replaced_is_not_mixed_with_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().join("run");
+    recorded(TWO_VARIANTS, &Fake, 2, &target);
+    let opened = crate::RunDirectory::open(&target).unwrap();
+    opened.results().unwrap();
+    recorded(&TWO_VARIANTS.replace("repeat = 6", "repeat = 6\nseed = 7"), &Fake, 2, &target);
+    for error in [
+        opened.results().map(|_| ()).unwrap_err(),
+        opened.recording().map(|_| ()).unwrap_err(),
+        opened.bytes("report.html").map(|_| ()).unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("another run"), "{error}");
+    }
+    crate::RunDirectory::open(&target).unwrap().results().unwrap();
+}
+
+#[test]
 fn time_series_that_are_cut_off_are_not_left_out_silently() {
     let directory = tempfile::tempdir().unwrap();
     let target = directory.path().join("run");
