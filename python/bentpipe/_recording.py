@@ -6,6 +6,7 @@ import os
 import pathlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from . import _bentpipe
 from ._scenario import Scenario
@@ -46,11 +47,20 @@ class Recording:
     """What was not used, and why."""
 
 
+_Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
+
+
+def _paths(files: _Paths) -> list[str]:
+    """Return the paths of one file or several."""
+    several = [files] if isinstance(files, (str, os.PathLike)) else files
+    return [os.fspath(file) for file in several]
+
+
 def import_recording(
     *files: str | os.PathLike[str],
     out: str | os.PathLike[str],
-    up: Iterable[str | os.PathLike[str]] = (),
-    down: Iterable[str | os.PathLike[str]] = (),
+    up: _Paths = (),
+    down: _Paths = (),
     format: str | None = None,
     direction: str | None = None,
     offset: str | None = None,
@@ -87,8 +97,8 @@ def import_recording(
     """
     request = RecordingRequest(
         files=[os.fspath(file) for file in files],
-        up=[os.fspath(file) for file in up],
-        down=[os.fspath(file) for file in down],
+        up=_paths(up),
+        down=_paths(down),
         out=os.fspath(out),
         format=format,
         direction=direction,

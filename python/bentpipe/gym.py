@@ -77,8 +77,8 @@ class CongestionEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
     negative completion time.
 
     **End.** ``terminated`` when the download is complete; ``truncated`` after ``max_steps`` steps,
-    or when the simulator's time limit ends the run. ``info`` then has ``completion_s`` and
-    counters.
+    or when the simulator's time limit ends the run. If the run has ended, ``info`` has
+    ``completion_s`` (``None`` if the download is not complete) and counters.
 
     The same seed and actions give the same episode.
     """
@@ -151,6 +151,7 @@ class CongestionEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         self.observation_space = gymnasium.spaces.Box(low, high, dtype=np.float32)
         self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), dtype=np.float32)
         self._episode: Episode | None = None
+        self._over: dict[str, Any] | None = None
         self._current: Scenario | None = None
         Episode.register()
 
@@ -178,6 +179,8 @@ class CongestionEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         self._highest_delivered = 0.0
         self._action = 0.0
         state = self._episode.step()
+        # A small download may be over before the first step, which then ends the episode.
+        self._over = state if state["done"] else None
         self._cwnd = state.get("cwnd", 1)
         return self._observe(state), {"path": path}
 
@@ -193,7 +196,7 @@ class CongestionEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         cwnd = self._cwnd * self._factor**self._action
         # Rounded at once, so that windows are whole bytes for agent and engine.
         cwnd = max(1, min(round(cwnd), self._max_cwnd))
-        state = self._episode.step(cwnd)
+        state = self._over or self._episode.step(cwnd)
         self._steps += 1
         terminated = truncated = False
         info: dict[str, Any] = {}

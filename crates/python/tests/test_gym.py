@@ -91,6 +91,16 @@ def test_a_download_terminates_with_its_completion_time() -> None:
     assert len(OBSERVATION) == len(steps[0][0])
 
 
+def test_a_run_that_ends_before_the_first_step_ends_with_it() -> None:
+    env = CongestionEnv(**SMALL, rtt_ms=600.0, scenario={"time_limit": "100 ms"})
+    env.reset(seed=1)
+    *_, terminated, truncated, info = env.step(action(0.0))
+    assert (terminated, truncated) == (False, True)
+    assert info["completion_s"] is None
+    with pytest.raises(RuntimeError, match=r"call reset\(\)"):
+        env.step(action(0.0))
+
+
 def test_the_agent_alone_sets_the_window() -> None:
     env = CongestionEnv(**SMALL, rtt_ms=600.0, loss=0.01)
     _, info = env.reset(seed=1)

@@ -23,6 +23,13 @@ def test_a_recording_is_a_scenario_that_runs(tmp_path: pathlib.Path) -> None:
     assert all(0.05 < one < 60 for one in seconds)
 
 
+def test_one_file_of_a_direction_needs_no_list(tmp_path: pathlib.Path) -> None:
+    for number, up in enumerate([SAMPLES / "ping.txt", [SAMPLES / "ping.txt"]]):
+        out = tmp_path / str(number)
+        path = bentpipe.import_recording(up=str(up) if number == 0 else up, out=out, rate="15 Mbps")
+        assert any("RTT p50" in line for line in path.measured)
+
+
 def test_a_directory_is_not_written_over(tmp_path: pathlib.Path) -> None:
     (tmp_path / "mine").write_text("mine")
     with pytest.raises(OSError, match="not empty"):
