@@ -1,7 +1,6 @@
 //! Careful Resume as a [`Controller`].
 
 use super::careful::CarefulResume;
-use super::observation::PathObserver;
 use super::phase::{Jump, PhaseState, Retreat, WindowJump};
 use super::reconnaissance::JumpOpportunity;
 use super::transitions::Trigger;

@@ -36,6 +36,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 /// Send buffer of an HTTP/2 stream, bytes. Our choice. It only has to last until the next piece is
 /// read, because the kernel's buffer holds the bytes in flight.
@@ -87,6 +88,31 @@ struct Client {
     guard: ConnectionGuard,
 }
 
+/// Does the TLS handshake of a client, once its turn has come. `None` if it failed.
+async fn secured(
+    stream: TcpStream,
+    guard: &mut ConnectionGuard,
+    tls: &TlsAcceptor,
+    shared: &Shared,
+) -> Option<TlsStream<ClientStream>> {
+    let (limits, metrics) = (shared.limits, &shared.metrics);
+    // Small HTTP/2 frames should not wait for acknowledgements. An error only makes them slower.
+    let _ = stream.set_nodelay(true);
+    let stream = ClientStream::new(stream, limits, metrics.clone());
+    let handshake = async {
+        begin_handshake(guard, &limits, metrics).await.then_some(())?;
+        Some(tls.accept(stream).await)
+    };
+    match timeout(limits.handshake_time.into(), handshake).await {
+        Ok(Some(Ok(stream))) => Some(stream),
+        Ok(None) => None,
+        Ok(Some(Err(_))) | Err(_) => {
+            metrics.handshakes_failed.fetch_add(1, Relaxed);
+            None
+        }
+    }
+}
+
 async fn serve(
     Client { stream, remote, mut guard }: Client,
     tls: TlsAcceptor,
@@ -95,21 +121,7 @@ async fn serve(
 ) {
     shared.metrics.connections_tcp.fetch_add(1, Relaxed);
     let limits = shared.limits;
-    // Small HTTP/2 frames should not wait for acknowledgements. An error only makes them slower.
-    let _ = stream.set_nodelay(true);
-    let stream = ClientStream::new(stream, limits, shared.metrics.clone());
-    let handshake = async {
-        begin_handshake(&mut guard, &limits, &shared.metrics).await.then_some(())?;
-        Some(tls.accept(stream).await)
-    };
-    let stream = match timeout(limits.handshake_time.into(), handshake).await {
-        Ok(Some(Ok(stream))) => stream,
-        Ok(None) => return,
-        Ok(Some(Err(_))) | Err(_) => {
-            shared.metrics.handshakes_failed.fetch_add(1, Relaxed);
-            return;
-        }
-    };
+    let Some(stream) = secured(stream, &mut guard, &tls, &shared).await else { return };
     // The address of a TCP connection is validated from the start.
     let _ = guard.handshake_complete();
     // A WebSocket outlives the HTTP connection that it began on.
