@@ -7,8 +7,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Name of the manifest. A directory without this file, or with one of another program, is not a run
-/// directory and never replaced.
+/// Name of the manifest. A directory without this file, or with one of another program, is no run
+/// directory and is never replaced.
 pub const MANIFEST: &str = "manifest.json";
 
 const ALLOWED: &str = "allowed: a directory that is new, empty, or an earlier run";
