@@ -1,5 +1,6 @@
 //! Building a client.
 
+use super::by_port::ByPort;
 use super::client::Client;
 use super::connection::ConnectContext;
 use super::error::ClientError;
@@ -15,6 +16,7 @@ use bentpipe_quic::path_memory::token::{MemoryPathTokenStore, TokenClient};
 use bentpipe_quic::tls::ALPN_H3;
 use bentpipe_quic::tls::tickets::TicketClient;
 use bentpipe_units::Span;
+use rustls::client::Resumption;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
@@ -105,14 +107,19 @@ impl ClientBuilder {
         let stall_time = self.stall_time.unwrap_or(Span::from_secs(60));
         let over_tcp = |clock: &RealClock| {
             let versions = [&rustls::version::TLS13, &rustls::version::TLS12];
-            let config = self.trust.config(&versions);
-            let mut config = config.map_err(|error| ClientError::System(error.to_string()))?;
+            let mut config = self.trust.config(&versions).map_err(system)?;
             config.alpn_protocols = tcp::ALPN.map(<[u8]>::to_vec).to_vec();
-            let (tls, clock) = (Arc::new(config).into(), clock.clone());
-            Ok(TcpContext { tls, handshake_time, stall_time, clock })
+            let tls = ByPort::new(move |_| {
+                let mut config = config.clone();
+                config.resumption = Resumption::default();
+                Ok(Arc::new(config).into())
+            });
+            Ok(TcpContext { tls, handshake_time, stall_time, clock: clock.clone() })
         };
         let over_tcp = self.over_tcp.then(|| over_tcp(&clock)).transpose()?;
         let tls = self.tls(&clock)?;
+        // What the provider lacks is said now, not by the first request.
+        tls.at(443)?;
         let address_tokens: Arc<dyn TokenStore> = match &self.tokens {
             Some(file) => file.clone(),
             None => Arc::new(TokenMemoryCache::default()),
@@ -140,31 +147,39 @@ impl ClientBuilder {
         Ok(Client::new(context, over_tcp, self.addresses))
     }
 
-    /// Returns the TLS configurations for QUIC, without and with early data. Both have the same
-    /// tickets, which are in the file of tokens, if there is one and servers are verified: a ticket
-    /// from somebody who was not verified must not stand for the server later.
-    fn tls(&self, clock: &RealClock) -> Result<[Arc<dyn ClientConfig>; 2], ClientError> {
-        let fail = |error: &dyn std::fmt::Display| ClientError::System(error.to_string());
+    /// Returns the TLS configurations for QUIC, without and with early data, by port. Both have the
+    /// same tickets, which are in the file of tokens, if there is one and servers are verified: a
+    /// ticket from somebody who was not verified must not stand for the server later.
+    fn tls(&self, clock: &RealClock) -> Result<QuicTls, ClientError> {
         let file = self.tokens.as_ref().filter(|file| file.keeps_tickets());
         if let Some(file) = file
-            && let Some(verifier) = self.trust.verifier().map_err(|error| fail(&error))?
+            && let Some(verifier) = self.trust.verifier().map_err(system)?
         {
-            let client = TicketClient::new(verifier, ALPN_H3, file.clone(), clock.epoch())
-                .map_err(|error| fail(&error))?;
-            let tls = |early| client.quic(early).map_err(|error| fail(&error));
-            return Ok([tls(false)?, tls(true)?]);
+            let client = TicketClient::new(verifier, ALPN_H3, file.clone(), clock.epoch());
+            let client = client.map_err(system)?;
+            return Ok(ByPort::new(move |port| client.quic(port).map_err(system)));
         }
         let config = self.trust.config(&[&rustls::version::TLS13]);
-        let mut config = config.map_err(|error| fail(&error))?;
+        let mut config = config.map_err(system)?;
         config.alpn_protocols = vec![ALPN_H3.to_vec()];
-        let tls = |early| -> Result<Arc<dyn ClientConfig>, ClientError> {
+        Ok(ByPort::new(move |_| {
             let mut config = config.clone();
-            config.enable_early_data = early;
-            let refused = |_| fail(&"the cryptography provider lacks TLS_AES_128_GCM_SHA256");
-            Ok(Arc::new(QuicClientConfig::try_from(config).map_err(refused)?))
-        };
-        Ok([tls(false)?, tls(true)?])
+            config.resumption = Resumption::default();
+            let tls = |early| -> Result<Arc<dyn ClientConfig>, ClientError> {
+                let mut config = config.clone();
+                config.enable_early_data = early;
+                let refused = |_| system("the cryptography provider lacks TLS_AES_128_GCM_SHA256");
+                Ok(Arc::new(QuicClientConfig::try_from(config).map_err(refused)?))
+            };
+            Ok([tls(false)?, tls(true)?])
+        }))
     }
+}
+
+type QuicTls = ByPort<[Arc<dyn ClientConfig>; 2]>;
+
+fn system(error: impl std::fmt::Display) -> ClientError {
+    ClientError::System(error.to_string())
 }
 
 impl Client {

@@ -1,5 +1,7 @@
 //! A client's connection to a server: its socket, its driver and its requests.
 
+use super::address_tokens::AddressTokens;
+use super::by_port::ByPort;
 use super::error::ClientError;
 use super::host_port::HostPort;
 use super::response::{PARTS, Part, Response, connection_closed, stalled};
@@ -54,8 +56,8 @@ struct PendingRequest {
 
 /// What all connections of a client share.
 pub(super) struct ConnectContext {
-    /// TLS without and with early data. Both keep the same tickets.
-    pub tls: [Arc<dyn ClientConfig>; 2],
+    /// TLS without and with early data, by the server's port. Both keep the same tickets.
+    pub tls: ByPort<[Arc<dyn ClientConfig>; 2]>,
     pub address_tokens: Arc<dyn TokenStore>,
     pub path_tokens: Option<TokenClient>,
     /// Time limit of a handshake.
@@ -126,8 +128,9 @@ impl Connection {
             .with_tokens(tokens)
             .with_qlog(context.traces.as_ref().and_then(|traces| traces.writer().start("client")))
             .with_acknowledger()
-            .client(context.tls[usize::from(early)].clone());
-        config.token_store(context.address_tokens.clone());
+            .client(context.tls.at(server.port)?[usize::from(early)].clone());
+        let address_tokens = context.address_tokens.clone();
+        config.token_store(Arc::new(AddressTokens::new(address_tokens, server.port)));
         let (requests, inbox) = mpsc::channel(QUEUE);
         let name = server.name();
         let app_name = name.clone();

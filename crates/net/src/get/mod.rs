@@ -5,7 +5,9 @@
 //! gave it. [`download`] writes to a file and resumes an interrupted download; [`discard`] keeps
 //! nothing.
 
+mod address_tokens;
 mod builder;
+mod by_port;
 mod client;
 mod connection;
 mod download;

@@ -1,6 +1,7 @@
 //! A client's connection over TCP, for servers that do not answer over QUIC: HTTP/2, or HTTP/1.1 if
 //! the server has no other.
 
+use super::by_port::ByPort;
 use super::error::ClientError;
 use super::host_port::HostPort;
 use super::response::{PARTS, Part, Response, stalled};
@@ -35,7 +36,8 @@ const MAX_HEADER: usize = 64 * 1024;
 
 /// What all connections over TCP share.
 pub(super) struct TcpContext {
-    pub tls: TlsConnector,
+    /// TLS of servers, by their port.
+    pub tls: ByPort<TlsConnector>,
     /// Time limit of connecting to each address, with the handshake of TLS.
     pub handshake_time: Span,
     /// Longest time in which nothing of a response arrives.
@@ -235,7 +237,8 @@ async fn connect(
     let _ = stream.set_nodelay(true);
     let host = server.host.trim_start_matches('[').trim_end_matches(']').to_owned();
     let name = ServerName::try_from(host).map_err(|error| error.to_string())?;
-    let stream = context.tls.connect(name, stream).await.map_err(|error| error.to_string())?;
+    let tls = context.tls.at(server.port).map_err(|error| error.to_string())?;
+    let stream = tls.connect(name, stream).await.map_err(|error| error.to_string())?;
     let http2 = stream.get_ref().1.alpn_protocol() == Some(ALPN[0]);
     let stream = TokioIo::new(stream);
     if http2 {

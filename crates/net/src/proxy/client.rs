@@ -31,6 +31,7 @@ use http::uri::{Authority, PathAndQuery};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body::Body;
 use hyper::body::Incoming;
+use rustls::client::Resumption;
 use std::fmt;
 use std::net::IpAddr;
 use std::pin::pin;
@@ -144,7 +145,13 @@ impl UpstreamClient {
         let tls = tls.map_err(|error| error.to_string())?;
         let idle = upstream.idle_connections();
         let servers = upstream.servers.iter();
-        let connections = servers.map(|server| Connections::new(server, &tls, idle)).collect();
+        let connections = servers.map(|server| {
+            // TLS keeps tickets by name alone, and another port is another server.
+            let mut tls = tls.clone();
+            tls.resumption = Resumption::default();
+            Connections::new(server, &tls, idle)
+        });
+        let connections = connections.collect();
         let slots = |all: u64, per_client: u64| {
             Slots::new(SlotLimits { all, per_client, waiting: WAITING, stalled: STALLED })
         };

@@ -24,6 +24,8 @@ const MAX_SERVERS: i64 = 1024;
 const MAX_TICKETS: i64 = 256;
 /// Longest address-validation token, bytes. Our choice, far above the tokens of servers.
 const MAX_TOKEN: usize = 1024;
+/// Longest server, bytes: names have at most 255 (RFC 1035 §2.3.4), and a port six more.
+const MAX_SERVER: usize = 261;
 
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS path_token (
@@ -44,8 +46,8 @@ CREATE TABLE IF NOT EXISTS ticket (
 ) STRICT;
 ";
 
-/// Tokens and TLS tickets in an SQLite file that only its owner may read. Programs may share the
-/// file; each token and each ticket is taken by one of them.
+/// Tokens and TLS tickets in an SQLite file that only its owner may read, by host and port of their
+/// servers. Programs may share the file; each token and each ticket is taken by one of them.
 #[derive(Debug, Clone)]
 pub struct TokenFile(Arc<Shared>);
 
@@ -231,7 +233,7 @@ fn millis(epoch: Epoch) -> i64 {
 impl PathTokenStore for TokenFile {
     fn put(&mut self, server: &str, token: &[u8], now: Epoch) -> Result<(), Malformed> {
         let read = ReadToken::parse(token)?;
-        if now < read.expires && server.len() <= 261 {
+        if now < read.expires && server.len() <= MAX_SERVER {
             self.write_later(Token {
                 kind: Kind::Path,
                 server: server.to_owned(),
@@ -263,7 +265,7 @@ impl PathTokenStore for TokenFile {
 
 impl TicketStore for TokenFile {
     fn put(&self, server: &str, ticket: Zeroizing<Vec<u8>>, now: Epoch, expires: Epoch) {
-        if self.keeps_tickets() && ticket.len() <= MAX_TICKET && server.len() <= 255 {
+        if self.keeps_tickets() && ticket.len() <= MAX_TICKET && server.len() <= MAX_SERVER {
             self.write_later(Token {
                 kind: Kind::Ticket,
                 server: server.to_owned(),
@@ -283,7 +285,7 @@ impl TicketStore for TokenFile {
 
 impl TokenStore for TokenFile {
     fn insert(&self, server_name: &str, token: Bytes) {
-        if token.len() <= MAX_TOKEN && server_name.len() <= 255 {
+        if token.len() <= MAX_TOKEN && server_name.len() <= MAX_SERVER {
             self.write_later(Token {
                 kind: Kind::Address,
                 server: server_name.to_owned(),

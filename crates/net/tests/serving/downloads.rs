@@ -136,9 +136,10 @@ async fn tokens_in_a_file_serve_another_client() {
     visit().await;
     use bentpipe_quic::noq_proto::TokenStore;
     let kept = TokenFile::open(&file).unwrap();
-    let token = TokenStore::take(&kept, "127.0.0.1");
+    let token = TokenStore::take(&kept, &site.server.address().to_string());
     assert!(token.is_some(), "the server sent a token (NEW_TOKEN)");
-    assert_eq!(TokenStore::take(&kept, "127.0.0.1"), None, "a token can be taken once");
+    let again = TokenStore::take(&kept, &site.server.address().to_string());
+    assert_eq!(again, None, "a token can be taken once");
     drop(kept);
     visit().await;
 }
@@ -187,21 +188,36 @@ async fn tickets_in_a_file_are_taken_once_and_damaged_ones_cost_a_handshake() {
     }
 }
 
-/// Starts servers one after another with one certificate, and the keys in `files`. Returns whether
+/// Starts servers one after another at one port with one certificate, and the keys in `files`. Returns whether
 /// the client's request to each left with the first flight and was accepted.
 async fn early_data(files: &[Option<&Path>], limits: &[Limits]) -> Vec<bool> {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("hello.txt"), "hello").unwrap();
     let (certificate, trust) = certificate();
     let client = Client::builder().trust(trust).build().unwrap();
-    let mut early = Vec::new();
+    let (mut early, mut address) = (Vec::new(), ([127, 0, 0, 1], 0).into());
     for (keys, limits) in files.iter().zip(limits) {
-        let mut builder = Server::builder(directory.path(), certificate.clone()).limits(*limits);
-        if let Some(file) = keys {
-            builder = builder.keys(file);
+        let start = || {
+            let builder = Server::builder(directory.path(), certificate.clone());
+            let builder = builder.listen(address).limits(*limits);
+            match keys {
+                Some(file) => builder.keys(file),
+                None => builder,
+            }
+            .start()
+        };
+        let mut started = start().await;
+        // The last connections of the one before may take a moment to close.
+        for _ in 0..100 {
+            if started.is_ok() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            started = start().await;
         }
-        let server = builder.start().await.unwrap();
-        let url = format!("https://{}/hello.txt", server.address()).parse().unwrap();
+        let server = started.unwrap();
+        address = server.address();
+        let url = format!("https://{address}/hello.txt").parse().unwrap();
         let response = client.get(&url, &HeaderMap::new()).await.unwrap();
         early.push(response.timings().early);
         assert_eq!(content(response).await.unwrap(), b"hello");
@@ -225,4 +241,46 @@ async fn early_data_is_accepted_after_a_restart_with_the_same_keys_and_settings(
     let fewer = Limits { requests: 50, ..limits };
     let changed = early_data(&[Some(file.as_path()); 2], &[limits, fewer]).await;
     assert_eq!(changed, [false, false], "clients remember the limits before");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_at_two_ports_of_a_host_leave_each_other_their_tickets_and_tokens() {
+    let here = tempfile::tempdir().unwrap();
+    std::fs::write(here.path().join("hello.txt"), "hello").unwrap();
+    let (certificate, trust) = certificate();
+    let mut servers = Vec::new();
+    for _ in 0..2 {
+        servers.push(Server::builder(here.path(), certificate.clone()).start().await.unwrap());
+    }
+    let file = here.path().join("tokens.sqlite");
+    for file in [None, Some(&file)] {
+        let mut builder = Client::builder().trust(trust.clone());
+        if let Some(file) = file {
+            builder = builder.tokens(TokenFile::open(file).unwrap());
+        }
+        let client = builder.build().unwrap();
+        let mut early = Vec::new();
+        for visit in 0..6 {
+            let server = &servers[visit % 2];
+            let url = format!("https://{}/hello.txt", server.address()).parse().unwrap();
+            let response = client.get(&url, &HeaderMap::new()).await.unwrap();
+            early.push(response.timings().early);
+            assert_eq!(content(response).await.unwrap(), b"hello");
+            // Tickets arrive after the handshake, and are written in the background.
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            client.disconnect().await;
+        }
+        assert_eq!(early, [false, false, true, true, true, true], "{file:?}");
+    }
+    let kept = rusqlite::Connection::open(&file).unwrap();
+    for table in ["ticket", "address_token"] {
+        let mut names = kept.prepare(&format!("SELECT DISTINCT server FROM {table}")).unwrap();
+        let names = names.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        let mut names: Vec<String> = names.map(Result::unwrap).collect();
+        let mut expected: Vec<String> =
+            servers.iter().map(|server| server.address().to_string()).collect();
+        names.sort();
+        expected.sort();
+        assert_eq!(names, expected, "{table}");
+    }
 }

@@ -33,15 +33,20 @@ use reading::TicketReader;
 use restore::Restorer;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::sign::SigningKey;
 use sessions::Sessions;
 use std::sync::Arc;
+use store::PortTickets;
 pub use store::{MAX_TICKET, TicketStore};
 use verifier::Verifier;
 
 /// A client's TLS configuration whose tickets are in a [`TicketStore`], and nowhere else.
 #[derive(Debug)]
 pub struct TicketClient {
+    /// Without a store of sessions.
     config: rustls::ClientConfig,
+    verifier: Arc<dyn ServerCertVerifier>,
+    signing: Arc<dyn SigningKey>,
     store: Arc<dyn TicketStore>,
     epoch: EpochClock,
 }
@@ -70,22 +75,32 @@ impl TicketClient {
         .with_no_client_auth();
         config.alpn_protocols = vec![alpn.to_vec()];
         config.resumption = Resumption::disabled();
-        let restorer = Restorer { config: config.clone(), verifier: shared, signing };
-        config.resumption =
-            Resumption::store(Arc::new(Sessions::new(restorer, store.clone(), epoch.clone())));
-        Ok(Self { config, store, epoch })
+        Ok(Self { config, verifier: shared, signing, store, epoch })
     }
 
-    /// Returns the configuration for QUIC. With `early_data`, a ticket lets requests leave with the
-    /// first flight. All configurations from one client share its tickets.
+    /// Returns the configurations for QUIC without and with early data, which lets requests leave
+    /// with the first flight, for servers at `port`. Both share the tickets of each server: its
+    /// name and this port.
     ///
     /// # Errors
     /// The provider lacks the cipher suite of QUIC's Initial packets.
-    pub fn quic(&self, early_data: bool) -> Result<Arc<dyn ClientConfig>, TlsError> {
-        let mut config = self.config.clone();
-        config.enable_early_data = early_data;
-        let config = QuicClientConfig::try_from(config).map_err(|_| TlsError::NoInitialSuite)?;
-        let (store, epoch) = (self.store.clone(), self.epoch.clone());
-        Ok(Arc::new(TicketReader { config, store, epoch }))
+    pub fn quic(&self, port: u16) -> Result<[Arc<dyn ClientConfig>; 2], TlsError> {
+        let tickets = PortTickets { store: self.store.clone(), port };
+        let restorer = Restorer {
+            config: self.config.clone(),
+            verifier: self.verifier.clone(),
+            signing: self.signing.clone(),
+        };
+        let sessions = Arc::new(Sessions::new(restorer, tickets.clone(), self.epoch.clone()));
+        let quic = |early_data| -> Result<Arc<dyn ClientConfig>, TlsError> {
+            let mut config = self.config.clone();
+            config.resumption = Resumption::store(sessions.clone());
+            config.enable_early_data = early_data;
+            let config =
+                QuicClientConfig::try_from(config).map_err(|_| TlsError::NoInitialSuite)?;
+            let (tickets, epoch) = (tickets.clone(), self.epoch.clone());
+            Ok(Arc::new(TicketReader { config, tickets, epoch }))
+        };
+        Ok([quic(false)?, quic(true)?])
     }
 }

@@ -3,7 +3,7 @@
 use super::messages::Messages;
 use super::saved::SavedTicket;
 use super::sessions;
-use super::store::TicketStore;
+use super::store::PortTickets;
 use crate::clock::EpochClock;
 use crate::tls::wrapped::{WrapKeys, WrappedSession};
 use bentpipe_units::{Epoch, Span};
@@ -14,10 +14,10 @@ use noq_proto::{ConnectError, Side, TransportError};
 use rustls::pki_types::CertificateDer;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The configuration of a client whose tickets are kept in `store`.
+/// The configuration of a client whose tickets are kept in `tickets`.
 pub(super) struct TicketReader {
     pub config: QuicClientConfig,
-    pub store: Arc<dyn TicketStore>,
+    pub tickets: PortTickets,
     pub epoch: EpochClock,
 }
 
@@ -32,7 +32,7 @@ impl ClientConfig for TicketReader {
         let reading = Reading {
             messages: Arc::default(),
             server: server_name.to_owned(),
-            store: self.store.clone(),
+            tickets: self.tickets.clone(),
             epoch: self.epoch.clone(),
         };
         Ok(WrappedSession::boxed(session, Side::Client, &reading))
@@ -44,7 +44,7 @@ impl ClientConfig for TicketReader {
 struct Reading {
     messages: Arc<Mutex<Messages>>,
     server: String,
-    store: Arc<dyn TicketStore>,
+    tickets: PortTickets,
     epoch: EpochClock,
 }
 
@@ -81,7 +81,7 @@ impl Reading {
         let left = Span::from_secs(saved.expires().saturating_sub(saved.received));
         let expires: Epoch = now + left;
         if let Some(bytes) = saved.encode().filter(|_| !left.is_zero() && !saved.chain.is_empty()) {
-            self.store.put(&self.server, bytes, now, expires);
+            self.tickets.put(&self.server, bytes, now, expires);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::restore::Restorer;
 use super::saved::SavedTicket;
 use super::secrets;
-use super::store::TicketStore;
+use super::store::PortTickets;
 use crate::clock::EpochClock;
 use rustls::NamedGroup;
 use rustls::client::{
@@ -11,7 +11,6 @@ use rustls::client::{
 };
 use rustls::pki_types::ServerName;
 use std::cell::RefCell;
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// Servers whose key exchange group is remembered.
@@ -36,18 +35,18 @@ pub(super) fn noting<T>(work: impl FnOnce() -> T) -> (T, Vec<Noted>) {
     (result, NOTED.take())
 }
 
-/// Sessions are not kept here: they are restored from a [`TicketStore`] when they are wanted.
+/// Sessions are not kept here: they are restored from [`PortTickets`] when they are wanted.
 #[derive(Debug)]
 pub(super) struct Sessions {
     restorer: Restorer,
-    store: Arc<dyn TicketStore>,
+    tickets: PortTickets,
     epoch: EpochClock,
     hints: ClientSessionMemoryCache,
 }
 
 impl Sessions {
-    pub fn new(restorer: Restorer, store: Arc<dyn TicketStore>, epoch: EpochClock) -> Self {
-        Self { restorer, store, epoch, hints: ClientSessionMemoryCache::new(HINTS) }
+    pub fn new(restorer: Restorer, tickets: PortTickets, epoch: EpochClock) -> Self {
+        Self { restorer, tickets, epoch, hints: ClientSessionMemoryCache::new(HINTS) }
     }
 }
 
@@ -77,7 +76,7 @@ impl ClientSessionStore for Sessions {
 
     fn take_tls13_ticket(&self, server: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
         let now = self.epoch.since_unix_epoch().as_secs();
-        let bytes = self.store.take(&server.to_str(), self.epoch.epoch())?;
+        let bytes = self.tickets.take(&server.to_str(), self.epoch.epoch())?;
         self.restorer.restore(server, SavedTicket::decode(&bytes)?, now)
     }
 }

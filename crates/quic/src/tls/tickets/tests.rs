@@ -18,6 +18,9 @@ use std::sync::Mutex;
 use zeroize::Zeroizing;
 
 const NAME: &str = "server.test";
+const PORT: u16 = 443;
+/// As tickets are kept.
+const SERVER: &str = "server.test:443";
 const START: u64 = 1_767_225_600;
 
 #[derive(Debug, Default)]
@@ -36,13 +39,13 @@ impl TicketStore for Kept {
 
 impl Kept {
     fn ticket(&self) -> Option<Vec<u8>> {
-        self.0.lock().unwrap().get(NAME).map(|(ticket, _)| ticket.clone())
+        self.0.lock().unwrap().get(SERVER).map(|(ticket, _)| ticket.clone())
     }
 
     fn with(ticket: Vec<u8>) -> Arc<Self> {
         let kept = Self::default();
         let expires = EpochClock::new(START + 1_000_000).epoch();
-        kept.0.lock().unwrap().insert(NAME.to_owned(), (ticket, expires));
+        kept.0.lock().unwrap().insert(SERVER.to_owned(), (ticket, expires));
         Arc::new(kept)
     }
 }
@@ -59,7 +62,9 @@ fn client(trusted: &Identity, store: &Arc<Kept>, after: u64) -> Arc<dyn ClientCo
     let verifier = WebPkiServerVerifier::builder_with_provider(roots.into(), usual).build();
     let epoch = EpochClock::new(START);
     epoch.set(Time::ZERO + Span::from_secs(after));
-    TicketClient::new(verifier.unwrap(), ALPN_H3, store.clone(), epoch).unwrap().quic(true).unwrap()
+    let client = TicketClient::new(verifier.unwrap(), ALPN_H3, store.clone(), epoch).unwrap();
+    let [_, early] = client.quic(PORT).unwrap();
+    early
 }
 
 fn parameters(side: Side) -> TransportParameters {
