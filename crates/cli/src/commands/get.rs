@@ -10,6 +10,7 @@ use bentpipe_net::{LogFormat, PathReport, Trust, write_warnings};
 use http::{Uri, Version};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -107,7 +108,25 @@ fn wanted(args: &Get) -> Result<Vec<Target>, Failed> {
         };
         Ok(Target { url: parsed, file })
     });
-    read.collect()
+    let wanted = read.collect::<Result<Vec<Target>, Failed>>()?;
+    match overwritten(&wanted) {
+        Some([first, second, name]) => Err(usage(format!(
+            "{first} and {second} would both be saved as {name}; download them one by one, with \
+             --output"
+        ))),
+        None => Ok(wanted),
+    }
+}
+
+/// Returns two URLs whose downloads have one name, and the name. The same URL twice is no such
+/// case: the file is the same.
+fn overwritten(wanted: &[Target]) -> Option<[String; 3]> {
+    let mut named: BTreeMap<&Path, &Uri> = BTreeMap::new();
+    wanted.iter().find_map(|Target { url, file }| {
+        let file = file.as_deref()?;
+        let first = *named.entry(file).or_insert(url);
+        (first != url).then(|| [first.to_string(), url.to_string(), file.display().to_string()])
+    })
 }
 
 fn client(args: &Get) -> Result<Client, Failed> {

@@ -212,6 +212,27 @@ fn directories_and_files_in_missing_directories_are_rejected() {
 }
 
 #[test]
+fn urls_that_end_in_one_name_are_refused_before_anything_is_requested() {
+    let dir = tempfile::tempdir().unwrap();
+    // Nobody listens there, and nothing is resolved.
+    let [first, second] = ["https://a.invalid/x/file.bin", "https://b.invalid/y/file.bin?z"];
+    let get = |urls: &[&str]| {
+        let mut command = bentpipe(dir.path());
+        let output = command.arg("get").args(urls).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (status, stderr) = get(&[first, "https://a.invalid/other.bin", second]);
+    assert_eq!(status, Some(2), "{stderr}");
+    for part in [first, second, "file.bin", "--output"] {
+        assert!(stderr.contains(part), "{part} is not in: {stderr}");
+    }
+    // The same file twice is no loss, and content that is discarded has no name.
+    for urls in [&[first, first][..], &[first, second, "--discard"]] {
+        assert_eq!(get(urls).0, Some(3), "{urls:?}: the host has no address");
+    }
+}
+
+#[test]
 fn symlinks_are_followed_only_for_the_output() {
     let fixture = Fixture::new();
     fs::write(fixture.path("old"), "old").unwrap();
