@@ -285,8 +285,36 @@ async fn the_length_of_the_partial_file_has_precedence_over_the_record() {
     }
     let downloads = DownloadDir::interrupted(&url, &content[..100_000], None);
     fs::write(downloads.path("copy.part.json"), "{\"url\": \"http").unwrap();
-    assert_eq!(downloads.get(&server, "/file").await.unwrap().resumed_at, 0, "a torn record");
+    let torn = downloads.get(&server, "/file").await.unwrap_err().to_string();
+    assert!(torn.contains("copy.part.json: it is no record"), "{torn}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_download_without_an_entity_tag_that_was_interrupted_starts_over() {
+    let content = version(1, 300_000);
+    let served = content.clone();
+    let asked = AtomicUsize::new(0);
+    let server = Scripted::new(move |request| {
+        assert_eq!(first_byte(request), None);
+        let sent = if asked.fetch_add(1, Relaxed) == 0 { &served[..100_000] } else { &served };
+        ScriptedResponse::whole(200, &[("content-length", "300000")], sent)
+    });
+    let downloads = DownloadDir::new();
+    assert!(downloads.get(&server, "/file").await.is_err());
+    assert_eq!(fs::metadata(downloads.path("copy.part")).unwrap().len(), 100_000);
+    assert_eq!(downloads.get(&server, "/file").await.unwrap().resumed_at, 0);
     downloads.assert_only(&content);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_partial_file_of_another_program_is_left_alone_and_nothing_is_requested() {
+    let server = Scripted::new(|_| panic!("a request"));
+    let downloads = DownloadDir::new();
+    fs::write(downloads.path("copy.part"), "theirs").unwrap();
+    let refused = downloads.get(&server, "/file").await.unwrap_err().to_string();
+    assert!(refused.contains("copy.part: no record"), "{refused}");
+    assert_eq!(fs::read(downloads.path("copy.part")).unwrap(), b"theirs");
+    assert_eq!(fs::read_dir(downloads.0.path()).unwrap().count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -40,7 +40,7 @@ impl Announced {
         let etag = strong_etag(head.headers())?;
         let length = content_length(head.headers()).ok()?;
         let fits = first == resume.at
-            && etag == resume.record.etag
+            && resume.record.etag.as_ref() == Some(&etag)
             && resume.record.length.is_none_or(|recorded| recorded == total)
             && length.is_none_or(|length| length == last - first + 1);
         fits.then_some(Self {
@@ -51,12 +51,10 @@ impl Announced {
         })
     }
 
-    /// Returns what a later download needs to resume this one. `None` without a strong entity tag,
-    /// which alone identifies the version (RFC 9110 §13.1.5).
-    pub fn record(&self, url: &Uri, location: &Uri) -> Option<Record> {
-        let etag = self.etag.clone()?;
+    /// Returns what a later download needs to resume this one.
+    pub fn record(&self, url: &Uri, location: &Uri) -> Record {
         let (url, location) = (url.to_string(), location.to_string());
-        Some(Record { url, location, etag, length: self.total })
+        Record { url, location, etag: self.etag.clone(), length: self.total }
     }
 
     /// Checks that `have` bytes are the whole file as announced.
@@ -160,14 +158,14 @@ mod tests {
         let whole = whole.unwrap();
         assert_eq!((whole.begin, whole.end, whole.total), (0, Some(7), Some(7)));
         let elsewhere = Uri::from_static("https://server.test/mirror");
-        let record = whole.record(&url(), &elsewhere).unwrap();
+        let record = whole.record(&url(), &elsewhere);
         assert_eq!(record.url, "https://server.test/file");
         assert_eq!(record.location, "https://server.test/mirror");
-        assert_eq!((record.etag.as_str(), record.length), ("\"v\"", Some(7)));
+        assert_eq!((record.etag.as_deref(), record.length), (Some("\"v\""), Some(7)));
         for fields in [&[][..], &[(ETAG, "W/\"v\"")], &[(ETAG, "\"v\""), (ETAG, "\"w\"")]] {
             let whole = Announced::whole(&url(), &head(200, fields)).unwrap();
             assert_eq!((whole.end, whole.total), (None, None));
-            assert_eq!(whole.record(&url(), &url()), None, "{fields:?}");
+            assert_eq!(whole.record(&url(), &url()).etag, None, "{fields:?}");
         }
         for (status, fields) in [(206, &[][..]), (404, &[]), (200, &[(CONTENT_LENGTH, "x")])] {
             assert!(Announced::whole(&url(), &head(status, fields)).is_err(), "{status}");
@@ -177,7 +175,7 @@ mod tests {
     #[test]
     fn a_part_continues_the_file_or_is_none() {
         let record = |length| {
-            let (url, etag) = (url().to_string(), "\"v\"".to_owned());
+            let (url, etag) = (url().to_string(), Some("\"v\"".to_owned()));
             Record { url: url.clone(), location: url, etag, length }
         };
         let rest = |fields: &[(HeaderName, &str)], length| {
@@ -192,7 +190,7 @@ mod tests {
         ] {
             let rest = rest(fields, length).unwrap();
             assert_eq!((rest.begin, rest.end, rest.total), (3, Some(7), Some(7)));
-            assert_eq!(rest.record(&url(), &url()), Some(record(Some(7))));
+            assert_eq!(rest.record(&url(), &url()), record(Some(7)));
         }
         for (why, fields) in [
             ("another length", &[range.clone(), tag.clone(), (CONTENT_LENGTH, "5")][..]),

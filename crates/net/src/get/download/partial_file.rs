@@ -2,7 +2,8 @@
 //! needs to resume it.
 //!
 //! One download at a time writes them. It holds a lock (flock(2)) on the partial file. Neither file
-//! is opened through a link, or if it belongs to another user.
+//! is opened through a link, or if it belongs to another user. Every partial file has a record: one
+//! without is another program's, and is left alone.
 #![allow(
     clippy::disallowed_methods,
     reason = "files are created new or opened without following links"
@@ -25,6 +26,9 @@ use std::sync::Arc;
 const MAX_ATTEMPTS: usize = 16;
 /// Largest record that is read, bytes. A record has a URL and an entity tag.
 const MAX_RECORD: u64 = 64 * 1024;
+/// What to do with a file that no download has left.
+const MAY_BE_ANOTHERS: &str = "it may be another program's; move it away, delete it to start \
+    over, or choose another output";
 
 /// What is needed to resume a download, as kept in `.part.json`.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,8 +37,9 @@ pub(super) struct Record {
     pub url: String,
     /// The URL after all redirects.
     pub location: String,
-    /// The strong entity tag of the version.
-    pub etag: String,
+    /// The strong entity tag of the version, if it has one. It alone identifies the version (RFC
+    /// 9110 §13.1.5): without, the file cannot be resumed.
+    pub etag: Option<String>,
     /// The length of the file, if it was announced.
     pub length: Option<u64>,
 }
@@ -50,9 +55,9 @@ pub(super) struct Resume {
 }
 
 impl Resume {
-    /// Returns the point at byte `at`, or `None` if the entity tag cannot be sent.
+    /// Returns the point at byte `at`, or `None` if there is no entity tag that can be sent.
     pub fn new(at: u64, record: Record) -> Option<Self> {
-        let etag = record.etag.parse().ok()?;
+        let etag = record.etag.as_ref()?.parse().ok()?;
         Some(Self { at, record, etag })
     }
 
@@ -80,9 +85,12 @@ impl PartialFile {
     /// read the partial file.
     ///
     /// # Errors
-    /// Another download has locked it, or it is not a regular file of this user.
+    /// Another download has locked it, or it is not a regular file that this user's downloads have
+    /// left: another file of that name has its own content, which is not overwritten.
     pub fn open(destination: &Path, replaces: bool) -> Result<Self, DownloadError> {
-        let path = beside(destination, ".part");
+        let (path, record) = (beside(destination, ".part"), beside(destination, ".part.json"));
+        // Before the file is made.
+        read_record(&record)?;
         for _ in 0..MAX_ATTEMPTS {
             let Some(file) = open_or_create(&path, if replaces { 0o600 } else { 0o666 })? else {
                 continue;
@@ -101,15 +109,19 @@ impl PartialFile {
             };
             // The previous holder of the lock may have renamed or removed the file.
             if is_named(&file, &path) {
-                if replaces {
-                    file.set_permissions(Permissions::from_mode(0o600))
-                        .map_err(DownloadError::file(&path))?;
+                let (destination, file) = (destination.to_owned(), Arc::new(file));
+                let partial = Self { destination, path, file };
+                if read_record(&record)?.is_none() && partial.length()? > 0 {
+                    let reason =
+                        format!("no record of a download is beside it, so {MAY_BE_ANOTHERS}");
+                    return Err(refused(&partial.path, &reason));
                 }
-                return Ok(Self {
-                    destination: destination.to_owned(),
-                    path,
-                    file: Arc::new(file),
-                });
+                if replaces {
+                    let private = Permissions::from_mode(0o600);
+                    let set = partial.file.set_permissions(private);
+                    set.map_err(DownloadError::file(&partial.path))?;
+                }
+                return Ok(partial);
             }
         }
         Err(refused(&path, "other downloads keep replacing it"))
@@ -129,15 +141,10 @@ impl PartialFile {
     /// on the record.
     ///
     /// # Errors
-    /// The record is not a regular file of this user.
+    /// The record cannot be used.
     pub fn resume(&self, url: &Uri) -> Result<Option<Resume>, DownloadError> {
-        let path = self.record_path();
-        let Some(file) = open_own(&path)? else { return Ok(None) };
-        let mut text = Vec::new();
-        file.take(MAX_RECORD).read_to_end(&mut text).map_err(DownloadError::file(&path))?;
         let at = self.length()?;
-        // An unreadable record counts as none.
-        let Ok(record) = serde_json::from_slice::<Record>(&text) else { return Ok(None) };
+        let Some(record) = read_record(&self.record_path())? else { return Ok(None) };
         let fits = record.url == url.to_string()
             && at > 0
             && record.length.is_none_or(|length| at <= length);
@@ -148,17 +155,13 @@ impl PartialFile {
     ///
     /// # Errors
     /// The file or the record cannot be written.
-    pub fn begin(&self, at: u64, record: Option<&Record>) -> Result<(), DownloadError> {
+    pub fn begin(&self, at: u64, record: &Record) -> Result<(), DownloadError> {
         // The file first, so that a record never describes older content.
         let mut file: &File = &self.file;
         let positioned = file.set_len(at).and_then(|()| file.seek(SeekFrom::Start(at)));
         positioned.map_err(DownloadError::file(&self.path))?;
         let path = self.record_path();
-        match record {
-            Some(record) => self.save(record, &path),
-            None => remove(&path),
-        }
-        .map_err(DownloadError::file(&path))
+        self.save(record, &path).map_err(DownloadError::file(&path))
     }
 
     /// Checks the length on disk.
@@ -318,6 +321,18 @@ fn open_own(path: &Path) -> Result<Option<File>, DownloadError> {
     Ok(Some(file))
 }
 
+/// Returns the record that a download has left.
+///
+/// # Errors
+/// A file of that name that is no record, or not a regular file of this user.
+fn read_record(path: &Path) -> Result<Option<Record>, DownloadError> {
+    let Some(file) = open_own(path)? else { return Ok(None) };
+    let mut text = Vec::new();
+    file.take(MAX_RECORD).read_to_end(&mut text).map_err(DownloadError::file(path))?;
+    let read = serde_json::from_slice(&text).map(Some);
+    read.map_err(|_| refused(path, &format!("it is no record of a download: {MAY_BE_ANOTHERS}")))
+}
+
 fn remove(file: &Path) -> io::Result<()> {
     match fs::remove_file(file) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
@@ -338,7 +353,11 @@ mod tests {
 
     fn record(length: Option<u64>) -> Record {
         let url = "https://server.test/file".to_owned();
-        Record { url: url.clone(), location: url, etag: "\"v\"".to_owned(), length }
+        Record { url: url.clone(), location: url, etag: Some("\"v\"".to_owned()), length }
+    }
+
+    fn json(record: &Record) -> String {
+        serde_json::to_string(record).unwrap()
     }
 
     fn names(directory: &TempDir) -> Vec<String> {
@@ -375,7 +394,7 @@ mod tests {
         drop(PartialFile::open(&copy, false).unwrap());
         assert!(names(&directory).is_empty());
         // The record may be that of another download.
-        fs::write(copy.with_extension("part.json"), "{}").unwrap();
+        fs::write(copy.with_extension("part.json"), json(&record(None))).unwrap();
         drop(PartialFile::open(&copy, false).unwrap());
         assert_eq!(names(&directory), ["copy.part", "copy.part.json"]);
         fs::remove_file(copy.with_extension("part.json")).unwrap();
@@ -383,9 +402,9 @@ mod tests {
         write(&partial, "content");
         drop(partial);
         assert_eq!(names(&directory), ["copy.part"]);
+        fs::remove_file(copy.with_extension("part")).unwrap();
         // Another program's file under its name is not removed.
         let partial = PartialFile::open(&copy, false).unwrap();
-        partial.begin(0, None).unwrap();
         fs::rename(copy.with_extension("part"), directory.path().join("aside")).unwrap();
         fs::write(copy.with_extension("part"), "theirs").unwrap();
         drop(partial);
@@ -407,7 +426,6 @@ mod tests {
                 resume.at
             })
         };
-        let json = |record: &Record| serde_json::to_string(record).unwrap();
         assert_eq!(resumed_at("content", &json(&record(None))), Some(7));
         assert_eq!(resumed_at("content", &json(&record(Some(7)))), Some(7));
         assert_eq!(resumed_at("content", &json(&record(Some(8)))), Some(7));
@@ -415,15 +433,42 @@ mod tests {
         assert_eq!(resumed_at("", &json(&record(None))), None);
         let other = Record { url: "https://server.test/other".to_owned(), ..record(None) };
         assert_eq!(resumed_at("content", &json(&other)), None);
-        let unsendable = Record { etag: "\"\n\"".to_owned(), ..record(None) };
+        let unsendable = Record { etag: Some("\"\n\"".to_owned()), ..record(None) };
         assert_eq!(resumed_at("content", &json(&unsendable)), None);
-        assert_eq!(resumed_at("content", "{"), None);
+        let unversioned = Record { etag: None, ..record(None) };
+        assert_eq!(resumed_at("content", &json(&unversioned)), None);
         let padded = |bytes| format!("{}{}", " ".repeat(bytes), json(&record(None)));
         assert_eq!(resumed_at("content", &padded(60_000)), Some(7));
-        assert_eq!(resumed_at("content", &padded(66_000)), None, "records are bounded");
+        fs::remove_file(copy.with_extension("part")).unwrap();
         fs::remove_file(copy.with_extension("part.json")).unwrap();
         let partial = PartialFile::open(&copy, false).unwrap();
         assert!(partial.resume(&url).unwrap().is_none());
+    }
+
+    #[test]
+    fn files_that_no_download_has_left_stay_as_they_are() {
+        let (directory, copy) = directory();
+        let [part, beside] = ["part", "part.json"].map(|end| copy.with_extension(end));
+        let refused = |what: &str| {
+            let before = names(&directory);
+            for replaces in [false, true] {
+                let error = PartialFile::open(&copy, replaces).unwrap_err().to_string();
+                assert!(error.contains(what) && error.contains("move it away"), "{error}");
+            }
+            assert_eq!(names(&directory), before);
+        };
+        fs::write(&part, "theirs").unwrap();
+        fs::set_permissions(&part, Permissions::from_mode(0o640)).unwrap();
+        refused("copy.part: no record");
+        let padded = format!("{}{}", " ".repeat(66_000), json(&record(None)));
+        for text in ["", "{", "{\"a\": 1}", &padded] {
+            fs::write(&beside, text).unwrap();
+            refused("copy.part.json: it is no record");
+            assert_eq!(fs::read_to_string(&beside).unwrap(), text);
+        }
+        assert_eq!((fs::read_to_string(&part).unwrap().as_str(), mode(&part)), ("theirs", 0o640));
+        fs::remove_file(&part).unwrap();
+        refused("copy.part.json: it is no record");
     }
 
     #[test]
@@ -432,7 +477,7 @@ mod tests {
         let partial = PartialFile::open(&copy, false).unwrap();
         write(&partial, "content");
         fs::write(copy.with_extension("part.json.new"), "left by a crash").unwrap();
-        partial.begin(3, Some(&record(Some(9)))).unwrap();
+        partial.begin(3, &record(Some(9))).unwrap();
         write(&partial, "crete");
         assert_eq!(fs::read_to_string(partial.path()).unwrap(), "concrete");
         let kept = fs::read(copy.with_extension("part.json")).unwrap();
@@ -442,8 +487,7 @@ mod tests {
         partial.check_length(8).unwrap();
         let wrong = partial.check_length(7).unwrap_err().to_string();
         assert!(wrong.contains("it has 8 bytes, but 7 were received"), "{wrong}");
-        partial.begin(0, None).unwrap();
-        assert_eq!(names(&directory), ["copy.part"], "a record without its version");
+        partial.begin(0, &record(None)).unwrap();
         write(&partial, "new");
         partial.publish().unwrap();
         assert_eq!(names(&directory), ["copy"]);
@@ -454,14 +498,14 @@ mod tests {
     fn wrong_content_is_removed_with_its_record() {
         let (directory, copy) = directory();
         let partial = PartialFile::open(&copy, false).unwrap();
-        partial.begin(0, Some(&record(None))).unwrap();
+        partial.begin(0, &record(None)).unwrap();
         write(&partial, "content");
         partial.discard().unwrap();
         partial.discard().unwrap();
         assert!(names(&directory).is_empty());
         // What cannot be removed is an error: a later download would resume with it.
         fs::create_dir(copy.with_extension("part.json")).unwrap();
-        assert!(partial.discard().is_err() && partial.begin(0, None).is_err());
+        assert!(partial.discard().is_err() && partial.begin(0, &record(None)).is_err());
     }
 
     #[test]
@@ -499,11 +543,12 @@ mod tests {
     fn only_a_regular_file_is_replaced() {
         let (directory, copy) = directory();
         let partial = PartialFile::open(&copy, false).unwrap();
+        partial.begin(0, &record(None)).unwrap();
         write(&partial, "new");
         fs::create_dir(&copy).unwrap();
         let error = partial.publish().unwrap_err().to_string();
         assert!(error.contains("no longer a regular file") && error.contains("copy.part"));
-        assert_eq!(names(&directory), ["copy", "copy.part"]);
+        assert_eq!(names(&directory), ["copy", "copy.part", "copy.part.json"]);
         // Nor is a file that somebody else put in its place published.
         fs::remove_dir(&copy).unwrap();
         let partial = PartialFile::open(&copy, false).unwrap();
@@ -511,6 +556,6 @@ mod tests {
         fs::write(copy.with_extension("part"), "planted").unwrap();
         let error = partial.publish().unwrap_err().to_string();
         assert!(error.contains("another file has replaced it"), "{error}");
-        assert_eq!(names(&directory), ["aside", "copy.part"]);
+        assert_eq!(names(&directory), ["aside", "copy.part", "copy.part.json"]);
     }
 }

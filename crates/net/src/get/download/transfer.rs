@@ -82,7 +82,7 @@ async fn to_file(
     let Requested { mut response, announced, location, redirects } =
         request(client, url, resume.as_ref()).await?;
     let begin = announced.begin;
-    partial.begin(begin, announced.record(url, &location).as_ref())?;
+    partial.begin(begin, &announced.record(url, &location))?;
     let bytes = match receive(&mut response, partial.file(), &announced, progress).await {
         Ok(bytes) => bytes,
         Err(fault) => {
