@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods)]
 
 use crate::error::EmuError;
+use crate::interrupts::Interrupts;
 use bentpipe_units::{Span, Time};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -9,6 +10,9 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use nix::time::{ClockId as ProcessorClock, clock_gettime};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Time after which a wait looks whether a signal has asked this process to end.
+const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
 /// The real clock of an emulation: time since its start.
 #[derive(Debug, Clone, Copy)]
@@ -43,11 +47,20 @@ impl UtcPhase {
 impl Clock {
     /// Creates a clock that starts when UTC is as `phase` says, after a wait of less than its
     /// period. It has that time even if the thread wakes up later.
-    pub fn start_in_phase(phase: UtcPhase) -> Self {
+    ///
+    /// # Errors
+    /// A signal asked this process to end meanwhile.
+    pub fn start_in_phase(phase: UtcPhase) -> Result<Self, EmuError> {
         let Self { begin, epoch } = Self::start();
         let wait = phase.wait(epoch);
-        std::thread::sleep(wait);
-        Self { begin: begin + wait, epoch: epoch + wait }
+        loop {
+            Interrupts::check()?;
+            let left = wait.saturating_sub(begin.elapsed());
+            if left.is_zero() {
+                return Ok(Self { begin: begin + wait, epoch: epoch + wait });
+            }
+            std::thread::sleep(left.min(SIGNAL_CHECK));
+        }
     }
 
     /// Creates a clock that starts now.
@@ -144,7 +157,7 @@ mod tests {
             assert_eq!(wait, Duration::from_millis(waits), "first change after {first} ms");
         }
         let fast = UtcPhase { period: Span::from_millis(200), ..phase(70, 30) };
-        let clock = Clock::start_in_phase(fast);
+        let clock = Clock::start_in_phase(fast).unwrap();
         let first = clock.epoch().as_nanos() + 70_000_000;
         assert_eq!(first % 200_000_000, 30_000_000);
     }

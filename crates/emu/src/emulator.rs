@@ -354,7 +354,7 @@ impl Emulator {
     ) -> Result<Self, EmuError> {
         let terminals = testbed.clients.len();
         let dropped = testbed.ring_drops()?;
-        let clock = utc.map_or_else(Clock::start, Clock::start_in_phase);
+        let clock = utc.map_or_else(|| Ok(Clock::start()), Clock::start_in_phase)?;
         let stop = Arc::new(AtomicBool::new(false));
         let mut capture_writers = Vec::new();
         let mut tap = |file: &Option<PathBuf>, names: &[String]| -> Result<Option<Tap>, EmuError> {

@@ -1,5 +1,6 @@
 //! Errors of the emulator.
 
+use nix::sys::signal::Signal;
 use std::io;
 use thiserror::Error;
 
@@ -32,6 +33,12 @@ pub enum EmuError {
         /// The kernel's error.
         source: io::Error,
     },
+    /// A signal asked this process to end, while it waited ([`Interrupts`](crate::Interrupts)).
+    #[error("ended by {}", named(*signal))]
+    Interrupted {
+        /// Number of the signal.
+        signal: i32,
+    },
     /// A program cannot be started.
     #[error("cannot run `{program}`: {source}")]
     Program {
@@ -47,4 +54,8 @@ impl EmuError {
     pub fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
         Self::System { what: what.into(), source: source.into() }
     }
+}
+
+fn named(signal: i32) -> String {
+    Signal::try_from(signal).map_or_else(|_| format!("signal {signal}"), |known| known.to_string())
 }

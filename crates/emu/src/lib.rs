@@ -60,6 +60,7 @@ mod error;
 mod flow_hash;
 mod gro;
 mod gso;
+mod interrupts;
 mod kernel_tcp;
 mod link_pipeline;
 mod loss_cause;
@@ -85,6 +86,7 @@ pub use datagrams::{DatagramExchange, receive_datagram};
 pub use delay_changes::{DelayChange, DelayChanges};
 pub use emulator::{Emulator, MAX_TERMINALS, Testbed, client_addresses, server_addresses};
 pub use error::EmuError;
+pub use interrupts::Interrupts;
 pub use kernel_tcp::{
     ObjectOutcome, SocketState, Transfer, TransferObject, TransferOutcome, socket_state,
 };

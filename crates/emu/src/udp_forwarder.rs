@@ -166,7 +166,14 @@ impl Port {
             let Some(index) = self.index_of(client, now) else { continue };
             let clients = &mut self.clients[index];
             clients.used = now;
-            if clients.socket.send(&buffer[..length]).is_err() {
+            let datagram = &buffer[..length];
+            let mut sent = clients.socket.send(datagram);
+            if sent.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
+                // It is an earlier datagram that was refused (ICMP), and this one was not sent.
+                Counts::add(&self.shared.counts.failed);
+                sent = clients.socket.send(datagram);
+            }
+            if sent.is_err() {
                 Counts::add(&self.shared.counts.failed);
             }
         }

@@ -5,8 +5,8 @@ use crate::output::{self, live, say};
 use crate::status::{FAILED, USAGE};
 use bentpipe_emu::{
     CaptureConfig, CaptureReport, DirectionReport, EmuError, Emulator, EmulatorSettings,
-    LinkReport, Monitor, PathSpec, PathStats, Program, Report, TcpForwarder, Testbed, UdpForwarder,
-    client_addresses, prepare, server_addresses,
+    Interrupts, LinkReport, Monitor, PathSpec, PathStats, Program, Report, TcpForwarder, Testbed,
+    UdpForwarder, client_addresses, prepare, server_addresses,
 };
 use bentpipe_lab::{Changes, LabError, Plan, Task};
 use bentpipe_realclock::EmulatedPath;
@@ -16,18 +16,24 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Exit statuses if a program does not exist or cannot be run, as in shells (POSIX.1-2017, XCU
 /// 2.8.2).
 const NOT_FOUND: u8 = 127;
 const NOT_RUN: u8 = 126;
+/// Added to the number of a signal that ended this command before it has run the other one.
+const BY_SIGNAL: i32 = 128;
 /// Time limit for the server to listen.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit for the server to end.
 const GRACE: Duration = Duration::from_secs(2);
+/// Time limit for the command to end after a signal has asked for it. Our choice, that of
+/// containers.
+const KILL_AFTER: Duration = Duration::from_secs(10);
+/// Signals within this time are one request: timeout(1) sends one to the process, and one to its
+/// group.
+const ONE_REQUEST: Duration = Duration::from_secs(1);
 /// 99th percentile of lateness above which results are doubtful. Our choice: a tenth of a frame of
 /// most satellite systems.
 const MAX_LATENESS: Span = Span::from_millis(1);
@@ -57,6 +63,9 @@ pub fn run(args: &Shell) -> Result<u8, LabError> {
             );
             Ok(match error {
                 EmuError::Spec { .. } => USAGE,
+                EmuError::Interrupted { signal } => {
+                    u8::try_from(BY_SIGNAL + signal).unwrap_or(FAILED)
+                }
                 EmuError::Program { source, .. }
                     if source.kind() == std::io::ErrorKind::NotFound =>
                 {
@@ -170,7 +179,7 @@ fn run_behind(
     notes: &mut Vec<String>,
 ) -> Result<Done, EmuError> {
     prepare()?;
-    let interrupted = interrupts();
+    Interrupts::catch()?;
     // The command runs at the first terminal. The others are idle, but matter if capacity is
     // allocated.
     let testbed = Testbed::new(terminals, args.mtu)?;
@@ -180,8 +189,7 @@ fn run_behind(
         }
     }
     let server = args.serve.as_deref();
-    let server =
-        server.map(|serve| start_server(serve, &testbed, &interrupted, notes)).transpose()?;
+    let server = server.map(|serve| Server::start(serve, &testbed, notes)).transpose()?;
     let tcp_forwarders: Result<Vec<TcpForwarder>, EmuError> = args
         .forward
         .iter()
@@ -204,35 +212,12 @@ fn run_behind(
         say!("bentpipe: starts within {}, so that the path changes in time with UTC", phase.period);
     }
     let emulator = path.start(testbed, settings, watch)?;
-    let client = emulator.testbed().client(0)?;
-    let mut program = Program::start(client, command(args))?;
-    let mut terminated = false;
-    let mut printer = args.stats.map(StatsPrinter::new);
-    let status = loop {
-        if let Some(status) = program.wait_for(Duration::from_millis(100))? {
-            break status;
-        }
-        if let Some(printer) = &mut printer {
-            printer.print_if_due(&emulator);
-        }
-        if !emulator.is_working() {
-            // `stop` returns its error. The command no longer has a path.
-            program.kill();
-        }
-        // At a terminal, the command has received the interrupt itself and decides what to do.
-        if interrupted.load(Ordering::Relaxed) && !terminated && !std::io::stdin().is_terminal() {
-            program.terminate();
-            terminated = true;
-        }
-    };
-    if let Some(mut server) = server {
-        match server.wait_for(Duration::ZERO)? {
-            Some(status) => notes.push(format!("the server ended early with status {status}")),
-            None => {
-                server.terminate();
-                server.wait_for(GRACE)?;
-            }
-        }
+    Interrupts::check()?;
+    let status = run_command(args, &emulator)?;
+    if let Some(mut server) = server
+        && let Some(status) = server.0.wait_for(Duration::ZERO)?
+    {
+        notes.push(format!("the server ended early with status {status}"));
     }
     notes.extend(forwarder_notes(args, &tcp_forwarders, &udp_forwarders));
     drop((tcp_forwarders, udp_forwarders));
@@ -246,19 +231,96 @@ fn run_behind(
     Ok(Done { status, report, satellite_links })
 }
 
-/// Starts the server of `--serve`, and waits until it listens.
-fn start_server(
-    serve: &str,
-    testbed: &Testbed,
-    interrupted: &AtomicBool,
-    notes: &mut Vec<String>,
-) -> Result<Program, EmuError> {
-    let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(with_addresses(serve));
-    command.stdin(Stdio::null()).stdout(Stdio::from(std::io::stderr()));
-    let mut program = Program::start(testbed.server(), command)?;
-    notes.extend(listens(&mut program, testbed, interrupted)?);
-    Ok(program)
+/// Runs the command at the first terminal. Returns its exit status.
+fn run_command(args: &Shell, emulator: &Emulator) -> Result<i32, EmuError> {
+    let client = emulator.testbed().client(0)?;
+    let mut program = Program::start(client, command(args))?;
+    let mut ending = Ending::default();
+    let mut printer = args.stats.map(StatsPrinter::new);
+    loop {
+        if let Some(status) = program.wait_for(Duration::from_millis(100))? {
+            return Ok(status);
+        }
+        if let Some(printer) = &mut printer {
+            printer.print_if_due(emulator);
+        }
+        if !emulator.is_working() {
+            // `stop` returns its error. The command no longer has a path.
+            program.kill();
+        }
+        ending.pass_on(&program);
+    }
+}
+
+/// Passes signals on to the command.
+#[derive(Default)]
+struct Ending {
+    /// When the command was asked to end.
+    asked: Option<Instant>,
+    /// Signals that have asked.
+    signals: u32,
+}
+
+impl Ending {
+    /// Asks the command to end if a signal has arrived, and kills it at another one or after a
+    /// while.
+    fn pass_on(&mut self, program: &Program) {
+        let Interrupts { typed, sent } = Interrupts::so_far();
+        // At a terminal, the command has received the key itself and decides what to do.
+        let signals = if std::io::stdin().is_terminal() { sent } else { sent + typed };
+        match self.asked {
+            None if signals > 0 => {
+                program.terminate();
+                #[expect(clippy::disallowed_methods, reason = "how long a user waits")]
+                let now = Instant::now();
+                self.asked = Some(now);
+                self.signals = signals;
+            }
+            Some(asked) if asked.elapsed() < ONE_REQUEST => self.signals = signals,
+            Some(asked) if asked.elapsed() > KILL_AFTER || signals > self.signals => program.kill(),
+            _ => {}
+        }
+    }
+}
+
+/// The server of `--serve`. It is asked to end when this is dropped, and killed if it does not.
+struct Server(Program);
+
+impl Server {
+    /// Starts the server, and waits until it listens.
+    fn start(serve: &str, testbed: &Testbed, notes: &mut Vec<String>) -> Result<Self, EmuError> {
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(with_addresses(serve));
+        command.stdin(Stdio::null()).stdout(Stdio::from(std::io::stderr()));
+        let mut server = Self(Program::start(testbed.server(), command)?);
+        notes.extend(server.listens(testbed)?);
+        Ok(server)
+    }
+
+    /// Waits until the server listens. Returns a note if it does not.
+    fn listens(&mut self, testbed: &Testbed) -> Result<Option<String>, EmuError> {
+        #[expect(clippy::disallowed_methods, reason = "how long a user waits")]
+        let begin = Instant::now();
+        while !testbed.server().is_listening()? {
+            if let Some(status) = self.0.wait_for(Duration::from_millis(20))? {
+                let note = format!("the server ended with status {status} before it listened");
+                return Ok(Some(note));
+            }
+            Interrupts::check()?;
+            if begin.elapsed() > LISTEN_TIMEOUT {
+                let limit = LISTEN_TIMEOUT.as_secs();
+                return Ok(Some(format!("the server did not listen within {limit} s")));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.0.terminate();
+        let _ = self.0.wait_for(GRACE);
+    }
 }
 
 /// Returns notes about connections and datagrams that were not forwarded.
@@ -275,38 +337,22 @@ fn forwarder_notes(args: &Shell, tcp: &[TcpForwarder], udp: &[UdpForwarder]) -> 
         }
     }
     for (forward, forwarder) in args.forward.iter().zip(udp) {
-        let refused = forwarder.report().refused;
-        if refused > 0 {
+        let report = forwarder.report();
+        if report.refused > 0 {
             notes.push(format!(
-                "port {}: {refused} datagrams were refused, because 256 client addresses were in \
-                 use",
-                forward.port
+                "port {}: {} datagrams were refused, because 256 client addresses were in use",
+                forward.port, report.refused
+            ));
+        }
+        if report.failed > 0 {
+            notes.push(format!(
+                "port {}: {} datagrams to or from {} were lost, because it could not be reached \
+                 or their receiver refused them",
+                forward.port, report.failed, forward.target
             ));
         }
     }
     notes
-}
-
-/// Waits until the server listens. Returns a note if it does not.
-fn listens(
-    server: &mut Program,
-    testbed: &Testbed,
-    interrupted: &AtomicBool,
-) -> Result<Option<String>, EmuError> {
-    #[expect(clippy::disallowed_methods, reason = "how long a user waits")]
-    let begin = Instant::now();
-    while !testbed.server().is_listening()? {
-        if let Some(status) = server.wait_for(Duration::from_millis(20))? {
-            return Ok(Some(format!("the server ended with status {status} before it listened")));
-        }
-        if begin.elapsed() > LISTEN_TIMEOUT || interrupted.load(Ordering::Relaxed) {
-            return Ok(Some(format!(
-                "the server did not listen within {} s",
-                LISTEN_TIMEOUT.as_secs()
-            )));
-        }
-    }
-    Ok(None)
 }
 
 /// Returns the command, or the user's shell.
@@ -339,16 +385,6 @@ fn with_addresses(text: &str) -> String {
     addresses().iter().fold(text.to_owned(), |text, (name, address)| {
         text.replace(&format!("{{{name}}}"), address)
     })
-}
-
-/// Returns a flag that interrupts set. They no longer end this process, which has a summary to
-/// write.
-fn interrupts() -> Arc<AtomicBool> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let set = Arc::clone(&flag);
-    // Without a handler, an interrupt ends the process, and nothing is left behind.
-    let _ = ctrlc::set_handler(move || set.store(true, Ordering::Relaxed));
-    flag
 }
 
 fn text(args: &Shell, done: &Done, notes: &[String]) -> String {

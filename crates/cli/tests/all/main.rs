@@ -31,4 +31,5 @@ mod running;
 mod service_manager;
 mod serving;
 mod shell;
+mod shell_signals;
 mod study;

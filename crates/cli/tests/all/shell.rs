@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-fn shell(args: &[&str]) -> Command {
+pub fn shell(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
     command.arg("shell").args(args).stdin(Stdio::null());
     command
@@ -20,12 +20,12 @@ fn run(args: &[&str]) -> Output {
     shell(args).output().expect("command runs")
 }
 
-fn stderr(output: &Output) -> String {
+pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Returns true, with a note on standard error, if neither root nor user namespaces are available.
-fn cannot_run() -> bool {
+pub fn cannot_run() -> bool {
     let output = run(&["terrestrial", "--", "true"]);
     if output.status.code() == Some(3) && stderr(&output).contains("Needed:") {
         eprintln!("skipped: {}", stderr(&output));
@@ -35,13 +35,13 @@ fn cannot_run() -> bool {
 }
 
 /// Returns true if a process `sleep MARKER` runs.
-fn sleeps(marker: &str) -> bool {
+pub fn sleeps(marker: &str) -> bool {
     let all = std::fs::read_dir("/proc").expect("reads /proc").flatten();
     all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
         .any(|line| line.starts_with(b"sleep\0") && String::from_utf8_lossy(&line).contains(marker))
 }
 
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
         assert!(begin.elapsed() < Duration::from_secs(20), "waited 20 s until {what}");
@@ -411,4 +411,23 @@ fn short_intervals_and_shared_capture_files_are_rejected() {
         assert_eq!(output.status.code(), Some(2), "{wrong:?}: {}", stderr(&output));
         assert!(stderr(&output).contains(words), "{wrong:?}: {}", stderr(&output));
     }
+}
+
+/// A datagram to a service that does not listen is refused (ICMP), and the next one may be told.
+#[test]
+fn datagrams_that_the_service_did_not_get_are_counted() {
+    if cannot_run() {
+        return;
+    }
+    let unused = std::net::UdpSocket::bind("127.0.0.1:0").expect("binds");
+    let target = unused.local_addr().expect("has an address").to_string();
+    drop(unused);
+    let send = "import socket as s, sys, time\nu = s.socket(s.AF_INET, s.SOCK_DGRAM)\n\
+        for n in range(5): u.sendto(b'x', (sys.argv[1], 9000)); time.sleep(0.1)\ntime.sleep(0.5)";
+    let forward = format!("9000:{target}");
+    let args = ["terrestrial", "--forward", &forward, "--", "python3", "-c", send, "{server}"];
+    let output = run(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let note = format!("port 9000: 5 datagrams to or from {target} were lost");
+    assert!(stderr(&output).contains(&note), "{}", stderr(&output));
 }
