@@ -5,7 +5,7 @@ use super::shared::Shared;
 use super::target::{Host, Target};
 use crate::admission::buffers::Buffers;
 use bentpipe_units::Span;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Duration, timeout};
 
@@ -18,7 +18,7 @@ impl Shared {
         let own = self.address;
         own.port() == address.port()
             && (own.ip().to_canonical() == address.ip().to_canonical()
-                || own.ip().is_unspecified() && address.ip().to_canonical().is_loopback())
+                || own.ip().is_unspecified() && is_of_this_host(address.ip().to_canonical()))
     }
 
     /// Connects to `target` within the time limit. `source` is the address that the server is to
@@ -77,4 +77,22 @@ impl Shared {
         }
         Err(refusal)
     }
+}
+
+/// Returns whether packets to `address` arrive at this host. Interfaces come and go, so the kernel is
+/// asked: it gives them the source address that they are sent to.
+fn is_of_this_host(address: IpAddr) -> bool {
+    if address.is_loopback() || address.is_unspecified() {
+        return true;
+    }
+    let any: IpAddr = match address {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    // Connecting a UDP socket selects a route and sends nothing. Any port will do.
+    let route = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect((address, 9))?;
+        socket.local_addr()
+    });
+    route.is_ok_and(|source| source.ip() == address)
 }

@@ -113,6 +113,7 @@ fn the_printed_rules_divert_connections_to_the_proxy() {
     for (listener, listen, seen) in [
         (Listener::Transparent { keep_source: false }, "127.0.0.1:0", "10.2.0.1"),
         (Listener::Transparent { keep_source: true }, "127.0.0.1:0", "10.1.0.2"),
+        (Listener::Transparent { keep_source: false }, "0.0.0.0:0", "10.2.0.1"),
         (Listener::Redirected, "0.0.0.0:0", "10.2.0.1"),
     ] {
         let cabled = Cabled::new();
@@ -124,10 +125,16 @@ fn the_printed_rules_divert_connections_to_the_proxy() {
         let pep = Running::start(&cabled.router, config, Box::new(log.clone()));
         script(&cabled.router, &rules(&listener, pep.address, "lan0").unwrap());
         assert_eq!(cabled.exchange(&server).ip().to_string(), seen, "{listener:?}");
-        // A connection to the proxy itself is reset.
-        let own = SocketAddr::from(([127, 0, 0, 1], pep.address.port()));
-        let mut stream = cabled.router.inside(|| TcpStream::connect(own)).unwrap().unwrap();
-        assert!(stream.read(&mut [0]).is_err(), "it is reset");
+        // A connection to the proxy itself is reset, at each address that it has.
+        let own: &[[u8; 4]] = match pep.address.ip().is_unspecified() {
+            true => &[[127, 0, 0, 1], [127, 0, 0, 2], [10, 1, 0, 1], [10, 2, 0, 1]],
+            false => &[[127, 0, 0, 1]],
+        };
+        for address in own {
+            let own = SocketAddr::from((*address, pep.address.port()));
+            let mut stream = cabled.router.inside(|| TcpStream::connect(own)).unwrap().unwrap();
+            assert!(stream.read(&mut [0]).is_err(), "it is reset: {own}");
+        }
         drop(pep);
         let (text, port) = (log.text(), server.local_addr().unwrap().port());
         let origin = if listener == Listener::Redirected { "redirected" } else { "transparent" };
@@ -152,6 +159,29 @@ fn explicit(listen: &str, next_hop: NextHop) -> Config {
         next_hop,
         allowed: Allowed::all(),
         ..Config::new(listener)
+    }
+}
+
+#[test]
+fn an_explicit_proxy_at_all_addresses_refuses_to_connect_to_itself() {
+    if cannot_run() {
+        return;
+    }
+    let cabled = Cabled::new();
+    let pep = Running::start(&cabled.router, explicit("[::]:0", NextHop::Direct), quiet());
+    let port = pep.address.port();
+    script(&cabled.router, "ip addr add 2001:db8::1/64 dev lan0 nodad\n");
+    for own in ["127.0.0.1", "10.1.0.1", "10.2.0.1", "[::1]", "[2001:db8::1]"] {
+        let ask = || {
+            let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+            stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+            write!(stream, "CONNECT {own}:{port} HTTP/1.1\r\nHost: x\r\n\r\n")?;
+            let mut answer = [0; 12];
+            stream.read_exact(&mut answer)?;
+            Ok::<_, std::io::Error>(answer)
+        };
+        let answer = cabled.router.inside(ask).unwrap().unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 403", "{own}");
     }
 }
 
