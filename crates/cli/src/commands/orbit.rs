@@ -20,7 +20,9 @@ const SHARING_STEP: Span = Span::from_secs(1);
 
 /// Prints the survey, and writes the requested files.
 pub fn run(args: &Orbit) -> Result<u8, LabError> {
-    let (plan, path) = path(args)?;
+    let (mut plan, path) = path(args)?;
+    let (path, note) = path.lasting(args.duration).map_err(|error| usage("--duration", error))?;
+    plan.notes.extend(note);
     let step = match (path.step, args.step) {
         (RouteUpdates::EventDriven(_), Some(step)) => RouteUpdates::EventDriven(step),
         (RouteUpdates::Stepped(_), Some(step)) => RouteUpdates::Stepped(step),

@@ -134,6 +134,31 @@ fn a_start_at_a_fraction_of_a_second_is_printed_with_it() {
     assert_eq!(packets[1]["position"]["epoch"], epoch);
 }
 
+/// The lower satellite comes down after a few hours, later than the scenario's run ends.
+#[test]
+fn a_satellite_that_decays_within_the_survey_is_left_out_with_a_note() {
+    let dir = tempfile::tempdir().expect("creates a directory");
+    let tle = "LOW\n\
+        1 50001U 20001A   26001.00000000  .00000000  00000+0  50000-1 0  9993\n\
+        2 50001  53.0000   0.0000 0001000   0.0000   0.0000 16.30000000    18\n\
+        OK\n\
+        1 50002U 20001A   26001.00000000  .00000000  00000+0  00000+0 0  9997\n\
+        2 50002  53.0000  10.0000 0001000   0.0000   0.0000 15.00000000    16\n";
+    std::fs::write(dir.path().join("a.tle"), tle).expect("writes elements");
+    let scenario = "name = \"a\"\n[path.orbit]\nconstellation = { tle = \"a.tle\" }\n\
+        links.all = { rate = \"10 Mbps\", queue = \"100 packets\" }\n[workload]\n\
+        download = \"1 MB\"\nfrom = \"0,0\"\nto = \"1,1\"\n[[variant]]\nname = \"a\"\n";
+    std::fs::write(dir.path().join("a.toml"), scenario).expect("writes a scenario");
+    let survey = |duration: &str| {
+        text(dir.path(), &["orbit", "a.toml", "--duration", duration, "--step", "60 s"])
+    };
+    let short = survey("600 s");
+    assert!(short.contains(", 2 satellites") && !short.contains("left out"), "{short}");
+    let long = survey("86400 s");
+    let left_out = long.contains("1 satellites are left out") && long.contains("LOW");
+    assert!(left_out && long.contains(", 1 satellites"), "{long}");
+}
+
 #[test]
 fn pairs_of_cities_that_share_a_link_are_found() {
     let dir = tempfile::tempdir().expect("creates a directory");

@@ -251,7 +251,7 @@ fn isl(section: &OrbitSection) -> IslPattern {
 }
 
 /// Returns a note about the satellites that were left out, if any.
-fn decayed_note(decayed: &[Decayed]) -> Option<String> {
+pub(super) fn decayed_note(decayed: &[Decayed]) -> Option<String> {
     let first = decayed.first()?;
     let names: Vec<&str> =
         decayed.iter().take(3).map(|satellite| satellite.name.as_str()).collect();

@@ -1,6 +1,7 @@
 //! A path over satellites: its network, its links and the ends of its flows.
 
 use super::extremes::Extremes;
+use super::orbit::decayed_note;
 use super::stations::{StationDefaults, Stations};
 use bentpipe_link::random::stream;
 use bentpipe_link::{DirectionConfig, DirectionModel};
@@ -154,6 +155,22 @@ impl OrbitPath {
             Self { network: Arc::new(Network::new(spec.clone())?), spec, ..self.clone() };
         path.flows = vec![path.flow_between("main".to_owned(), from_index, to_index)];
         Ok(path)
+    }
+
+    /// Returns the same network without satellites that cannot be propagated for `length`, as for
+    /// runs of that length, and a note if there are any.
+    ///
+    /// # Errors
+    /// No satellite is left, or a satellite that has to be avoided or linked is not.
+    pub fn lasting(&self, length: Span) -> Result<(Self, Option<String>), OrbitError> {
+        let mut spec = self.spec.clone();
+        let decayed = match self.step {
+            RouteUpdates::Static => Vec::new(),
+            _ => spec.constellation.drop_decayed(spec.begins, length)?,
+        };
+        let Some(note) = decayed_note(&decayed) else { return Ok((self.clone(), None)) };
+        let network = Arc::new(Network::new(spec.clone())?);
+        Ok((Self { network, spec, ..self.clone() }, Some(note)))
     }
 
     /// Returns the same network with a flow between every two of the `count` largest cities.
