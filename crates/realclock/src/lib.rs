@@ -21,6 +21,7 @@ mod program_files;
 mod proxies;
 mod quic;
 mod send_limits;
+mod shell_words;
 mod stats;
 mod supported;
 mod tcp;

@@ -1,5 +1,6 @@
 //! Files of a pair of programs: objects, a certificate, and the programs' output.
 
+use super::shell_words::expand;
 use super::visit_runner::VisitRunner;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -67,13 +68,6 @@ impl<'a> ProgramFiles<'a> {
         self.directory.join(name)
     }
 
-    /// Returns `command` with its placeholders replaced.
-    fn expand(&self, command: &str) -> String {
-        self.placeholders.iter().fold(command.to_owned(), |command, (name, value)| {
-            command.replace(&format!("{{{name}}}"), value)
-        })
-    }
-
     /// Starts `command` in `namespace`, with its output in the files `ROLE.out` and `ROLE.err`.
     pub fn start(
         &self,
@@ -87,7 +81,7 @@ impl<'a> ProgramFiles<'a> {
                 .map_err(|error| EmuError::system(format!("{}", path.display()), error))
         };
         let mut shell = Command::new("/bin/sh");
-        shell.arg("-c").arg(self.expand(command)).current_dir(self.directory);
+        shell.arg("-c").arg(expand(command, &self.placeholders)).current_dir(self.directory);
         shell.stdin(Stdio::null()).stdout(file("out")?).stderr(file("err")?);
         Program::start(namespace, shell)
     }
@@ -193,16 +187,6 @@ mod tests {
             lines[1..lines.len() - 1].iter().map(|line| line.len()).collect::<Vec<_>>(),
             [64, 64, 8]
         );
-    }
-
-    #[test]
-    fn expand_replaces_known_placeholders_only() {
-        let directory = tempfile::tempdir().unwrap();
-        let files = ProgramFiles {
-            directory: directory.path(),
-            placeholders: vec![("port", "5001".to_owned())],
-        };
-        assert_eq!(files.expand("serve :{port} '{x}' {port}"), "serve :5001 '{x}' 5001");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::path::quic_packet;
 use super::program::{CommandOutcome, DISCARDS, commands};
 use super::program_files::OBJECT;
 use super::send_limits::of_qlog;
+use super::shell_words::word;
 use super::visit_outcome::{ClientTimes, VisitOutcome};
 use super::visit_runner::VisitRunner;
 use bentpipe_emu::{EmuError, ObjectOutcome, TransferOutcome};
@@ -65,8 +66,8 @@ pub fn visits(
         let qvis = if runner.spec.qlog.qvis { " --qlog-qvis" } else { "" };
         let options = qlog_path(role).map(|path| {
             format!(
-                " --qlog '{}' --qlog-files {max_files} --qlog-size '{MAX_QLOG}'{qvis}",
-                path.display()
+                " --qlog {} --qlog-files {max_files} --qlog-size '{MAX_QLOG}'{qvis}",
+                word(&path.display().to_string())
             )
         });
         options.unwrap_or_default()
@@ -117,13 +118,13 @@ fn command_lines(flow: &FlowSpec, settings: &QuicSettings) -> [String; 2] {
         ResumeVia::Token => ("--tokens-only", "--tokens tokens.sqlite"),
     };
     let server = format!(
-        "exec '{{bentpipe}}' serve {{dir}} --listen {{server}}:{{port}} --cert {{cert}} --key \
+        "exec {{bentpipe}} serve {{dir}} --listen {{server}}:{{port}} --cert {{cert}} --key \
             {{key}} {server_store} --log none \
          --congestion {} --slow-start {} --loss-filter {} --resume {}",
         congestion.controller, congestion.slow_start, congestion.loss_filter, congestion.resume
     );
     let mut client = format!(
-        "exec '{{bentpipe}}' get --http3-only --insecure {client_store} --json{DISCARDS} {{url}}"
+        "exec {{bentpipe}} get --http3-only --insecure {client_store} --json{DISCARDS} {{url}}"
     );
     for index in 1..flow.visits.len() {
         client.push_str(&format!(" https://{{server}}:{{port}}/{index}-{OBJECT}"));

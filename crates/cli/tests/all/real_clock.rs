@@ -178,6 +178,29 @@ fn quic_uses_the_product_server_and_client() {
     assert!(flow["reverse_bytes"]["udp"].as_u64() > Some(100), "{flow}");
 }
 
+/// Temporary files are in a directory whose name is no word of a shell.
+#[test]
+fn programs_run_with_any_directory_for_temporary_files() {
+    let dir = tempfile::tempdir().expect("creates a directory");
+    let temporary = dir.path().join("a b'$c");
+    std::fs::create_dir(&temporary).expect("creates a directory");
+    let quic = format!("{HEAD}[defaults]\ncongestion = \"cubic\"\nslow_start = \"standard\"\n");
+    let head = HEAD.replace("download = \"300 kB\"", "external.size = \"300 kB\"");
+    let server = "cd {dir} && exec python3 -m http.server {port} --bind {server}";
+    let external =
+        format!("{head}external.server = '''{server}'''\nexternal.client = '''{FETCH}'''\n");
+    for text in [quic, external] {
+        let mut command = command(dir.path(), "real", &text);
+        let output = command.env("TMPDIR", &temporary).output().expect("command runs");
+        if cannot_run(&output) {
+            return;
+        }
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert_eq!(results(&output)["runs"][0]["flows"][0]["completed"], true);
+        std::fs::remove_dir_all(dir.path().join("out")).expect("removes the results");
+    }
+}
+
 #[test]
 fn a_second_visit_uses_early_data_and_is_counted_separately() {
     let text = format!(
