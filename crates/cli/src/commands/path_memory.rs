@@ -6,7 +6,7 @@ use crate::status::USAGE;
 use crate::tables::{Align, Table};
 use bentpipe_lab::LabError;
 use bentpipe_net::store::{SqliteStore, default_store};
-use bentpipe_quic::path_memory::{Entry, IpPrefix, Limits, PathStore, StoreError};
+use bentpipe_quic::path_memory::{Entry, IpPrefix, Limits, PathStore, SavedPath, StoreError};
 use bentpipe_units::{Epoch, Span};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -94,12 +94,21 @@ fn list_json(file: &Path, entries: &[Entry], now: Epoch) -> String {
                 "first_rtt_ms": path.first_rtt.map(Span::as_millis_f64),
                 "saved_at": path.saved_at.to_string(),
                 "expires": path.expires.to_string(),
-                "age_s": now.since(path.saved_at).as_secs_f64(),
+                "age_s": age(path, now),
                 "in_use_until": lease.map(|lease| lease.until.to_string()),
             })
         })
         .collect();
     output::pretty(&json!({ "store": file, "paths": paths }))
+}
+
+/// Returns the age of a path in seconds, which is negative if the clock has been set back since.
+fn age(path: &SavedPath, now: Epoch) -> f64 {
+    if path.saved_at > now {
+        -path.saved_at.since(now).as_secs_f64()
+    } else {
+        now.since(path.saved_at).as_secs_f64()
+    }
 }
 
 fn list_text(file: &Path, entries: &[Entry], now: Epoch) -> String {
@@ -127,7 +136,7 @@ fn list_text(file: &Path, entries: &[Entry], now: Epoch) -> String {
                 Some(first) => format!("{}, first {first}", path.rtt),
                 None => path.rtt.to_string(),
             },
-            format!("{:.0} s", now.since(path.saved_at).as_secs_f64()),
+            format!("{:.0} s", age(path, now)),
             format!("{:.0}", path.expires),
             lease.map_or_else(String::new, |lease| format!("until {:.0}", lease.until)),
         ]);

@@ -48,6 +48,25 @@ fn fill(file: &Path) {
 }
 
 #[test]
+fn a_path_that_was_saved_later_than_now_has_a_negative_age() {
+    let home = tempfile::tempdir().expect("creates a directory");
+    let file = home.path().join("bentpipe/paths.sqlite");
+    let later = Epoch::from(SystemTime::now()) + Span::from_secs(3600);
+    let network = Prefixes::default().of("192.0.2.7".parse().expect("valid address"));
+    let key = PathKey::new(network, "eth0", 0).expect("valid key");
+    let (window, rtt) = (Bytes::from_mb(4), Span::from_millis(600));
+    let path = SavedPath::new(window, rtt, later, Span::from_secs(3600)).expect("valid path");
+    let mut store = SqliteStore::open(&file, Limits::default()).expect("opens the store");
+    store.replace(&key, path, later).expect("saves the path");
+    drop(store);
+    let listed = text(&bentpipe(home.path(), &["path-memory", "list"]));
+    assert!(listed.contains(" -3600 s ") || listed.contains(" -3599 s "), "{listed}");
+    let age = json(&bentpipe(home.path(), &["path-memory", "list", "--json"]))["paths"][0]["age_s"]
+        .as_f64();
+    assert!(age.is_some_and(|age| (-3600.0..-3500.0).contains(&age)), "{age:?}");
+}
+
+#[test]
 fn remembered_paths_are_listed() {
     let home = tempfile::tempdir().expect("creates a directory");
     fill(&home.path().join("bentpipe/paths.sqlite"));
