@@ -346,3 +346,43 @@ fn many_waiting_changes_take_bounded_memory_and_leave_the_same_paths() {
     };
     assert_eq!(paths(open(&file).list(at(0)).expect("a list")), paths(expected));
 }
+
+#[test]
+fn paths_that_another_program_deletes_are_forgotten_by_a_store_that_is_open() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("paths.sqlite");
+    let mut store = WriteBehind::open(&file, Limits::default(), at(0)).expect("a store");
+    for network in 1..=3 {
+        store.replace(&key(network), saved(4, 0), at(0)).expect("saved");
+    }
+    let mut other = open(&file);
+    let wait = |what: &str, mut holds: Box<dyn FnMut() -> bool + '_>| {
+        let begin = std::time::Instant::now();
+        while !holds() {
+            assert!(begin.elapsed().as_secs() < 10, "not in time: {what}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    wait("they are written", Box::new(|| other.list(at(0)).expect("a list").len() == 3));
+    assert!(other.forget(&key(1)).expect("an answer"));
+    // Whatever it writes itself meanwhile stays.
+    let mut holder = 10;
+    let mut gone = |store: &mut WriteBehind, network: u8| {
+        holder += 1;
+        store.replace(&key(100 + (holder % 100) as u8), saved(4, 0), at(0)).expect("saved");
+        let lent = store.lease(&key(network), at(0), Holder(holder)).expect("an answer");
+        store.release(&key(network), Holder(holder)).expect("released");
+        lent.is_none()
+    };
+    wait("one is forgotten", Box::new(|| gone(&mut store, 1)));
+    assert!(!gone(&mut store, 2) && !gone(&mut store, 3));
+    let own = store.list(at(0)).expect("a list").len();
+    assert!(own > 3, "{own}");
+    other.forget_all().expect("deleted");
+    wait("all are forgotten", Box::new(|| gone(&mut store, 2) && gone(&mut store, 3)));
+    // One that is measured again is remembered again.
+    store.replace(&key(1), saved(5, 0), at(0)).expect("saved");
+    assert!(!gone(&mut store, 1));
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert!(!gone(&mut store, 1));
+}

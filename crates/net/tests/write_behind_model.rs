@@ -12,11 +12,15 @@ mod sync {
 #[allow(unreachable_pub, reason = "the visibility of the real module")]
 mod changes;
 
-use changes::{Changes, Waiting};
+use changes::{Changes, Next, Waiting};
 use loom::thread;
 use std::sync::Arc;
+use std::time::Duration;
 
 impl Waiting for Vec<u32> {
+    /// What is in the file.
+    type Found = Vec<u32>;
+
     fn is_empty(&self) -> bool {
         self.as_slice().is_empty()
     }
@@ -27,10 +31,16 @@ fn writer(changes: &Arc<Changes<Vec<u32>>>) -> thread::JoinHandle<Vec<u32>> {
     let changes = changes.clone();
     thread::spawn(move || {
         let mut written = Vec::new();
-        while let Some(pending) = changes.take() {
-            written.extend(pending);
+        loop {
+            // loom lets no time pass.
+            match changes.take(Duration::MAX) {
+                Next::Write { changes: pending, .. } => written.extend(pending),
+                Next::Look => {}
+                Next::End => return written,
+            }
+            // As if another program had changed the file each time.
+            changes.show(written.clone());
         }
-        written
     })
 }
 
@@ -70,5 +80,22 @@ fn changes_of_two_threads_are_all_written() {
         let mut written = writer.join().unwrap();
         written.sort_unstable();
         assert_eq!(written, [1, 2]);
+    });
+}
+
+#[test]
+fn what_was_found_and_what_waits_have_all_changes_together() {
+    loom::model(|| {
+        let changes = Arc::new(Changes::<Vec<u32>>::default());
+        let writer = writer(&changes);
+        for change in 1..=2 {
+            changes.add(|pending| pending.push(change));
+            changes.found(|found, pending| {
+                let all: Vec<u32> = found.iter().chain(pending).copied().collect();
+                assert_eq!(all, (1..=change).collect::<Vec<u32>>());
+            });
+        }
+        changes.close();
+        writer.join().unwrap();
     });
 }

@@ -23,7 +23,8 @@ pub enum PathMemory {
         #[arg(value_name = "PREFIX")]
         prefixes: Vec<IpPrefix>,
     },
-    /// Forget remembered paths, even if in use; the next connection starts as on an unknown path
+    /// Forget remembered paths, even if in use; a running server follows within a second, and the
+    /// next connection starts as on an unknown path
     #[command(after_help = EXAMPLES)]
     Forget {
         /// The path store.

@@ -27,6 +27,11 @@ impl PendingChanges {
         self.paths.len()
     }
 
+    /// Returns whether `key` has a waiting change, or all paths have.
+    pub fn concerns(&self, key: &PathKey) -> bool {
+        self.forget_all || self.paths.contains_key(key)
+    }
+
     pub fn replace(&mut self, key: &PathKey, path: SavedPath, now: Epoch) {
         self.paths.insert(key.clone(), Some((path, now)));
     }

@@ -214,6 +214,11 @@ impl SqliteStore {
         Ok((entries, invalid))
     }
 
+    /// Returns a number that changes with the file, except by this store.
+    pub(super) fn others_version(&self) -> Option<i64> {
+        self.database.pragma_query_value(None, "data_version", |row| row.get(0)).ok()
+    }
+
     /// Runs a change in one transaction.
     fn change<T>(
         &mut self,

@@ -1,6 +1,6 @@
-//! A path store in memory, with a file that a thread of its own writes.
+//! A path store in memory, with a file that a thread of its own writes, and watches.
 
-use super::changes::{Changes, Waiting};
+use super::changes::{Changes, Next, Waiting};
 use super::open_error::OpenError;
 use super::pending::PendingChanges;
 use super::sqlite::SqliteStore;
@@ -8,17 +8,23 @@ use bentpipe_quic::path_memory::{
     Entry, Holder, Limits, MemoryStore, PathKey, PathStore, SavedPath, StoreError,
 };
 use bentpipe_units::Epoch;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Time after which the file is looked at if there is nothing to write. Our choice: a person who
+/// deletes a path does not wait longer, and looking costs a few microseconds.
+const WATCH: Duration = Duration::from_secs(1);
 
 /// Paths in memory, loaded from an SQLite file. A thread of its own writes each change to the file,
 /// so that no connection waits for the disk.
 ///
-/// Leases stay in memory, so only one server at a time should use a file. Paths that another
-/// program deletes from the file are gone at the next start. Dropping the store waits until all
-/// changes are written.
+/// Leases stay in memory, and paths that another program adds to the file are not read before the
+/// next start, so only one server at a time should use a file. Paths that another program deletes
+/// from the file are gone within a second. Dropping the store waits until all changes are written.
 #[derive(Debug)]
 pub struct WriteBehind {
     memory: MemoryStore,
@@ -53,14 +59,9 @@ impl WriteBehind {
         }
         let changes = Arc::new(Changes::<PendingChanges>::default());
         let inbox = changes.clone();
-        let spawned = std::thread::Builder::new().name("path store".to_owned()).spawn(move || {
-            while let Some(pending) = inbox.take() {
-                pending.write(&mut store, |error| {
-                    failures.fetch_add(1, Relaxed);
-                    tracing::warn!(%error, "a path is not written");
-                });
-            }
-        });
+        let spawned = std::thread::Builder::new()
+            .name("path store".to_owned())
+            .spawn(move || write(&inbox, &mut store, &failures));
         let writer = spawned.map_err(|error| {
             OpenError::Unavailable(StoreError::Storage {
                 place: file.display().to_string(),
@@ -70,6 +71,19 @@ impl WriteBehind {
         })?;
         let max_pending = limits.paths.saturating_mul(2);
         Ok((Self { memory, max_pending, changes, writer: Some(writer) }, invalid))
+    }
+
+    /// Forgets what other programs have deleted from the file.
+    fn follow(&mut self, now: Epoch) {
+        let Self { memory, changes, .. } = self;
+        changes.found(|kept, pending| {
+            for Entry { key, .. } in memory.list(now).unwrap_or_default() {
+                if !kept.contains(&key) && !pending.concerns(&key) {
+                    // A store in memory does not fail.
+                    let _ = memory.forget(&key);
+                }
+            }
+        });
     }
 
     /// Passes a change, which the memory has already, to the writer.
@@ -85,7 +99,35 @@ impl WriteBehind {
     }
 }
 
+/// Writes changes until the store is closed. When another program has changed the file, shows which
+/// paths it has.
+fn write(inbox: &Changes<PendingChanges>, store: &mut SqliteStore, failures: &AtomicU64) {
+    let mut version = store.others_version();
+    loop {
+        let missed = match inbox.take(WATCH) {
+            Next::Write { changes, missed } => {
+                changes.write(store, |error| {
+                    failures.fetch_add(1, Relaxed);
+                    tracing::warn!(%error, "a path is not written");
+                });
+                missed
+            }
+            Next::Look => false,
+            Next::End => return,
+        };
+        let before = std::mem::replace(&mut version, store.others_version());
+        if (missed || version != before)
+            && let Ok((entries, _)) = store.load(Epoch::default())
+        {
+            inbox.show(entries.into_iter().map(|entry| entry.key).collect());
+        }
+    }
+}
+
 impl Waiting for PendingChanges {
+    /// The paths that are in the file.
+    type Found = BTreeSet<PathKey>;
+
     fn is_empty(&self) -> bool {
         self.is_empty()
     }
@@ -114,6 +156,7 @@ impl PathStore for WriteBehind {
         now: Epoch,
         holder: Holder,
     ) -> Result<Option<SavedPath>, StoreError> {
+        self.follow(now);
         self.memory.lease(key, now, holder)
     }
 
