@@ -5,6 +5,7 @@ mod bottleneck;
 mod clock;
 mod contacts;
 mod coverage;
+mod decayed;
 mod error_chain;
 mod extremes;
 mod flow;

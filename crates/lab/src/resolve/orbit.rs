@@ -1,6 +1,7 @@
 //! Resolves `[path.orbit]`: constellation, stations, links and flows.
 
 use super::coverage::{Coverage, coverage};
+use super::decayed::decayed_note;
 use super::extremes::Extremes;
 use super::orbit_links::link_kinds;
 use super::orbit_path::OrbitPath;
@@ -8,8 +9,8 @@ use super::repeat::last_end;
 use super::stations::{StationDefaults, Stations};
 use bentpipe_link::{InputFiles, ReadFiles};
 use bentpipe_orbit::{
-    Constellation, Decayed, Fibre, IslPattern, Network, NetworkSpec, OrbitError, PhaseShift,
-    RouteUpdates, Shell, mean_motion_rev_per_day, presets,
+    Constellation, Fibre, IslPattern, Network, NetworkSpec, OrbitError, PhaseShift, RouteUpdates,
+    Shell, mean_motion_rev_per_day, presets,
 };
 use bentpipe_scenario::Problem;
 use bentpipe_scenario::{
@@ -248,19 +249,4 @@ fn isl(section: &OrbitSection) -> IslPattern {
         Some(IslText::None) => IslPattern::None,
         Some(IslText::List(pairs)) => IslPattern::List(pairs.clone()),
     }
-}
-
-/// Returns a note about the satellites that were left out, if any.
-pub(super) fn decayed_note(decayed: &[Decayed]) -> Option<String> {
-    let first = decayed.first()?;
-    let names: Vec<&str> =
-        decayed.iter().take(3).map(|satellite| satellite.name.as_str()).collect();
-    let more = if decayed.len() > names.len() { ", …" } else { "" };
-    Some(format!(
-        "{} satellites are left out because their orbits cannot be propagated to the end of the \
-            run: {}{more} ({})",
-        decayed.len(),
-        names.join(", "),
-        first.reason
-    ))
 }

@@ -1,7 +1,7 @@
 //! A path over satellites: its network, its links and the ends of its flows.
 
+use super::decayed::decayed_note;
 use super::extremes::Extremes;
-use super::orbit::decayed_note;
 use super::stations::{StationDefaults, Stations};
 use bentpipe_link::random::stream;
 use bentpipe_link::{DirectionConfig, DirectionModel};

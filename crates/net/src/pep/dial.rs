@@ -79,8 +79,8 @@ impl Shared {
     }
 }
 
-/// Returns whether packets to `address` arrive at this host. Interfaces come and go, so the kernel is
-/// asked: it gives them the source address that they are sent to.
+/// Returns whether packets to `address` arrive at this host. Interfaces come and go, so the kernel
+/// is asked: it gives them the source address that they are sent to.
 fn is_of_this_host(address: IpAddr) -> bool {
     if address.is_loopback() || address.is_unspecified() {
         return true;

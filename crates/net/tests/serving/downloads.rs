@@ -188,8 +188,8 @@ async fn tickets_in_a_file_are_taken_once_and_damaged_ones_cost_a_handshake() {
     }
 }
 
-/// Starts servers one after another at one port with one certificate, and the keys in `files`. Returns whether
-/// the client's request to each left with the first flight and was accepted.
+/// Starts servers one after another at one port with one certificate, and the keys in `files`.
+/// Returns whether the client's request to each left with the first flight and was accepted.
 async fn early_data(files: &[Option<&Path>], limits: &[Limits]) -> Vec<bool> {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("hello.txt"), "hello").unwrap();

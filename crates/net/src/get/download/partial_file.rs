@@ -27,7 +27,7 @@ const MAX_ATTEMPTS: usize = 16;
 /// Largest record that is read, bytes. A record has a URL and an entity tag.
 const MAX_RECORD: u64 = 64 * 1024;
 /// What to do with a file that no download has left.
-const MAY_BE_ANOTHERS: &str = "it may be another program's; move it away, delete it to start \
+const FOREIGN: &str = "it may be another program's; move it away, delete it to start \
     over, or choose another output";
 
 /// What is needed to resume a download, as kept in `.part.json`.
@@ -112,8 +112,7 @@ impl PartialFile {
                 let (destination, file) = (destination.to_owned(), Arc::new(file));
                 let partial = Self { destination, path, file };
                 if read_record(&record)?.is_none() && partial.length()? > 0 {
-                    let reason =
-                        format!("no record of a download is beside it, so {MAY_BE_ANOTHERS}");
+                    let reason = format!("no record of a download is beside it, so {FOREIGN}");
                     return Err(refused(&partial.path, &reason));
                 }
                 if replaces {
@@ -330,7 +329,7 @@ fn read_record(path: &Path) -> Result<Option<Record>, DownloadError> {
     let mut text = Vec::new();
     file.take(MAX_RECORD).read_to_end(&mut text).map_err(DownloadError::file(path))?;
     let read = serde_json::from_slice(&text).map(Some);
-    read.map_err(|_| refused(path, &format!("it is no record of a download: {MAY_BE_ANOTHERS}")))
+    read.map_err(|_| refused(path, &format!("it is no record of a download: {FOREIGN}")))
 }
 
 fn remove(file: &Path) -> io::Result<()> {
