@@ -50,7 +50,9 @@ pub(super) fn kernel_congestion(table: &str, congestion: &CongestionConfig) -> R
                 --clock real: {allowed}"
         ));
     }
-    let parameters = congestion.parameters.iter();
+    // Presets set parameters of all components, of which the others have no effect.
+    let used = [name, start, if is_cubic { "hystart" } else { "standard" }];
+    let parameters = congestion.parameters.iter().filter(|(part, _)| used.contains(&part.as_str()));
     for (part, key, value) in
         parameters.flat_map(|(part, all)| all.iter().map(move |(key, value)| (part, key, *value)))
     {

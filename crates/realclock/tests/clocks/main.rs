@@ -269,6 +269,11 @@ fn results_name_what_carries_out_the_congestion_control() {
         ("transport = \"tcp\"", "cubic of the kernel + hystart start"),
         ("transport = \"tcp\"\ncongestion = \"bbr1\"", "bbr of the kernel"),
         ("loss_filter = \"none\"", "cubic + long-path start"),
+        // The preset sets parameters of BBR, too.
+        (
+            "transport = \"tcp\"\npreset = \"draft\"\nslow_start = \"hystart\"",
+            "cubic of the kernel + hystart start",
+        ),
     ] {
         let plan = real(keys).unwrap();
         assert_eq!(plan.cases[0].settings[0].congestion.as_deref(), Some(named));
