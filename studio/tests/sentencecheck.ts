@@ -38,9 +38,9 @@ function medianOf(report: Report, row: Row, point: Point, metric: string, flow: 
   const all = report.summary.filter(
     (s) => s.variant === variant && s.metric === metric && same(s.point, point),
   );
-  // Metrics of all flows together have no flow and no visit.
-  const own = all.filter((s) => (s.visit === visit && s.flow === flow) || s.flow === "all");
-  const found = own[0]?.median;
+  // Metrics of all flows together have no flow and no visit; users together have visits.
+  const own = all.find((s) => s.visit === visit && s.flow === flow);
+  const found = (own ?? all.find((s) => s.flow === "all"))?.median;
   if (found === undefined || found === null) throw new Error(`no ${metric} of ${variant}`);
   if (metric.endsWith("_ms")) return found / 1000;
   return /_percent/.test(metric) ? found / 100 : found;

@@ -24,10 +24,15 @@ def test_a_recording_is_a_scenario_that_runs(tmp_path: pathlib.Path) -> None:
 
 
 def test_one_file_of_a_direction_needs_no_list(tmp_path: pathlib.Path) -> None:
-    for number, up in enumerate([SAMPLES / "ping.txt", [SAMPLES / "ping.txt"]]):
-        out = tmp_path / str(number)
-        path = bentpipe.import_recording(up=str(up) if number == 0 else up, out=out, rate="15 Mbps")
-        assert any("RTT p50" in line for line in path.measured)
+    file = SAMPLES / "ping.txt"
+    for number, path in enumerate(
+        [
+            bentpipe.import_recording(up=str(file), out=tmp_path / "a", rate="15 Mbps"),
+            bentpipe.import_recording(up=file, out=tmp_path / "b", rate="15 Mbps"),
+            bentpipe.import_recording(up=[file], out=tmp_path / "c", rate="15 Mbps"),
+        ]
+    ):
+        assert any("RTT p50" in line for line in path.measured), number
 
 
 def test_a_directory_is_not_written_over(tmp_path: pathlib.Path) -> None:

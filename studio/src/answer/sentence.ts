@@ -15,7 +15,11 @@ const MOST_NAMED = 3;
 function taskIn(c: Comparison): string {
   if (c.metric.key !== METRIC.meanCompletion) return taskOf(flowOf(c, c.base, c.flow.name));
   const [name, size] = c.flow.name.split("/", 2) as [string, string?];
-  const whose = name === "all" ? "all users" : `‘${name}’`;
+  const users = name === "all" ? "all users" : `‘${name}’`;
+  const { visit } = c.base.group;
+  const later = c.report.summary.some((row) => row.flow === c.flow.name && row.visit !== visit);
+  if (later && !size) return `visit ${visit} of ${users}`;
+  const whose = later ? `visit ${visit} of ${users}` : users;
   return size ? `the transfers ${size} of ${whose}` : `the transfers of ${whose}`;
 }
 
