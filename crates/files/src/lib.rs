@@ -20,7 +20,8 @@ mod work_dir;
 pub use work_dir::WorkDir;
 
 /// Writes `file`, whose name Bentpipe chose. Whatever has that name keeps its content until the new
-/// one is complete; a link, a pipe or a device is replaced as a file is.
+/// one is complete; a link, a pipe or a device is replaced as a file is. The new file has the mode
+/// of the regular file that it replaces, so that a private one stays private.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -32,9 +33,21 @@ pub fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut partial = builder.prefix(&prefix).tempfile_in(parent(file))?;
+    #[cfg(unix)]
+    if let Some(mode) = mode_of(file) {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        partial.as_file().set_permissions(mode)?;
+    }
     partial.write_all(bytes)?;
     partial.persist(file).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// Returns the mode of a regular file, without the bits that make a program another user's.
+#[cfg(unix)]
+fn mode_of(file: &Path) -> Option<u32> {
+    let metadata = fs::symlink_metadata(file).ok().filter(fs::Metadata::is_file)?;
+    Some(std::os::unix::fs::MetadataExt::mode(&metadata) & 0o777)
 }
 
 /// Writes `file`, which a user named: as [`replace`] does, but into a pipe, a device or an open

@@ -57,6 +57,23 @@ fn new_files_have_the_access_that_others_have() {
 }
 
 #[test]
+fn a_file_has_the_mode_of_the_one_that_it_replaces() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("a");
+    for (mode, kept) in [(0o600, 0o600), (0o755, 0o755), (0o4755, 0o755), (0o664, 0o664)] {
+        fs::write(&file, "old").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        replace(&file, b"new").unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, kept, "{mode:o}");
+    }
+    // That of a link is none.
+    let link = directory.path().join("link");
+    symlink("a", &link).unwrap();
+    replace(&link, b"new").unwrap();
+    assert_eq!(fs::metadata(&link).unwrap().mode() & 0o111, 0);
+}
+
+#[test]
 fn pipes_and_descriptors_that_users_name_are_written_in_place() {
     use std::io::{Read, Seek};
     use std::os::fd::AsRawFd;

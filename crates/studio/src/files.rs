@@ -139,7 +139,7 @@ impl Directory {
     }
 
     /// Writes the scenario `name` if it still has the text to be replaced. It keeps that until the
-    /// new one is complete.
+    /// new one is complete, and its mode.
     ///
     /// # Errors
     /// It is not one, or cannot be written.
@@ -149,12 +149,12 @@ impl Directory {
             return Err(FileError::content(name, "is larger than 1 MB, the most allowed"));
         }
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let present = match self.dir.symlink_metadata(path) {
+        let (present, permissions) = match self.dir.symlink_metadata(path) {
             Ok(metadata) if !metadata.is_file() => {
                 return Err(FileError::content(name, "is not a regular file"));
             }
-            Ok(_) => Some(self.read(name)?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Ok(metadata) => (Some(self.read(name)?), Some(metadata.permissions())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (None, None),
             Err(error) => return Err(FileError::io(name)(error)),
         };
         // The text that is there already may be saved again.
@@ -171,7 +171,11 @@ impl Directory {
         let written = self
             .dir
             .create(&partial)
-            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .and_then(|mut file| {
+                // Before the text, which may be private.
+                permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))?;
+                file.write_all(text.as_bytes())
+            })
             .and_then(|()| self.dir.rename(&partial, &self.dir, path));
         if written.is_err() {
             // It may not exist.
@@ -398,6 +402,22 @@ mod tests {
         assert_eq!(directory.read("a.toml").unwrap(), "new");
         let names = fs::read_dir(outer.path().join("inner")).unwrap().count();
         assert_eq!(names, 3, "a partial file is left");
+    }
+
+    #[test]
+    fn a_file_keeps_its_mode() {
+        use std::os::unix::fs::PermissionsExt;
+        let (outer, directory) = directory();
+        let file = outer.path().join("inner/a.toml");
+        for mode in [0o600, 0o664, 0o444] {
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+            let old = Replaced::Text(digest(&directory.read("a.toml").unwrap()));
+            let text = format!("{mode:o}");
+            assert_eq!(directory.write("a.toml", &text, &old).unwrap(), Written::Done);
+            assert_eq!(fs::read_to_string(&file).unwrap(), text);
+            let now = fs::metadata(&file).unwrap().permissions().mode();
+            assert_eq!(now & 0o7777, mode, "{mode:o}");
+        }
     }
 
     #[test]
