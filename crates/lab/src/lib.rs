@@ -46,7 +46,7 @@ pub use execution::{
 };
 pub use library::Lab;
 pub use outlook::outlook;
-pub use plan::{Changes, Plan, PlanInput, Shard, Task, select_case};
+pub use plan::{Changes, Plan, PlanInput, PlanLimit, Shard, Task, select_case};
 pub use resolve::{Case, FlowEnds, OrbitPath};
 pub use run_directory::{
     MANIFEST, Recorded, RunDirectory, Staging, Study, editable, is_below, page_data, rebuild,

@@ -1,4 +1,7 @@
 //! Who may ask: requests to our own host name, from our own page, with the secret.
+//!
+//! Pages of reports have a secret of their own in their address, which opens nothing else: a script
+//! in a report can read its address, and tell it to others by leaving for another one.
 
 use http::HeaderMap;
 use http::header::{HOST, ORIGIN};
@@ -18,10 +21,21 @@ pub enum Refusal {
     Secret,
 }
 
-/// The secret of a studio, and the names of its socket.
+/// What a secret opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Everything.
+    Studio,
+    /// Pages of reports.
+    Reports,
+}
+
+/// The secrets of a studio, and the names of its socket.
 #[derive(Debug)]
 pub struct Access {
     secret: String,
+    /// That of the addresses of reports.
+    reports: String,
     hosts: [String; 2],
     /// What a browser shows once instead of the secret. `None` after that.
     once: Mutex<Option<String>>,
@@ -31,13 +45,14 @@ pub struct Access {
 const OPEN: &str = "/open/";
 
 impl Access {
-    /// Draws a secret of 128 bits for the socket `address`.
+    /// Draws secrets of 128 bits for the socket `address`.
     ///
     /// # Errors
     /// The system has no random numbers.
     pub fn new(address: SocketAddr) -> std::io::Result<Self> {
         let hosts = [address.to_string(), format!("localhost:{}", address.port())];
-        Ok(Self { secret: draw()?, hosts, once: Mutex::new(Some(draw()?)) })
+        let once = Mutex::new(Some(draw()?));
+        Ok(Self { secret: draw()?, reports: draw()?, hosts, once })
     }
 
     /// Returns an address for the arguments of the program that opens a browser, which every user
@@ -66,15 +81,27 @@ impl Access {
         format!("http://{}/{}/", self.hosts[0], self.secret)
     }
 
-    /// Returns what follows the secret in `path`, without its slash.
-    pub fn admit<'a>(&self, headers: &HeaderMap, path: &'a str) -> Result<&'a str, Refusal> {
+    /// Returns the address of a page of a report, whose path in a studio is `path`.
+    pub fn report_path(&self, path: &str) -> String {
+        format!("/{}/{path}", self.reports)
+    }
+
+    /// Returns what the secret in `path` opens, and what follows it, without its slash.
+    pub fn admit<'a>(
+        &self,
+        headers: &HeaderMap,
+        path: &'a str,
+    ) -> Result<(Scope, &'a str), Refusal> {
         self.check_sender(headers)?;
         let path = path.strip_prefix('/').unwrap_or(path);
         let (secret, rest) = path.split_once('/').unwrap_or((path, ""));
-        if !same(secret, &self.secret) {
-            return Err(Refusal::Secret);
+        if same(secret, &self.secret) {
+            Ok((Scope::Studio, rest))
+        } else if same(secret, &self.reports) {
+            Ok((Scope::Reports, rest))
+        } else {
+            Err(Refusal::Secret)
         }
-        Ok(rest)
     }
 
     /// Checks the host that a request names, and the page that it comes from.
@@ -131,7 +158,7 @@ mod tests {
             headers.append(*name, value.parse().unwrap());
         }
         let path = format!("/{}/api", secret.unwrap_or(&access.secret));
-        access.admit(&headers, &path).map(|rest| assert_eq!(rest, "api"))
+        access.admit(&headers, &path).map(|admitted| assert_eq!(admitted, (Scope::Studio, "api")))
     }
 
     #[test]

@@ -5,14 +5,16 @@ use crate::edit::{Edit, edit};
 use crate::files::{Directory, FileError, Replaced, Written, digest};
 use crate::import::{self, Asked, Refused};
 use crate::outlook::Outlook;
+use crate::patience::{Abandoned, CHECK_TIME, TRY_TIME};
 use crate::responses::{self, FullResponse};
 use crate::runs::Runs;
-use bentpipe_lab::{Changes, LabError, Plan};
+use bentpipe_lab::{Changes, LabError, Plan, PlanLimit};
 use bentpipe_orbit::{cities, presets};
 use http::{Method, StatusCode};
 use percent_encoding::percent_decode_str;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 /// The page that the build has embedded; empty if it was not built.
 const PAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/studio.html"));
@@ -45,6 +47,8 @@ pub struct Request {
     pub if_none_match: Option<String>,
     /// Its content.
     pub content: Vec<u8>,
+    /// Whether its sender has left.
+    pub abandoned: Abandoned,
 }
 
 /// An error with its status.
@@ -85,24 +89,8 @@ impl Api {
                 })))
             }
             ["api", "profiles"] if get => Ok(responses::json(&profile_names())),
-            ["api", "check"] if post => {
-                let (name, text) = (request.parameter("file")?, request.text()?);
-                let plan = self.plan(&name, text)?;
-                let in_store = |plan: &Plan| self.runs.in_store(plan);
-                Ok(responses::json(&Checked::new(text, plan, in_store)))
-            }
-            ["api", "outlook"] if post => {
-                let (name, text) = (request.parameter("file")?, request.text()?);
-                let invalid =
-                    |error: LabError| (StatusCode::UNPROCESSABLE_ENTITY, error.to_string());
-                let base = self.directory.base(&name).map_err(refused)?;
-                let planned = plan(&name, text, &base).and_then(Plan::on_virtual_clock);
-                let planned = planned.map_err(invalid)?;
-                let possible = possible_keys(text, &planned, |text| plan(&name, text, &base));
-                let estimate = self.runs.estimate(&planned);
-                let outlook = Outlook::new(&planned, estimate, possible).map_err(invalid)?;
-                Ok(responses::json(&outlook))
-            }
+            ["api", "check"] if post => self.check(request),
+            ["api", "outlook"] if post => self.outlook(request),
             ["api", "edit"] if post => {
                 let asked: Edit = serde_json::from_slice(&request.content)
                     .map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
@@ -146,7 +134,7 @@ impl Api {
                 let directory = self.runs.directory(number(id)?).ok_or_else(|| missing(request))?;
                 let bytes = fs::read(directory.join(file)).map_err(|_| missing(request))?;
                 Ok(if file == "report.html" {
-                    responses::page(bytes)
+                    responses::report(bytes)
                 } else {
                     responses::json_file(bytes)
                 })
@@ -156,7 +144,7 @@ impl Api {
                 let page = (self.engine)()
                     .and_then(|engine| bentpipe_lab::editable(&directory, &engine))
                     .map_err(|error| (StatusCode::SERVICE_UNAVAILABLE, error.to_string()))?;
-                Ok(responses::page(page))
+                Ok(responses::report(page))
             }
             _ => Err(missing(request)),
         }
@@ -183,18 +171,44 @@ impl Api {
         Err(missing(request))
     }
 
-    /// Plans `text` as the file `name`, unless it is too large to be planned while someone types.
-    fn plan(&self, name: &str, text: &str) -> Result<Result<Plan, LabError>, Failure> {
-        let base = self.directory.base(name).map_err(refused)?;
-        Ok(plan(name, text, &base))
+    fn check(&self, request: &Request) -> Result<FullResponse, Failure> {
+        let planned = self.plan(request, CHECK_TIME)?;
+        let in_store = |plan: &Plan| self.runs.in_store(plan, request.abandoned.flag());
+        Ok(responses::json(&Checked::new(request.text()?, planned, in_store)))
+    }
+
+    fn outlook(&self, request: &Request) -> Result<FullResponse, Failure> {
+        let invalid = |error: LabError| (StatusCode::UNPROCESSABLE_ENTITY, error.to_string());
+        let planned = self.plan(request, CHECK_TIME)?;
+        let planned = planned.and_then(Plan::on_virtual_clock).map_err(invalid)?;
+        let (name, text) = (request.parameter("file")?, request.text()?);
+        let base = self.directory.base(&name).map_err(refused)?;
+        let stop = request.abandoned.or_after(TRY_TIME);
+        let mut possible = possible_keys(text, &planned, |text| plan(&name, text, &base, &stop));
+        if stop() {
+            // Those that were not tried are not known to be impossible.
+            possible.clear();
+        }
+        let estimate = self.runs.estimate(&planned, request.abandoned.flag());
+        let outlook = Outlook::new(&planned, estimate, possible).map_err(invalid)?;
+        Ok(responses::json(&outlook))
+    }
+
+    /// Plans the text of a request as the file that it names, unless that is too large for the
+    /// studio, takes longer than `time`, or nobody waits for it any more.
+    fn plan(&self, request: &Request, time: Duration) -> Result<Result<Plan, LabError>, Failure> {
+        let (name, text) = (request.parameter("file")?, request.text()?);
+        let base = self.directory.base(&name).map_err(refused)?;
+        Ok(plan(&name, text, &base, &request.abandoned.or_after(time)))
     }
 
     fn start(&self, request: &Request) -> Result<FullResponse, Failure> {
-        let (name, text) = (request.parameter("file")?, request.text()?);
+        // It has to be planned, which whoever has asked waits for.
         let plan = self
-            .plan(&name, text)?
+            .plan(request, Duration::MAX)?
             .and_then(Plan::on_virtual_clock)
             .map_err(|error| (StatusCode::UNPROCESSABLE_ENTITY, error.to_string()))?;
+        let (name, text) = (request.parameter("file")?, request.text()?);
         let latest = request.parameter("latest").is_ok();
         let id = self
             .runs
@@ -204,9 +218,10 @@ impl Api {
     }
 }
 
-/// Plans `text` as the file `name` in the directory `base`.
-fn plan(name: &str, text: &str, base: &Path) -> Result<Plan, LabError> {
-    let plan = Plan::parse_up_to(name, text, base, &Changes::default(), MAX_CASES);
+/// Plans `text` as the file `name` in the directory `base`, until `stop` returns true.
+fn plan(name: &str, text: &str, base: &Path, stop: &dyn Fn() -> bool) -> Result<Plan, LabError> {
+    let limit = PlanLimit { max_cases: MAX_CASES, stop };
+    let plan = Plan::parse_up_to(name, text, base, &Changes::default(), limit);
     plan.map_err(LabError::from)
 }
 
@@ -239,6 +254,12 @@ impl Request {
             .map(|value| value.into_owned())
             .ok_or_else(|| (StatusCode::BAD_REQUEST, format!("the query lacks `{key}`")))
     }
+}
+
+/// Returns true if a request is for the page of a report.
+pub fn is_report(method: &Method, path: &str) -> bool {
+    let file = path.strip_prefix("runs/").and_then(|path| path.split_once('/'));
+    method == Method::GET && matches!(file, Some((_, "report.html" | "editable.html")))
 }
 
 fn number(text: &str) -> Result<u64, Failure> {

@@ -8,7 +8,8 @@ use bentpipe_scenario::profiles::profiles;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Largest number of sweep points times variants: planning takes a fraction of a millisecond each.
+/// Largest number of sweep points times variants. Planning takes a fraction of a millisecond each,
+/// and tens of milliseconds over satellites, so that its time has a limit of its own.
 pub const MAX_CASES: u64 = 10_000;
 
 /// Answer to a check.
@@ -140,12 +141,14 @@ fn fault(text: &str, error: &LabError) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_lab::Changes;
+    use bentpipe_lab::{Changes, PlanLimit};
     use std::path::Path;
+
+    const LIMIT: PlanLimit<'_> = PlanLimit { max_cases: MAX_CASES, ..PlanLimit::NONE };
 
     fn checked(text: &str) -> Checked {
         let base = Path::new("");
-        let plan = Plan::parse_up_to("x.toml", text, base, &Changes::default(), MAX_CASES);
+        let plan = Plan::parse_up_to("x.toml", text, base, &Changes::default(), LIMIT);
         Checked::new(text, plan.map_err(LabError::from), |_| 0)
     }
 
@@ -175,7 +178,7 @@ mod tests {
     fn the_form_breaks_no_example() {
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/examples");
         let plan = |text: &str| {
-            let plan = Plan::parse_up_to("x.toml", text, &examples, &Changes::default(), MAX_CASES);
+            let plan = Plan::parse_up_to("x.toml", text, &examples, &Changes::default(), LIMIT);
             plan.map_err(LabError::from)
         };
         let (mut files, mut keys) = (0, 0);

@@ -8,8 +8,8 @@ use crate::{
 };
 pub use bentpipe_lab::SOURCES;
 use bentpipe_lab::{
-    Changes, LabError, Options, Plan, PlanInput, Progress, Simulator, Study, Threads, estimate,
-    measured_pace, study,
+    Changes, LabError, Options, Plan, PlanInput, PlanLimit, Progress, Simulator, Study, Threads,
+    estimate, measured_pace, study,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -132,7 +132,8 @@ fn read_files(files: &str) -> Result<Files, String> {
 fn planned(name: &str, text: &str, files: &Files) -> Result<Plan, LabError> {
     let (name, text, files) = (name.to_owned(), text.to_owned(), files.clone());
     let input = PlanInput { name, text, changes: Changes::default(), files };
-    Plan::from_input_up_to(&input, MAX_CASES).map_err(LabError::from)
+    let limit = PlanLimit { max_cases: MAX_CASES, ..PlanLimit::NONE };
+    Plan::from_input_up_to(&input, limit).map_err(LabError::from)
 }
 
 fn json(value: &impl Serialize) -> Result<String, String> {

@@ -35,6 +35,8 @@ mod access;
 #[cfg(feature = "server")]
 mod api;
 mod check;
+#[cfg(feature = "server")]
+mod connections;
 mod edit;
 #[cfg(feature = "server")]
 mod files;
@@ -44,9 +46,13 @@ pub mod in_page;
 mod main_metrics;
 mod outlook;
 #[cfg(feature = "server")]
+mod patience;
+#[cfg(feature = "server")]
 mod peer;
 #[cfg(feature = "server")]
 mod responses;
+#[cfg(feature = "server")]
+mod run_directories;
 #[cfg(feature = "server")]
 mod runs;
 #[cfg(feature = "server")]

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderValue, LOCATION,
+    CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderValue, LOCATION,
     REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{Response, StatusCode};
@@ -12,15 +12,30 @@ use serde::Serialize;
 /// An answer with its whole content.
 pub type FullResponse = Response<Full<Bytes>>;
 
-/// What pages may do: run what they contain and ask this server. Reports create blobs to save them.
+/// What the studio's page may do: run what it contains, ask this server, and show its reports.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline' 'self'; style-src \
     'unsafe-inline'; img-src data: blob:; font-src data:; connect-src 'self'; frame-src 'self'; \
     worker-src blob:; frame-ancestors 'self'; base-uri 'none'; form-action 'none'";
 
-/// Returns a page.
+/// What pages of reports may do, in a frame or alone: run what they contain, and create blobs to
+/// save them. The sandbox makes them a page of nobody, whose requests no server takes for its own.
+const REPORT_POLICY: &str = "sandbox allow-scripts allow-downloads allow-modals; default-src \
+    'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src \
+    data:; worker-src blob:; frame-ancestors 'self'; base-uri 'none'; form-action 'none'";
+
+/// Returns the studio's page.
 pub fn page(html: impl Into<Bytes>) -> FullResponse {
+    html_page(html, PAGE_POLICY)
+}
+
+/// Returns the page of a report, which may come from anybody.
+pub fn report(html: impl Into<Bytes>) -> FullResponse {
+    html_page(html, REPORT_POLICY)
+}
+
+fn html_page(html: impl Into<Bytes>, policy: &'static str) -> FullResponse {
     let mut response = content(StatusCode::OK, "text/html; charset=utf-8", html);
-    response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY));
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
     response
 }
 
@@ -70,6 +85,12 @@ pub fn redirect(url: &str) -> FullResponse {
 pub fn failure(status: StatusCode, reason: &str) -> FullResponse {
     let body = serde_json::json!({ "error": reason }).to_string();
     content(status, "application/json", body)
+}
+
+/// Returns an answer after which the connection is closed.
+pub fn closing(mut response: FullResponse) -> FullResponse {
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// Returns a file of JSON.

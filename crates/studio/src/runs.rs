@@ -1,6 +1,7 @@
 //! Runs of scenarios, one after another in a thread, with their directories below `out/studio`.
 
 use crate::main_metrics::main_metrics;
+use crate::run_directories::RunDirectories;
 use crate::settings::{ByKey, Change, by_key, changes};
 use bentpipe_lab::{
     Estimate, LabError, Options, Plan, Progress, Recorded, RunStore, Simulator, Threads, estimate,
@@ -15,11 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Where results are, below the directory of the scenarios.
-const BELOW: &str = "out/studio";
 /// Largest number of runs that wait.
 const MAX_WAITING: usize = 16;
-/// Largest number of runs that are kept with their directories.
+/// Largest number of runs that are kept, and of directories of runs.
 const MAX_KEPT: usize = 50;
 
 /// State of a run.
@@ -41,7 +40,7 @@ pub enum Phase {
 /// What the page shows of a run.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunState {
-    /// Its number, from 1.
+    /// Its number, which no other run of the directory has.
     pub id: u64,
     /// The scenario's file.
     pub file: String,
@@ -94,6 +93,17 @@ impl Entry {
     fn is_passed(&self) -> bool {
         self.passing && self.state.phase == Phase::Cancelled
     }
+
+    /// Returns the directory of its results, if there are any. Another studio may have removed it
+    /// since.
+    fn directory(&self) -> Option<&Path> {
+        (self.state.has_report && self.directory.is_dir()).then_some(&self.directory)
+    }
+
+    /// Returns its state as it is now.
+    fn state(&self) -> RunState {
+        RunState { has_report: self.directory().is_some(), ..self.state.clone() }
+    }
 }
 
 #[derive(Default)]
@@ -107,8 +117,7 @@ struct Inner {
 pub struct Runs {
     inner: Mutex<Inner>,
     wake: Condvar,
-    /// The directory of the scenarios.
-    root: PathBuf,
+    directories: RunDirectories,
     jobs: NonZeroUsize,
     store: Option<Arc<dyn RunStore + Send>>,
     /// Whether runs that the store has are taken from it.
@@ -126,7 +135,7 @@ impl Runs {
         Self {
             inner: Mutex::default(),
             wake: Condvar::new(),
-            root: directory.to_owned(),
+            directories: RunDirectories::new(directory),
             jobs,
             store,
             reuse,
@@ -139,18 +148,18 @@ impl Runs {
         Options { store, reuse: self.reuse, ..Options::new(executor, stop) }
     }
 
-    /// Returns the number of runs of `plan` that the result store has.
-    pub fn in_store(&self, plan: &Plan) -> usize {
+    /// Returns the number of runs of `plan` that the result store has, among those that are looked
+    /// up until `stop` is set.
+    pub fn in_store(&self, plan: &Plan, stop: &AtomicBool) -> usize {
         let threads = Threads { runner: &Simulator, jobs: NonZeroUsize::MIN };
-        let never = AtomicBool::new(false);
-        plan.tasks.len() - remaining(plan, &self.options(&threads, &never)).len()
+        plan.tasks.len() - remaining(plan, &self.options(&threads, stop)).len()
     }
 
-    /// Returns how many runs of `plan` are left, and about how long they take.
-    pub fn estimate(&self, plan: &Plan) -> Estimate {
+    /// Returns how many runs of `plan` are left, and about how long they take. Once `stop` is set,
+    /// nobody waits for the answer.
+    pub fn estimate(&self, plan: &Plan, stop: &AtomicBool) -> Estimate {
         let threads = Threads { runner: &Simulator, jobs: self.jobs };
-        let never = AtomicBool::new(false);
-        estimate(plan, &self.options(&threads, &never), self.jobs, measured_pace)
+        estimate(plan, &self.options(&threads, stop), self.jobs, measured_pace)
     }
 
     /// Adds a run and returns its number. `latest` ends those of the same file that have not
@@ -159,6 +168,8 @@ impl Runs {
     /// # Errors
     /// Too many wait.
     pub fn start(&self, file: &str, text: &str, plan: Plan, latest: bool) -> Result<u64, String> {
+        // Without it, the run says what is wrong with its directory.
+        let number = self.directories.take_number().unwrap_or_default();
         let mut inner = self.lock();
         if latest {
             for entry in inner.entries.iter_mut().filter(|entry| entry.state.file == file) {
@@ -170,8 +181,9 @@ impl Runs {
         if waiting >= MAX_WAITING {
             return Err(format!("{waiting} runs wait already; allowed: {MAX_WAITING}"));
         }
-        inner.last += 1;
-        let id = inner.last;
+        // Another request of this studio may have taken one since.
+        let id = number.max(inner.last + 1);
+        inner.last = id;
         let state = RunState {
             id,
             file: file.to_owned(),
@@ -185,7 +197,7 @@ impl Runs {
             error: None,
             changes: Vec::new(),
         };
-        let directory = self.root.join(BELOW).join(format!("{id:04}-{}", plan.name));
+        let directory = self.directories.of(id, &plan.name);
         let (summary, stop) = Default::default();
         inner.entries.push_back(Entry {
             state,
@@ -209,7 +221,7 @@ impl Runs {
         let state = |(index, entry): (usize, &&Entry)| {
             let before = kept[..index].iter().rev().find(|one| one.state.file == entry.state.file);
             let changes = before.map(|before| changes(&before.settings, &entry.settings));
-            RunState { changes: changes.unwrap_or_default(), ..entry.state.clone() }
+            RunState { changes: changes.unwrap_or_default(), ..entry.state() }
         };
         kept.iter().enumerate().map(state).rev().collect()
     }
@@ -218,14 +230,14 @@ impl Runs {
     pub fn get(&self, id: u64) -> Option<RunDetails> {
         let inner = self.lock();
         let entry = inner.entries.iter().find(|entry| entry.state.id == id)?;
-        Some(RunDetails { state: entry.state.clone(), summary: entry.summary.clone() })
+        Some(RunDetails { state: entry.state(), summary: entry.summary.clone() })
     }
 
     /// Returns the directory of a run's results, if there are any.
     pub fn directory(&self, id: u64) -> Option<PathBuf> {
         let inner = self.lock();
         let entry = inner.entries.iter().find(|entry| entry.state.id == id)?;
-        entry.state.has_report.then(|| entry.directory.clone())
+        entry.directory().map(Path::to_owned)
     }
 
     /// Cancels a run. Returns false if there is none of this number.
@@ -251,12 +263,12 @@ impl Runs {
                 self.update(id, |entry| set_progress(&mut entry.state, progress));
             };
             let options = Options { progress: &show, ..self.options(&threads, &stop) };
-            // The directory of the scenarios may come from somebody else, with a link in this
-            // place.
-            let recorded = bentpipe_files::create_dir_below(&self.root, Path::new(BELOW))
+            let created = self.directories.create();
+            let recorded = created
                 .map_err(|error| LabError::write(&directory, error))
                 .and_then(|_| record(&plan, &directory, &options));
             self.update(id, |entry| end(entry, recorded));
+            self.directories.keep_newest(MAX_KEPT);
         }
     }
 

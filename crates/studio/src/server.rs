@@ -1,9 +1,11 @@
 //! The socket: who may ask, how much, and for how long.
 
-use crate::access::{Access, Refusal};
+use crate::access::{Access, Refusal, Scope};
 use crate::api::{self, Api};
+use crate::connections::{Connections, Place, WriteTimeout};
 use crate::files::{Directory, FileError, MAX_TEXT};
 use crate::import;
+use crate::patience::Waiting;
 use crate::peer;
 use crate::responses::{self, FullResponse};
 use crate::runs::Runs;
@@ -16,18 +18,19 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-/// Largest number of connections at a time; a browser uses six.
-const MAX_CONNECTIONS: usize = 64;
-/// Time for the header of a request.
+/// Time for the header of a request, from the end of the answer before.
 const HEADER_TIME: Duration = Duration::from_secs(10);
+/// Time in which the other side takes something of an answer.
+const TAKE_TIME: Duration = Duration::from_secs(30);
 /// Time for the content of a request.
 const CONTENT_TIME: Duration = Duration::from_secs(30);
 /// Largest content of a request: a text in JSON, in which a character may take six bytes.
@@ -95,32 +98,22 @@ impl Studio {
         let Self { api, access, imports, listener } = self;
         let working = api.clone();
         let worker = spawn_blocking(move || working.runs.work());
-        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let connections = Arc::new(Connections::default());
         let accept = async {
             loop {
-                // Never closed.
-                let Ok(permit) = permits.clone().acquire_owned().await else { return };
                 let Ok((stream, client)) = listener.accept().await else {
                     // Out of descriptors, for example.
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
                 };
                 let (api, access, imports) = (api.clone(), access.clone(), imports.clone());
+                let (place, ended) = connections.enter();
                 tokio::spawn(async move {
-                    let address = stream.local_addr();
-                    let is_own = || address.as_ref().is_ok_and(|&own| peer::is_own(client, own));
-                    let service = service_fn(|request| async {
-                        Ok::<_, Infallible>(
-                            respond(&api, &access, &imports, &is_own, request).await,
-                        )
-                    });
-                    // An error is a client that is gone.
-                    let _ = http1::Builder::new()
-                        .timer(TokioTimer::new())
-                        .header_read_timeout(HEADER_TIME)
-                        .serve_connection(TokioIo::new(stream), service)
-                        .await;
-                    drop(permit);
+                    let asked = Asked { api, access, imports, place };
+                    tokio::select! {
+                        () = serve_connection(&asked, stream, client) => {}
+                        Ok(()) = ended => {}
+                    }
                 });
             }
         };
@@ -134,23 +127,60 @@ impl Studio {
     }
 }
 
-/// Answers a request. `is_own` tells whether its sender is a program of this user, and `imports`
-/// has a permit for each import that may go on.
+/// What a connection asks, and its place.
+struct Asked {
+    api: Arc<Api>,
+    access: Arc<Access>,
+    /// Has a permit for each import that may go on.
+    imports: Arc<Semaphore>,
+    place: Place,
+}
+
+/// Answers the requests of a connection.
+async fn serve_connection(asked: &Asked, stream: TcpStream, client: SocketAddr) {
+    let address = stream.local_addr();
+    let is_own = || address.as_ref().is_ok_and(|&own| peer::is_own(client, own));
+    let service =
+        service_fn(|request| async { Ok::<_, Infallible>(respond(asked, &is_own, request).await) });
+    // An error is a client that is gone, or takes nothing.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME)
+        .serve_connection(TokioIo::new(WriteTimeout::new(stream, TAKE_TIME)), service)
+        .await;
+}
+
+/// Answers a request. `is_own` tells whether its sender is a program of this user.
 async fn respond(
-    api: &Arc<Api>,
-    access: &Access,
-    imports: &Arc<Semaphore>,
+    asked: &Asked,
     is_own: &impl Fn() -> bool,
     request: Request<Incoming>,
 ) -> FullResponse {
+    let Asked { api, access, imports, place } = asked;
     let (head, content) = request.into_parts();
     if access.open(&head.headers, head.uri.path(), is_own) {
         return responses::redirect(&access.url());
     }
-    let path = match access.admit(&head.headers, head.uri.path()) {
-        Ok(path) => path.to_owned(),
-        Err(refusal) => return refuse(refusal),
+    let (scope, path) = match access.admit(&head.headers, head.uri.path()) {
+        Ok((scope, path)) => (scope, path.to_owned()),
+        Err(refusal) => return responses::closing(refuse(refusal)),
     };
+    match scope {
+        // An address that a page may know must not lead to more.
+        Scope::Reports if !api::is_report(&head.method, &path) => {
+            return responses::closing(refuse(Refusal::Secret));
+        }
+        Scope::Reports => {}
+        Scope::Studio if !place.admit() => {
+            let reason = "too many connections; close pages of this studio";
+            let refused = responses::failure(StatusCode::SERVICE_UNAVAILABLE, reason);
+            return responses::closing(refused);
+        }
+        Scope::Studio if api::is_report(&head.method, &path) => {
+            return responses::redirect(&access.report_path(&path));
+        }
+        Scope::Studio => {}
+    }
     let is_import = path == "api/import";
     // Until the work ends, which a client that leaves does not end. It is never closed.
     let permit = if is_import { imports.clone().acquire_owned().await.ok() } else { None };
@@ -171,7 +201,10 @@ async fn respond(
     };
     let (if_match, if_none_match) = (field(IF_MATCH), field(IF_NONE_MATCH));
     let method = head.method.clone();
-    let request = api::Request { method, path, query, if_match, if_none_match, content };
+    // Dropped with this future, which ends when the client leaves.
+    let waiting = Waiting::default();
+    let abandoned = waiting.abandoned();
+    let request = api::Request { method, path, query, if_match, if_none_match, content, abandoned };
     let api = api.clone();
     let answering = move || {
         let _permit = permit;

@@ -161,8 +161,9 @@ export interface Api {
   save(file: string, text: string, replaced: string | null): Promise<Saved>;
   /** Makes a scenario of measurements in a new directory, where that is possible. */
   import?(request: ImportRequest): Promise<Imported>;
-  check(file: string, text: string): Promise<Checked>;
-  outlook(file: string, text: string): Promise<Outlook>;
+  /** `signal` says that nobody waits for the answer any more, which then may be an error. */
+  check(file: string, text: string, signal?: AbortSignal): Promise<Checked>;
+  outlook(file: string, text: string, signal?: AbortSignal): Promise<Outlook>;
   /** A text with one key changed; `null` removes the key. */
   edit(text: string, key: string, value: string | null): Promise<string>;
   /** Starts a run and returns its number. `latest` cancels runs that have not ended. */

@@ -19,11 +19,16 @@ async function ask(
   method: string,
   path: string,
   body?: BodyInit,
-  headers: Record<string, string> = {},
+  { headers = {}, signal }: { headers?: Record<string, string>; signal?: AbortSignal } = {},
 ): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(path, { method, headers, ...(body === undefined ? {} : { body }) });
+    response = await fetch(path, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body }),
+      ...(signal ? { signal } : {}),
+    });
   } catch {
     throw new NoAnswer("the studio does not answer");
   }
@@ -40,8 +45,12 @@ async function ask(
   throw new Error(reason || `${response.status} ${response.statusText}`);
 }
 
-const json = async <T>(method: string, path: string, body?: BodyInit): Promise<T> =>
-  (await ask(method, path, body)).json() as Promise<T>;
+const json = async <T>(
+  method: string,
+  path: string,
+  body?: BodyInit,
+  signal?: AbortSignal,
+): Promise<T> => (await ask(method, path, body, signal ? { signal } : {})).json() as Promise<T>;
 
 const fileUrl = (file: string): string =>
   `api/scenarios/${file.split("/").map(encodeURIComponent).join("/")}`;
@@ -59,8 +68,9 @@ export const server: Api = {
     return { text: await response.text(), tag: response.headers.get("ETag") ?? "" };
   },
   save: async (file, text, replaced) => {
-    const condition = replaced === null ? { "If-None-Match": "*" } : { "If-Match": replaced };
-    const response = await ask("PUT", fileUrl(file), text, condition);
+    const headers: Record<string, string> =
+      replaced === null ? { "If-None-Match": "*" } : { "If-Match": replaced };
+    const response = await ask("PUT", fileUrl(file), text, { headers });
     return { words: `saved ${file}`, tag: response.headers.get("ETag") ?? "" };
   },
   import: ({ to, files, options }) => {
@@ -73,8 +83,9 @@ export const server: Api = {
     const contents = new Blob(files.map(({ content }) => content));
     return json<Imported>("POST", `api/import?request=${request}`, contents);
   },
-  check: (file, text) => json<Checked>("POST", `api/check?${named(file)}`, text),
-  outlook: (file, text) => json<Outlook>("POST", `api/outlook?${named(file)}`, text),
+  check: (file, text, signal) => json<Checked>("POST", `api/check?${named(file)}`, text, signal),
+  outlook: (file, text, signal) =>
+    json<Outlook>("POST", `api/outlook?${named(file)}`, text, signal),
   edit: async (text, key, value) =>
     (await json<{ text: string }>("POST", "api/edit", JSON.stringify({ text, key, value }))).text,
   run: async (file, text, latest) =>

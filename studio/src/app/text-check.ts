@@ -25,6 +25,8 @@ export class TextCheck {
   readonly #events: CheckEvents;
   #pause = 0;
   #rest = 0;
+  /** Ends the requests about a text that is not the one in the editor any more. */
+  #waiting = new AbortController();
   /** The last answer. */
   latest: Checked | null = null;
 
@@ -35,7 +37,7 @@ export class TextCheck {
 
   /** The text has changed. */
   changed(): void {
-    clearTimeout(this.#pause);
+    this.#leave();
     this.#pause = setTimeout(() => {
       this.#events.paused();
       void this.now();
@@ -44,16 +46,41 @@ export class TextCheck {
 
   /** Checks the text at once. */
   async now(): Promise<void> {
-    clearTimeout(this.#pause);
-    clearTimeout(this.#rest);
+    this.#leave();
+    const { signal } = this.#waiting;
     const asked = this.#events.text();
-    await this.#events.guard(async () => {
-      const answer = await this.#api.check(...asked);
+    await this.#ask(signal, this.#api.check(...asked, signal), async (answer) => {
       if (!this.#isStill(asked)) return;
       this.latest = answer;
       this.#events.checked(answer);
-      if (answer.plan) this.#rest = setTimeout(() => void this.#look(asked), REST_MS);
+      if (answer.plan) this.#rest = setTimeout(() => void this.#look(asked, signal), REST_MS);
       else await this.#events.looked(null);
+    });
+  }
+
+  /** Waits no more for what was asked. */
+  #leave(): void {
+    clearTimeout(this.#pause);
+    clearTimeout(this.#rest);
+    this.#waiting.abort();
+    this.#waiting = new AbortController();
+  }
+
+  /** Takes an answer. One that nobody waits for is none, and no error either. */
+  async #ask<T>(
+    signal: AbortSignal,
+    asked: Promise<T>,
+    take: (answer: T) => Promise<void>,
+  ): Promise<void> {
+    await this.#events.guard(async () => {
+      let answer: T;
+      try {
+        answer = await asked;
+      } catch (error) {
+        if (signal.aborted) return;
+        throw error;
+      }
+      await take(answer);
     });
   }
 
@@ -62,9 +89,8 @@ export class TextCheck {
     return name === file && now === text;
   }
 
-  async #look(asked: [string, string]): Promise<void> {
-    await this.#events.guard(async () => {
-      const outlook = await this.#api.outlook(...asked);
+  async #look(asked: [string, string], signal: AbortSignal): Promise<void> {
+    await this.#ask(signal, this.#api.outlook(...asked, signal), async (outlook) => {
       if (this.#isStill(asked)) await this.#events.looked(outlook);
     });
   }

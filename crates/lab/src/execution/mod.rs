@@ -118,11 +118,13 @@ pub fn execute(plan: &Plan, options: &Options<'_>, observer: &dyn Observer) -> E
 }
 
 /// Returns the indices of the tasks that [`execute`] would run: those of the shard that the store
-/// does not have, in the order in which they would start.
+/// does not have, in the order in which they would start. Once it is to stop, no more are looked
+/// up.
 pub fn remaining(plan: &Plan, options: &Options<'_>) -> Vec<usize> {
     let mut chosen = chosen(plan, options);
     if let Some(store) = options.store_to_reuse() {
-        chosen.retain(|&index| !store.has(plan, plan.tasks[index]));
+        let stopped = || options.stop.load(Ordering::Relaxed);
+        chosen.retain(|&index| stopped() || !store.has(plan, plan.tasks[index]));
     }
     chosen
 }

@@ -2,11 +2,13 @@
 //! before anything runs.
 
 mod identity;
+mod limit;
 mod mix_notes;
 mod real_clock;
 mod select;
 mod shard;
 
+pub use limit::PlanLimit;
 pub use select::select_case;
 pub use shard::Shard;
 
@@ -30,9 +32,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Largest number of runs in a plan. More are assumed to be a mistake.
-const MAX_RUNS: u64 = 1_000_000;
 
 /// Changes that the command line makes to a scenario.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -145,17 +144,20 @@ impl Plan {
     /// # Errors
     /// The scenario is invalid, or needs a file that `input` does not have.
     pub fn from_input(input: &PlanInput) -> Result<Self, Box<ScenarioError>> {
-        Self::from_input_up_to(input, u64::MAX)
+        Self::from_input_up_to(input, PlanLimit::NONE)
     }
 
     /// As [`Plan::from_input`], with the limit of [`Plan::parse_up_to`].
     ///
     /// # Errors
     /// The scenario is invalid, too large, or needs a file that `input` does not have.
-    pub fn from_input_up_to(input: &PlanInput, max_cases: u64) -> Result<Self, Box<ScenarioError>> {
+    pub fn from_input_up_to(
+        input: &PlanInput,
+        limit: PlanLimit<'_>,
+    ) -> Result<Self, Box<ScenarioError>> {
         let texts = input.files.iter().map(|(name, text)| (name.clone(), text.as_str().into()));
         let files = InputFiles::from_texts(texts.collect());
-        Self::with_files(&input.name, &input.text, Arc::new(files), &input.changes, max_cases)
+        Self::with_files(&input.name, &input.text, Arc::new(files), &input.changes, limit)
     }
 
     /// Returns everything that the plan follows from, the files that the scenario names included.
@@ -180,7 +182,7 @@ impl Plan {
         base_dir: &Path,
         changes: &Changes,
     ) -> Result<Self, Box<ScenarioError>> {
-        Self::parse_up_to(name, text, base_dir, changes, u64::MAX)
+        Self::parse_up_to(name, text, base_dir, changes, PlanLimit::NONE)
     }
 
     /// Returns a plan over the built-in profile `name`, for callers that need only its path: a
@@ -195,20 +197,19 @@ impl Plan {
         Self::parse("the profile", &text, Path::new("."), changes)
     }
 
-    /// As [`Plan::parse`], for callers that cannot wait: a scenario of more than `max_cases` sweep
-    /// points times variants is refused before its cases are planned.
+    /// As [`Plan::parse`], for callers that cannot wait for a large scenario.
     ///
     /// # Errors
-    /// The scenario is invalid or too large.
+    /// The scenario is invalid or exceeds the limit.
     pub fn parse_up_to(
         name: &str,
         text: &str,
         base_dir: &Path,
         changes: &Changes,
-        max_cases: u64,
+        limit: PlanLimit<'_>,
     ) -> Result<Self, Box<ScenarioError>> {
         let files = Arc::new(InputFiles::in_directory(base_dir));
-        Self::with_files(name, text, files, changes, max_cases)
+        Self::with_files(name, text, files, changes, limit)
     }
 
     fn with_files(
@@ -216,7 +217,7 @@ impl Plan {
         text: &str,
         files: Arc<InputFiles>,
         changes: &Changes,
-        max_cases: u64,
+        limit: PlanLimit<'_>,
     ) -> Result<Self, Box<ScenarioError>> {
         let mut source = Source::new(name, text);
         for set in &changes.sets {
@@ -235,7 +236,7 @@ impl Plan {
             changes: changes.clone(),
             files: BTreeMap::new(),
         };
-        plan(&source, files, origin, max_cases).map_err(|problem| source.locate(problem))
+        plan(&source, files, origin, limit).map_err(|problem| source.locate(problem))
     }
 
     /// Checks that the virtual clock can run the plan.
@@ -415,7 +416,7 @@ fn plan(
     source: &Source,
     files: Arc<InputFiles>,
     origin: PlanInput,
-    max_cases: u64,
+    limit: PlanLimit<'_>,
 ) -> Result<Plan, Problem> {
     let document = Document::parse(source)?;
     let axes = document.axes()?;
@@ -423,12 +424,15 @@ fn plan(
     let head = document.at(&axes, &vec![0; axes.len()])?;
     check(&head, &axes)?;
     let variants: Vec<String> = variant_names(&head).into_iter().map(str::to_owned).collect();
-    check_size(&head, &axes, variants.len(), max_cases)?;
+    limit.check_size(&head, &axes, variants.len())?;
     let mut cases = Vec::new();
     let mut archives = Archives::default();
     // If the transport is swept, a key has an effect at some points only.
     let mut ineffective: Option<Vec<Problem>> = None;
-    for choice in choices(&sizes) {
+    let choices = choices(&sizes);
+    let planned = choices.len() * variants.len();
+    for choice in choices {
+        limit.check(&head, &axes, (cases.len(), planned))?;
         let mut scenario = document.at(&axes, &choice)?;
         check(&scenario, &axes)?;
         archives.load(&mut scenario, &files)?;
@@ -480,32 +484,6 @@ fn plan(
         cases,
         tasks,
     })
-}
-
-/// Refuses a scenario with more than [`MAX_RUNS`] runs or `max_cases` cases.
-fn check_size(
-    head: &Scenario,
-    axes: &[Axis<'_>],
-    variants: usize,
-    max_cases: u64,
-) -> Result<(), Problem> {
-    let mut sizes = axes.iter().map(|axis| axis.values.len() as u64);
-    let cases = sizes.try_fold(variants as u64, u64::checked_mul);
-    let runs = cases.and_then(|cases| cases.checked_mul(*head.repeat.get_ref()));
-    if runs.is_none_or(|runs| runs > MAX_RUNS) {
-        let message = format!(
-            "sweep, variants and `repeat` make more than {MAX_RUNS} runs; allowed: up to that many"
-        );
-        return Err(Problem::new(head.repeat.span(), message));
-    }
-    if let (Some(cases), Some(axis)) = (cases.filter(|&cases| cases > max_cases), axes.last()) {
-        let message = format!(
-            "{cases} sweep points times variants; allowed here: up to {max_cases}, on the command \
-             line {MAX_RUNS} runs"
-        );
-        return Err(Problem::new(axis.key_span.clone(), message));
-    }
-    Ok(())
 }
 
 /// Returns all combinations of indices below `sizes`. The last index varies fastest.

@@ -4,6 +4,7 @@ use super::*;
 use crate::testing;
 use bentpipe_sim::{DatagramTraffic, Direction, Stack};
 use bentpipe_units::{Bytes, Rate, Span};
+use std::cell::Cell;
 
 #[test]
 fn the_last_axis_varies_fastest() {
@@ -298,11 +299,18 @@ fn cases_beyond_a_limit_are_refused_before_they_are_planned() {
     let text = "name = \"x\"\n[path]\nprofile = \"geo-50-10\"\n[workload]\ndownload = \"1 MB\"\n\
          [[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n\
          [sweep]\n\"workload.download\" = [\"1 MB\", \"2 MB\", \"3 MB\"]\n";
-    let within = |max| {
-        Plan::parse_up_to("test.toml", text, Path::new("."), &Changes::default(), max)
+    let within = |limit| {
+        Plan::parse_up_to("test.toml", text, Path::new("."), &Changes::default(), limit)
             .map(|plan| plan.cases.len())
     };
-    assert_eq!(within(6).unwrap(), 6);
-    let error = within(5).unwrap_err();
+    let up_to = |max_cases| PlanLimit { max_cases, ..PlanLimit::NONE };
+    assert_eq!(within(up_to(6)).unwrap(), 6);
+    let error = within(up_to(5)).unwrap_err();
     assert!(error.message.contains("6 sweep points") && error.line == 11, "{error}");
+    // Nor is anything planned that nobody waits for any more.
+    let asked = Cell::new(0);
+    let stop = || asked.replace(asked.get() + 1) == 2;
+    let error = within(PlanLimit { stop: &stop, ..PlanLimit::NONE }).unwrap_err();
+    assert!(error.message.contains("4 of 6 sweep points") && error.line == 11, "{error}");
+    assert_eq!(asked.get(), 3);
 }

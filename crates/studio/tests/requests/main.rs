@@ -2,14 +2,20 @@
 #![allow(clippy::disallowed_methods, reason = "tests make files as they need")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod limits;
+mod runs;
+
 use bentpipe_studio::{Studio, StudioConfig};
 use bytes::Bytes;
-use http::{Request, StatusCode};
+use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
+use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -30,7 +36,7 @@ time_series = \"none\"
 
 /// A studio of a directory with one scenario.
 struct TestStudio {
-    directory: tempfile::TempDir,
+    directory: Arc<TempDir>,
     /// `127.0.0.1:port`.
     host: String,
     /// The path with the secret.
@@ -45,6 +51,11 @@ impl TestStudio {
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("small.toml"), SCENARIO).unwrap();
+        Self::of(Arc::new(directory)).await
+    }
+
+    /// Another studio of a directory.
+    async fn of(directory: Arc<TempDir>) -> Self {
         let config = StudioConfig {
             directory: directory.path().to_owned(),
             jobs: NonZeroUsize::MIN,
@@ -73,6 +84,28 @@ impl TestStudio {
         fields: &[(&str, &str)],
         content: &str,
     ) -> (StatusCode, String) {
+        let response = self.answer(method, path, fields, content).await;
+        let status = response.status();
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        (status, String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Asks as a browser that follows to the address of a report. Returns that, too.
+    async fn report(&self, path: &str) -> (String, Response<Incoming>) {
+        let asked = self.answer("GET", &format!("{}{path}", self.base), &[], "").await;
+        assert_eq!(asked.status(), StatusCode::SEE_OTHER);
+        let address = asked.headers()["location"].to_str().unwrap().to_owned();
+        let report = self.answer("GET", &address, &[], "").await;
+        (address, report)
+    }
+
+    async fn answer(
+        &self,
+        method: &str,
+        path: &str,
+        fields: &[(&str, &str)],
+        content: &str,
+    ) -> Response<Incoming> {
         let stream = TcpStream::connect(&self.host).await.unwrap();
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
@@ -85,10 +118,7 @@ impl TestStudio {
             request = request.header(*name, *value);
         }
         let content = Full::new(Bytes::from(content.to_owned()));
-        let response = sender.send_request(request.body(content).unwrap()).await.unwrap();
-        let status = response.status();
-        let bytes = response.into_body().collect().await.unwrap().to_bytes();
-        (status, String::from_utf8_lossy(&bytes).into_owned())
+        sender.send_request(request.body(content).unwrap()).await.unwrap()
     }
 
     async fn api(&self, method: &str, path: &str, content: &str) -> (StatusCode, Value) {
@@ -175,23 +205,6 @@ async fn two_pages_do_not_overwrite_each_other() {
 }
 
 #[tokio::test]
-async fn results_are_not_written_through_a_link() {
-    for linked in ["out", "out/studio"] {
-        let studio = TestStudio::new().await;
-        let outside = tempfile::tempdir().unwrap();
-        let place = studio.directory.path().join(linked);
-        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
-        std::os::unix::fs::symlink(outside.path(), &place).unwrap();
-        let (_, started) = studio.api("POST", "api/runs?file=small.toml", SCENARIO).await;
-        let state = studio.ended(started["id"].as_u64().unwrap()).await;
-        assert_eq!(state["phase"], "failed", "{state}");
-        assert!(state["error"].as_str().unwrap().contains("symbolic link"), "{state}");
-        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0, "{linked}");
-        studio.close().await;
-    }
-}
-
-#[tokio::test]
 async fn the_outlook_tells_time_and_path() {
     let studio = TestStudio::new().await;
     let (_, outlook) = studio.api("POST", "api/outlook?file=small.toml", SCENARIO).await;
@@ -228,72 +241,6 @@ async fn a_sweep_too_large_to_plan_while_typing_is_refused_at_once() {
     assert!(message.contains("90000 sweep points"), "{message}");
     let (status, _) = studio.api("POST", "api/runs?file=small.toml", &text).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
-    studio.close().await;
-}
-
-#[tokio::test]
-async fn a_scenario_runs_and_its_report_is_served() {
-    let studio = TestStudio::new().await;
-    let (_, started) = studio.api("POST", "api/runs?file=small.toml", SCENARIO).await;
-    let id = started["id"].as_u64().unwrap();
-    let state = studio.ended(id).await;
-    assert_eq!((&state["phase"], &state["done"]), (&json!("done"), &json!(1)), "{state}");
-    let completion = state["summary"][0]["median"].as_f64().unwrap();
-    assert!((1.2..3.0).contains(&completion), "{completion}");
-    let (status, report) = studio.api("GET", &format!("runs/{id}/report.html"), "").await;
-    assert!(status.is_success() && report.as_str().unwrap().contains("<html"), "{status}");
-    let (_, results) = studio.api("GET", &format!("runs/{id}/results.json"), "").await;
-    assert_eq!(results["runs"].as_array().unwrap().len(), 1);
-    let (status, data) = studio.api("GET", &format!("api/runs/{id}/data"), "").await;
-    let data = data.as_str().unwrap();
-    assert!(status.is_success() && data.contains("id=\"bentpipe-report\""), "{status}");
-    assert!(!data.contains("<html"), "only the data");
-    assert_eq!(studio.api("GET", "api/runs/99/data", "").await.0, StatusCode::NOT_FOUND);
-    let (status, editable) = studio.api("GET", &format!("runs/{id}/editable.html"), "").await;
-    let editable = editable.to_string();
-    if status.is_success() {
-        assert!(editable.contains("bentpipe-scenario") && editable.contains("engine"));
-    } else {
-        // A build without the page.
-        assert!(editable.contains("make build"), "{status} {editable}");
-    }
-    for path in [format!("runs/{id}/manifest.json"), format!("runs/{id}/../../small.toml")] {
-        assert_eq!(studio.api("GET", &path, "").await.0, StatusCode::NOT_FOUND, "{path}");
-    }
-    studio.close().await;
-}
-
-#[tokio::test]
-async fn runs_are_cancelled_and_replaced_by_later_ones() {
-    let studio = TestStudio::new().await;
-    let long = format!(
-        "repeat = 100000\n{}",
-        SCENARIO.replace("[path]", "[path]\nforward = { loss = 0.01 }")
-    );
-    let (_, first) = studio.api("POST", "api/runs?file=small.toml", &long).await;
-    let (_, second) = studio.api("POST", "api/runs?file=small.toml", &long).await;
-    let (first, second) = (first["id"].as_u64().unwrap(), second["id"].as_u64().unwrap());
-    assert_eq!(studio.api("DELETE", &format!("api/runs/{second}"), "").await.0, 204);
-    assert_eq!(studio.ended(second).await["phase"], "cancelled");
-    let passing = "api/runs?file=small.toml&latest=1";
-    let (_, third) = studio.api("POST", passing, &long).await;
-    let (_, fourth) = studio.api("POST", passing, SCENARIO).await;
-    let (third, fourth) = (third["id"].as_u64().unwrap(), fourth["id"].as_u64().unwrap());
-    assert_eq!(studio.ended(first).await["phase"], "cancelled");
-    assert_eq!(studio.ended(third).await["phase"], "cancelled");
-    assert_eq!(studio.ended(fourth).await["phase"], "done");
-    let (_, listed) = studio.api("GET", "api/runs", "").await;
-    let listed = listed.as_array().unwrap().iter().map(|run| run["id"].as_u64().unwrap());
-    assert_eq!(listed.collect::<Vec<_>>(), [fourth, second, first], "a slider passed the third");
-    let larger = SCENARIO.replace("200 kB", "300 kB");
-    let (_, fifth) = studio.api("POST", "api/runs?file=small.toml", &larger).await;
-    studio.ended(fifth["id"].as_u64().unwrap()).await;
-    let (_, listed) = studio.api("GET", "api/runs", "").await;
-    let change = json!([{ "key": "workload.download", "from": "200 kB", "to": "300 kB" }]);
-    assert_eq!(listed[0]["changes"], change);
-    assert_eq!(studio.api("DELETE", "api/runs/99", "").await.0, StatusCode::NOT_FOUND);
-    // A stop cancels what runs.
-    studio.api("POST", "api/runs?file=small.toml", &long).await;
     studio.close().await;
 }
 
