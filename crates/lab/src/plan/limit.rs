@@ -38,7 +38,8 @@ impl PlanLimit<'_> {
         let runs = cases.and_then(|cases| cases.checked_mul(*head.repeat.get_ref()));
         if runs.is_none_or(|runs| runs > MAX_RUNS) {
             let message = format!(
-                "sweep, variants and `repeat` make more than {MAX_RUNS} runs; allowed: up to that many"
+                "sweep, variants and `repeat` make more than {MAX_RUNS} runs; allowed: up to that \
+                 many"
             );
             return Err(Problem::new(head.repeat.span(), message));
         }
