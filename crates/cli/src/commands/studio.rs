@@ -10,7 +10,8 @@ use bentpipe_studio::{Studio, StudioConfig};
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-/// Serves the page until a signal stops it.
+/// Serves the page until a signal stops it. What has ended of a run is then written; a second
+/// signal ends that, too.
 pub fn run(args: &Arguments) -> Result<u8, LabError> {
     if !args.dir.is_dir() {
         let reason = "it is not a directory; allowed: one with scenarios, or for new ones";
@@ -28,7 +29,10 @@ pub fn run(args: &Arguments) -> Result<u8, LabError> {
         Ok(runtime) => runtime,
         Err(error) => return Ok(output::refuse(&error.to_string(), FAILED)),
     };
-    Ok(runtime.block_on(serve(config, args)))
+    let status = runtime.block_on(serve(config, args));
+    // Requests that still compute have nobody who waits for their answers.
+    runtime.shutdown_background();
+    Ok(status)
 }
 
 async fn serve(config: StudioConfig, args: &Arguments) -> u8 {
@@ -50,6 +54,18 @@ async fn serve(config: StudioConfig, args: &Arguments) -> u8 {
         // Not the address with the secret: every user of the machine can read arguments.
         browser::open(&studio.opening_url());
     }
-    studio.serve(signals.next()).await;
-    OK
+    let (stop, stopped) = tokio::sync::oneshot::channel();
+    let at_once = async {
+        signals.next().await;
+        // It is there until it has ended.
+        let _ = stop.send(());
+        signals.next().await;
+    };
+    let served = studio.serve(async {
+        let _ = stopped.await;
+    });
+    tokio::select! {
+        () = served => OK,
+        () = at_once => FAILED,
+    }
 }

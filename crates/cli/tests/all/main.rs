@@ -32,4 +32,5 @@ mod service_manager;
 mod serving;
 mod shell;
 mod shell_signals;
+mod studio;
 mod study;
