@@ -122,7 +122,9 @@ async fn bursts_of_one_address_wait_and_lose_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn handshakes_of_one_address_wait_for_each_other_and_none_fails() {
     // Four times as many in all, and an eighth of those for one client.
-    let site = TestServer::limited(Limits { handshakes: 16, ..Limits::default() }).await;
+    let limits =
+        Limits { handshakes: 16, handshake_time: Span::from_secs(60), ..Limits::default() };
+    let site = TestServer::limited(limits).await;
     let mut streams = Vec::new();
     for _ in 0..40 {
         streams.push(TcpStream::connect(site.server.address()).await.unwrap());
