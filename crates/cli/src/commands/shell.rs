@@ -43,11 +43,12 @@ const SHOWN_LINKS: usize = 12;
 /// Runs the command. Prints the summary of the path on standard error, or as JSON on standard
 /// output.
 pub fn run(args: &Shell) -> Result<u8, LabError> {
-    let (path, terminals) = path(args)?;
+    let (path, terminals, recorded) = path(args)?;
     let watch = Monitor { capture: capture(args)?, ..Monitor::default() };
     let mut notes = Vec::new();
     match run_behind(args, path, terminals, &watch, &mut notes) {
         Ok(done) => {
+            notes.extend(recorded.and_then(|recorded| outlasted(recorded, done.report.length)));
             let document = json(args, &done, &notes);
             if args.json {
                 output::document(&format!("{document:#}\n"))?;
@@ -78,17 +79,30 @@ pub fn run(args: &Shell) -> Result<u8, LabError> {
     }
 }
 
+/// Says that a command of this length has outlasted the recordings of its path.
+fn outlasted(recorded: Span, length: Span) -> Option<String> {
+    (length > recorded).then(|| {
+        format!(
+            "the recordings of the path ended after {recorded}; for the last {} it had their last \
+             values",
+            length - recorded
+        )
+    })
+}
+
 /// Returns the path of a profile or of a scenario's first variant at its first sweep point, as in
-/// run 0 of a simulation, and the number of its terminals. In a satellite network, that is the
-/// client of the first flow.
-fn path(args: &Shell) -> Result<(EmulatedPath, usize), LabError> {
-    let mut spec = plan(args)?.spec(Task { case: 0, run: 0 })?;
+/// run 0 of a simulation, the number of its terminals, and the length of recordings that no run may
+/// outlast. In a satellite network, the terminal is the client of the first flow.
+fn path(args: &Shell) -> Result<(EmulatedPath, usize, Option<Span>), LabError> {
+    let plan = plan(args)?;
+    let mut spec = plan.spec(Task { case: 0, run: 0 })?;
+    let recorded = plan.cases.first().and_then(|case| case.recordings_left());
     if spec.mesh.is_some() {
         spec.flows.truncate(1);
     }
     let path = EmulatedPath::new(&spec)
         .map_err(|error| LabError::Usage { argument: "PROFILE", reason: error.to_string() })?;
-    Ok((path, spec.terminals.max(1)))
+    Ok((path, spec.terminals.max(1), recorded))
 }
 
 fn plan(args: &Shell) -> Result<Plan, LabError> {

@@ -431,3 +431,29 @@ fn datagrams_that_the_service_did_not_get_are_counted() {
     let note = format!("port 9000: 5 datagrams to or from {target} were lost");
     assert!(stderr(&output).contains(&note), "{}", stderr(&output));
 }
+
+#[test]
+fn a_command_that_outlasts_the_recordings_of_its_path_is_told_so() {
+    if cannot_run() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("r.csv"), "time_s,delay_ms\n0,10\n1,10\n").unwrap();
+    let scenario = |at_end: &str| {
+        format!(
+            "name = \"r\"\ntime_limit = \"900 ms\"\n[path]\n\
+             forward = {{ rate = \"9 Mbps\", delay = {{ recording = \"r.csv\" }} }}\n\
+             return = {{ rate = \"9 Mbps\", delay = \"10 ms\" }}\n\
+             [path.recording]\nloop = \"{at_end}\"\n[workload]\ndownload = \"1 kB\"\n"
+        )
+    };
+    let file = directory.path().join("r.toml");
+    for (at_end, seconds, told) in [("end", "2", true), ("end", "0.1", false), ("cut", "2", false)]
+    {
+        std::fs::write(&file, scenario(at_end)).unwrap();
+        let output = run(&[file.to_str().unwrap(), "--", "sleep", seconds]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let note = stderr(&output).contains("the recordings of the path ended after");
+        assert_eq!(note, told, "{at_end}, {seconds}: {}", stderr(&output));
+    }
+}

@@ -433,6 +433,11 @@ impl Case {
         self.clocks.iter().try_for_each(ClockSupport::real_clock)
     }
 
+    /// Returns for how long a run replays recordings which no run may outlast (`loop = "end"`).
+    pub fn recordings_left(&self) -> Option<Span> {
+        self.replay.as_ref().and_then(Replay::left)
+    }
+
     /// Returns the path if it has an orbit.
     pub fn orbit(&self) -> Option<&OrbitPath> {
         self.orbit.as_deref()

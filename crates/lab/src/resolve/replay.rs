@@ -1,8 +1,8 @@
 //! How each run replays the recordings of its path.
 
 use super::path_changes::HopChanges;
-use bentpipe_link::ReplayClock;
 use bentpipe_link::random::stream;
+use bentpipe_link::{AtEnd, ReplayClock};
 use bentpipe_sim::HopSpec;
 use bentpipe_units::Span;
 
@@ -26,6 +26,12 @@ impl Replay {
         let starts = self.clock.length.as_nanos() / step.as_nanos();
         let start = step * stream(seed, run, STREAM).below(starts);
         ReplayClock { start, ..self.clock }
+    }
+
+    /// Returns what is left of recordings which no run may outlast.
+    pub fn left(&self) -> Option<Span> {
+        let ReplayClock { start, length, at_end, .. } = self.clock;
+        (at_end == AtEnd::End).then(|| length.saturating_sub(start))
     }
 
     /// Returns true if each run draws its start.
