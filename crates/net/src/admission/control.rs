@@ -254,10 +254,10 @@ impl AdmissionControl {
 
     /// Admits a connection over TCP, whose address is validated, or says why not. It counts as a
     /// handshake from [`ConnectionGuard::begin_handshake`] on.
-    pub fn admit_before_handshake(&self, address: IpAddr) -> Result<ConnectionGuard, Denial> {
+    pub fn admit_before_handshake(&self, address: IpAddr) -> Result<ConnectionGuard, Full> {
         let client = client_network(address);
         let mut state = self.state();
-        self.check(&state, &client, true).map_err(Denial::Refuse)?;
+        self.check(&state, &client, true)?;
         state.connections.add(client, true);
         drop(state);
         Ok(self.guard(client, true, false))
