@@ -49,8 +49,8 @@ pub use outlook::outlook;
 pub use plan::{Changes, Plan, PlanInput, PlanLimit, Shard, Task, select_case};
 pub use resolve::{Case, FlowEnds, OrbitPath};
 pub use run_directory::{
-    MANIFEST, Recorded, RunDirectory, Staging, Study, editable, is_below, page_data, rebuild,
-    record, replace_file, run_name, study, write_file,
+    MANIFEST, Recorded, RunDirectory, Staging, Study, editable, is_below, is_run, page_data,
+    rebuild, record, replace_file, run_name, study, write_file,
 };
 pub use store::{DecodeError, RECORDS, RunStore, ShardFiles, StoredRun};
 #[cfg(feature = "store")]

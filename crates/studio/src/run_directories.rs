@@ -3,7 +3,7 @@
 //! Numbers go on from start to start, and no two runs have the same, not even those of two studios
 //! of one directory: the largest is in a file, which is locked while it changes.
 
-use bentpipe_lab::MANIFEST;
+use bentpipe_lab::is_run;
 use std::cmp::Reverse;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -75,7 +75,7 @@ impl RunDirectories {
         all.sort_unstable_by_key(|(number, path)| Reverse((*number, path.clone())));
         for (_, path) in all.iter().skip(kept) {
             // Not what somebody has put there.
-            if path.join(MANIFEST).is_file() {
+            if is_run(path) {
                 // What remains does no harm.
                 let _ = fs::remove_dir_all(path);
             }
@@ -99,6 +99,9 @@ fn numbered(directory: &Path) -> impl Iterator<Item = (u64, PathBuf)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bentpipe_lab::MANIFEST;
+
+    const OF_A_RUN: &str = r#"{ "version": "0.1.0", "clock": "virtual" }"#;
 
     fn names(root: &Path) -> Vec<String> {
         let entries = fs::read_dir(root.join(BELOW)).unwrap();
@@ -111,7 +114,7 @@ mod tests {
     fn run(directories: &RunDirectories, number: u64, name: &str) {
         let directory = directories.of(number, name);
         fs::create_dir_all(&directory).unwrap();
-        fs::write(directory.join(MANIFEST), "{}").unwrap();
+        fs::write(directory.join(MANIFEST), OF_A_RUN).unwrap();
     }
 
     #[test]
@@ -147,15 +150,18 @@ mod tests {
             run(&directories, number, name);
         }
         // What is not ours stays.
-        for name in ["0000-notes", "1-x", "notes-1", "99999999999999999999-x"] {
+        for name in ["0000-app", "0000-notes", "1-x", "notes-1", "99999999999999999999-x"] {
             fs::create_dir(root.path().join(BELOW).join(name)).unwrap();
         }
+        let other = root.path().join(BELOW).join("0000-app").join(MANIFEST);
+        fs::write(other, r#"{ "version": "1.0", "icons": [] }"#).unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
-        fs::write(elsewhere.path().join(MANIFEST), "{}").unwrap();
+        fs::write(elsewhere.path().join(MANIFEST), OF_A_RUN).unwrap();
         let link = root.path().join(BELOW).join("0000-link");
         std::os::unix::fs::symlink(elsewhere.path(), link).unwrap();
         directories.keep_newest(3);
-        let kept = ["0000-link", "0000-notes", "0002-first", "0009-x", "1-x", "10000-x"];
+        let kept =
+            ["0000-app", "0000-link", "0000-notes", "0002-first", "0009-x", "1-x", "10000-x"];
         let others = ["99999999999999999999-x", "notes-1"];
         assert_eq!(names(root.path()), [&kept[..], &others].concat());
         assert!(elsewhere.path().join(MANIFEST).exists());

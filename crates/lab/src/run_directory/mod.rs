@@ -6,8 +6,8 @@
 //! - `recorder`: the files and time series of runs, as they end;
 //! - `rebuild`: the report again, from what is there.
 //!
-//! `manifest.json` names the other files. A directory without it is not a run directory, and is
-//! never replaced.
+//! `manifest.json` names the other files. A directory without it, or with that of another program,
+//! is no run directory, and is never replaced.
 
 mod read;
 mod rebuild;
@@ -19,4 +19,4 @@ pub use read::{RunDirectory, is_below};
 pub use rebuild::{editable, page_data, rebuild};
 pub use record::{Recorded, Study, record, study};
 pub use recorder::run_name;
-pub use write::{MANIFEST, Staging, replace_file, write_file};
+pub use write::{MANIFEST, Staging, is_run, replace_file, write_file};

@@ -134,6 +134,11 @@ pub fn write_file(file: &Path, bytes: &[u8]) -> Result<(), LabError> {
     files::write(file, bytes).map_err(|error| LabError::write(file, error))
 }
 
+/// Returns true if `directory` is a run directory, of any version.
+pub fn is_run(directory: &Path) -> bool {
+    Earlier::read(directory).is_some()
+}
+
 /// Returns true if `directory` is a run directory, of any version, with all runs of its plan.
 pub fn is_complete(directory: &Path) -> bool {
     Earlier::read(directory).is_some_and(|earlier| earlier.complete == Some(true))
@@ -169,7 +174,7 @@ fn check_replaceable(target: &Path) -> Result<(), LabError> {
             false => Ok(()),
         };
     }
-    if Earlier::read(target).is_some() {
+    if is_run(target) {
         return Ok(());
     }
     let mut entries = fs::read_dir(target).map_err(|_| {

@@ -122,7 +122,8 @@ async fn the_last_runs_of_all_starts_are_kept() {
     for number in 1..=60 {
         let directory = results.join(format!("{number:04}-earlier"));
         std::fs::create_dir_all(&directory).unwrap();
-        std::fs::write(directory.join("manifest.json"), "{}").unwrap();
+        let manifest = r#"{ "version": "0.1.0", "clock": "virtual" }"#;
+        std::fs::write(directory.join("manifest.json"), manifest).unwrap();
     }
     let id = ran(&studio, SCENARIO).await;
     assert_eq!(id, 61, "numbers go on");
